@@ -1,0 +1,66 @@
+/** Address family and protocol of a peer, as service.md "Event object" writes them. */
+export interface EventPeer {
+  /** IPv4 or IPv6 address text; IPv4-mapped IPv6 addresses are written as IPv4. */
+  address: string;
+  /** TCP port, 0 when unknown. */
+  port: number;
+  protocol: 'TCP' | 'UDP';
+  family: 'IPv4' | 'IPv6';
+}
+
+/** The account that an event is about (service.md, "account members"). */
+export interface EventAccount {
+  uuid: string;
+  name: string;
+  email?: string;
+  /** (name, e-mail) pairs. */
+  emails?: [string, string][];
+  token?: string;
+  peer: EventPeer;
+}
+
+/** The part of the service that emitted an event (service.md, "component members"). */
+export interface EventComponent {
+  uuid: string;
+  type: string;
+  name: string;
+}
+
+export interface EventServer {
+  uuid: string;
+  type: string;
+  name: string;
+}
+
+/** One event exactly as it stands in the journal and in `events` of a request body (service.md, "Event object"). */
+export interface ServiceEvent {
+  id: string;
+  uuid: string;
+  message: string;
+  timestamp: { timestamp: string; cwa_14051: string };
+  data: Record<string, unknown>;
+  account: EventAccount;
+  component: EventComponent;
+  server: EventServer;
+}
+
+/** Who an event is about and which component saw it; the same for all events of one request. */
+export interface EventContext {
+  account: EventAccount;
+  component: EventComponent;
+  /**
+   * The group of the account, for `user_groups` filters of handlers; not part of the event object
+   * (service.md lists no such member).
+   */
+  group?: string;
+}
+
+/** What a module hands to the dispatcher; the dispatcher adds id, uuid, time and server. */
+export interface EventDraft {
+  id: number;
+  context: EventContext;
+  /** Members of `data`; undefined members are left out. */
+  data?: Record<string, unknown>;
+  /** Replaces the catalogue's message. */
+  message?: string;
+}

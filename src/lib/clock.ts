@@ -1,0 +1,60 @@
+/** A timer that can be cancelled; cancelling twice, or after it ran, does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * Time as the service sees it. The only home of `Date.now` and of timers, so that a test can
+ * stand the clock still (`test/support/manual-clock.ts`).
+ */
+export interface Clock {
+  /** Wall clock, Unix time in milliseconds with a fraction. */
+  nowMs(): number;
+  /** Milliseconds from an arbitrary start, never going back; for durations. */
+  monotonicMs(): number;
+  /** Runs `action` once after `delayMs`. The timer does not keep the process alive. */
+  after(delayMs: number, action: () => void): Timer;
+  /** Runs `action` every `periodMs`. The timer does not keep the process alive. */
+  every(periodMs: number, action: () => void): Timer;
+  /** Resolves after `delayMs`; rejects with the signal's reason when it aborts first. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** Longest delay that Node's timers take, in milliseconds; longer ones would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+function clampDelayMs(delayMs: number): number {
+  return Math.min(Math.max(delayMs, 0), longestTimerMs);
+}
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, action) {
+    const handle = setTimeout(action, clampDelayMs(delayMs));
+    handle.unref();
+    return { cancel: () => clearTimeout(handle) };
+  },
+  every(periodMs, action) {
+    const handle = setInterval(action, clampDelayMs(periodMs));
+    handle.unref();
+    return { cancel: () => clearInterval(handle) };
+  },
+  sleep(delayMs, signal) {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const handle = setTimeout(() => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      }, clampDelayMs(delayMs));
+      const onAbort = () => {
+        clearTimeout(handle);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  },
+};
