@@ -1,0 +1,131 @@
+import { ServiceError } from '../lib/errors.ts';
+import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { type PermissionOptions, Permissions } from './permissions.ts';
+import { expandUserInPath } from './user-names.ts';
+
+/** The group that an account belongs to when it names none (service.md, "Account configuration"). */
+export const defaultGroupUuid = 'DEFAULT_GROUP';
+
+/**
+ * What a group says for its accounts; option names as in the configuration. Members that an account
+ * leaves out are taken from here.
+ */
+export interface GroupConfiguration {
+  enabled: boolean;
+  home_folder_path?: string | null | undefined;
+  create_home_folder?: boolean | null | undefined;
+  create_home_folder_owner?: string | null | undefined;
+  create_home_folder_group?: string | null | undefined;
+  home_folder_structure?: readonly string[] | null | undefined;
+  virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
+  permissions?: PermissionOptions | null | undefined;
+  allow_own_password_change?: boolean | null | undefined;
+  file_write_size?: number | null | undefined;
+  quota_size?: number | null | undefined;
+}
+
+/** What an authentication method says of an account (service.md, "Account configuration"). */
+export interface AccountConfiguration {
+  uuid?: string | null | undefined;
+  email?: string | null | undefined;
+  group?: string | null | undefined;
+  home_folder_path?: string | null | undefined;
+  create_home_folder?: boolean | null | undefined;
+  create_home_folder_owner?: string | null | undefined;
+  create_home_folder_group?: string | null | undefined;
+  home_folder_structure?: readonly string[] | null | undefined;
+  virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
+  permissions?: PermissionOptions | null | undefined;
+}
+
+/** An account in force, fixed at login for the life of a session (decisions.md, "Account configuration in force"). */
+export interface Account {
+  readonly name: string;
+  readonly uuid: string;
+  readonly email: string;
+  readonly groupUuid: string;
+  /** Real absolute path, `${USER}` already replaced. */
+  readonly homeFolderPath: string;
+  readonly createHomeFolder: boolean;
+  readonly homeFolderOwner: string | undefined;
+  readonly homeFolderGroup: string | undefined;
+  readonly homeFolderStructure: readonly string[];
+  readonly virtualFolders: readonly { path: VirtualPath; realPath: string }[];
+  readonly permissions: Permissions;
+  readonly allowOwnPasswordChange: boolean;
+  /** Largest file that the account may write, 0 = no limit. */
+  readonly fileWriteSizeBytes: number;
+  /** Most that the account's folders may hold, 0 = no limit. */
+  readonly quotaSizeBytes: number;
+  /** UUID and type of the method that accepted it. */
+  readonly method: { readonly uuid: string; readonly type: string };
+}
+
+/** Why an account that a method accepted cannot be used all the same. */
+export type AccountProblem = 'group-unknown' | 'group-disabled' | 'no-home-folder' | 'bad-value';
+
+/** Raised by `effectiveAccount`; `problem` says which event tells the administrator. */
+export class AccountError extends ServiceError {
+  readonly problem: AccountProblem;
+
+  constructor(problem: AccountProblem, message: string, cause?: unknown) {
+    super('unauthorized', message, { cause });
+    this.problem = problem;
+  }
+}
+
+/**
+ * Joins what the method says of an account with its group: account value, else group value, else default.
+ *
+ * @param name account name, already checked with `isUserName`
+ * @param configuration what the method says
+ * @param groups all groups by UUID
+ * @param method the method that accepted the account
+ * @throws AccountError when the group is missing or disabled, no home folder is configured, or a value cannot be used
+ */
+export function effectiveAccount(
+  name: string,
+  configuration: AccountConfiguration,
+  groups: ReadonlyMap<string, GroupConfiguration>,
+  method: { uuid: string; type: string },
+): Account {
+  const groupUuid = configuration.group || defaultGroupUuid;
+  const group = groups.get(groupUuid);
+  if (!group) throw new AccountError('group-unknown', `The group "${groupUuid}" does not exist.`);
+  if (!group.enabled) throw new AccountError('group-disabled', `The group "${groupUuid}" is disabled.`);
+  const homeFolderPath = configuration.home_folder_path ?? group.home_folder_path;
+  if (!homeFolderPath) throw new AccountError('no-home-folder', `Neither the account nor its group "${groupUuid}" has a home_folder_path.`);
+  try {
+    return {
+      name,
+      uuid: configuration.uuid || name,
+      email: configuration.email ?? '',
+      groupUuid,
+      homeFolderPath: expandUserInPath(homeFolderPath, name),
+      createHomeFolder: configuration.create_home_folder ?? group.create_home_folder ?? false,
+      homeFolderOwner: configuration.create_home_folder_owner || group.create_home_folder_owner || undefined,
+      homeFolderGroup: configuration.create_home_folder_group || group.create_home_folder_group || undefined,
+      homeFolderStructure: configuration.home_folder_structure ?? group.home_folder_structure ?? [],
+      virtualFolders: (configuration.virtual_folders ?? group.virtual_folders ?? []).map(([path, realPath]) => ({
+        path: parseVirtualPath(expandUserInPath(path, name)),
+        realPath: expandUserInPath(realPath, name),
+      })),
+      permissions: new Permissions(configuration.permissions ?? group.permissions ?? { general: [], rules: [] }, name),
+      allowOwnPasswordChange: group.allow_own_password_change ?? false,
+      fileWriteSizeBytes: group.file_write_size ?? 0,
+      quotaSizeBytes: group.quota_size ?? 0,
+      method,
+    };
+  } catch (error) {
+    if (error instanceof ServiceError) throw new AccountError('bad-value', error.message, error);
+    throw error;
+  }
+}
+
+/** The addresses of an account's comma-separated `email`, in order. */
+export function emailAddresses(email: string): string[] {
+  return email
+    .split(',')
+    .map((address) => address.trim())
+    .filter((address) => address !== '');
+}

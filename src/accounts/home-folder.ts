@@ -1,0 +1,99 @@
+import { lchownSync, lstatSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { isAbsolute, join, sep } from 'node:path';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import type { Account } from './account.ts';
+
+/** What `prepareHomeFolder` did; `created` lists real paths, empty when all was there. */
+export interface PreparedHomeFolder {
+  created: string[];
+}
+
+function idOf(file: '/etc/passwd' | '/etc/group', name: string): number {
+  if (/^\d+$/.test(name)) return Number(name);
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const fields = line.split(':');
+    if (fields[0] === name) return Number(fields[2]);
+  }
+  throw new ServiceError('unauthorized', `"${name}" is not in ${file}.`);
+}
+
+function ownerIds(account: Account): { uid: number; gid: number } | undefined {
+  if (!account.homeFolderOwner && !account.homeFolderGroup) return undefined;
+  return {
+    uid: account.homeFolderOwner ? idOf('/etc/passwd', account.homeFolderOwner) : (process.getuid?.() ?? 0),
+    gid: account.homeFolderGroup ? idOf('/etc/group', account.homeFolderGroup) : (process.getgid?.() ?? 0),
+  };
+}
+
+/**
+ * The segments of one `home_folder_structure` entry, relative to the home folder even with a leading `/`.
+ *
+ * @throws ServiceError `name-invalid` when it would leave the home folder
+ */
+export function structureSegments(entry: string): string[] {
+  const segments = entry.split(sep === '\\' ? /[\\/]/ : '/').filter((segment) => segment !== '' && segment !== '.');
+  if (segments.includes('..') || entry.includes('\0')) {
+    throw new ServiceError('name-invalid', `home_folder_structure: "${entry}" would leave the home folder.`);
+  }
+  return segments;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT' || systemErrorCode(error) === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
+/**
+ * Makes sure that the home folder of an account is there: created with its structure, owner and group
+ * when the account says so (decisions.md, "Account configuration in force"). Called at each login.
+ *
+ * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
+ */
+export function prepareHomeFolder(account: Account): PreparedHomeFolder {
+  const home = account.homeFolderPath;
+  if (!isAbsolute(home)) throw new ServiceError('unauthorized', `The home folder "${home}" is not an absolute path.`);
+  try {
+    const present = isFolder(home);
+    if (!account.createHomeFolder) {
+      if (present) return { created: [] };
+      throw new ServiceError('unauthorized', `The home folder "${home}" does not exist and create_home_folder is not set.`);
+    }
+    if (present && account.homeFolderStructure.length === 0) return { created: [] };
+    const owner = ownerIds(account);
+    const created: string[] = [];
+    const create = (path: string) => {
+      mkdirSync(path);
+      if (owner) lchownSync(path, owner.uid, owner.gid);
+      created.push(path);
+    };
+    if (!present) {
+      mkdirSync(join(home, '..'), { recursive: true });
+      create(home);
+    }
+    for (const entry of account.homeFolderStructure) createBelow(realpathSync(home), structureSegments(entry), create);
+    return { created };
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('unauthorized', `The home folder "${home}" cannot be prepared: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+function createBelow(home: string, segments: string[], create: (path: string) => void): void {
+  let path = home;
+  for (const segment of segments) {
+    path = join(path, segment);
+    try {
+      // A link inside the home folder must not make the service create folders somewhere else.
+      if (lstatSync(path).isSymbolicLink() && !`${realpathSync(path)}${sep}`.startsWith(home + sep)) {
+        throw new ServiceError('unauthorized', `home_folder_structure: "${path}" is a link that leaves the home folder.`);
+      }
+    } catch (error) {
+      if (systemErrorCode(error) !== 'ENOENT') throw error;
+      create(path);
+    }
+  }
+}

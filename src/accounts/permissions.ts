@@ -1,0 +1,102 @@
+import { compileExpression, type Expression } from '../lib/expression.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import { userForPath, userVariable } from './user-names.ts';
+
+/** The complete list of permission keywords (decisions.md, "Permissions"). */
+export const permissionKeywords = [
+  'allow-full-control',
+  'deny-full-control',
+  'allow-read',
+  'allow-list',
+  'allow-traverse',
+  'allow-create-folder',
+  'allow-write',
+  'allow-rename',
+  'allow-delete-file',
+  'allow-delete-folder',
+  'allow-set-attributes',
+] as const;
+export type PermissionKeyword = (typeof permissionKeywords)[number];
+
+const rightBits = {
+  read: 1,
+  list: 2,
+  traverse: 4,
+  'create-folder': 8,
+  write: 16,
+  rename: 32,
+  'delete-file': 64,
+  'delete-folder': 128,
+  'set-attributes': 256,
+} as const;
+
+/** What an operation needs on a path. */
+export type Right = keyof typeof rightBits;
+
+const allRights = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
+
+/** Permissions as configured: the general set, then rules in order. */
+export interface PermissionOptions {
+  general: readonly string[];
+  rules: readonly { expression: string; permissions: readonly string[] }[];
+}
+
+function rightsOf(keywords: readonly string[]): number {
+  if (keywords.includes('deny-full-control')) return 0;
+  if (keywords.includes('allow-full-control')) return allRights;
+  let rights = 0;
+  for (const keyword of keywords) rights |= rightBits[keyword.slice('allow-'.length) as Right] ?? 0;
+  return rights;
+}
+
+/**
+ * Puts the account's name in place of `${USER}` in an expression. What the expression would read as
+ * a wildcard is escaped: an account named `[a-z]` must not widen its own rule.
+ */
+export function expandUserInExpression(expression: string, userName: string): string {
+  if (!expression.includes(userVariable)) return expression;
+  const name = userForPath(userName);
+  const isRegularExpression = /^\s*!?\s*[em]\//.test(expression);
+  const literal = isRegularExpression ? name.replace(/[\\^$.*+?()[\]{}|-]/g, '\\$&') : name.replaceAll('[', '[[]');
+  return expression.replaceAll(userVariable, () => literal);
+}
+
+interface Rule {
+  expression: Expression;
+  rights: number;
+}
+
+/** The compiled permissions of one account. */
+export class Permissions {
+  readonly #general: number;
+  readonly #rules: readonly Rule[];
+
+  /**
+   * @param options keywords and expressions, already validated
+   * @param userName the account's name, for `${USER}`
+   * @throws ServiceError `bad-request` when an expression does not parse
+   */
+  constructor(options: PermissionOptions, userName: string) {
+    this.#general = rightsOf(options.general);
+    this.#rules = options.rules.map((rule) => ({
+      expression: compileExpression(expandUserInExpression(rule.expression, userName)),
+      rights: rightsOf(rule.permissions),
+    }));
+  }
+
+  /**
+   * Whether all of `rights` hold on `path`. Rules are tried in order and the first that matches
+   * **replaces** the general set (decisions.md, "Permissions").
+   */
+  allows(path: VirtualPath, ...rights: Right[]): boolean {
+    const granted = this.#rightsAt(path);
+    return rights.every((right) => (granted & rightBits[right]) !== 0);
+  }
+
+  #rightsAt(path: VirtualPath): number {
+    for (const rule of this.#rules) {
+      if (rule.expression.matches(path)) return rule.rights;
+    }
+    return this.#general;
+  }
+}

@@ -1,0 +1,34 @@
+import { ServiceError } from '../lib/errors.ts';
+
+/** Longest account name and password that any method is asked about, in characters (decisions.md, "The chain"). */
+export const longestCredentialCharacters = 150;
+
+/** Stands for the account's name in `home_folder_path` and in path expressions. */
+export const userVariable = '${USER}';
+
+/**
+ * Refuses names that could do harm further on, before any method is asked (decisions.md, "The chain"):
+ * empty, over 150 characters, control characters, `/`, `\`, `.` and `..`.
+ */
+export function isUserName(name: string): boolean {
+  if (name === '' || name === '.' || name === '..' || name.length > longestCredentialCharacters) return false;
+  return name.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f/\\]/.test(name);
+}
+
+/** The account's name as it stands in a path: `\ / : * ? " < > |` become `.` (decisions.md, "The chain"). */
+export function userForPath(name: string): string {
+  return name.replace(/[\\/:*?"<>|]/g, '.');
+}
+
+/**
+ * Puts the account's name in place of `${USER}` in a real path.
+ *
+ * @throws ServiceError `forbidden` when the name would become `.` or `..` and so leave its folder
+ */
+export function expandUserInPath(path: string, name: string): string {
+  if (!path.includes(userVariable)) return path;
+  const segment = userForPath(name);
+  // The guard against an account named `:` or `?*`, whose folder would be the parent of all homes.
+  if (/^\.+$/.test(segment)) throw new ServiceError('forbidden', 'The account name cannot be used as a folder name.');
+  return path.replaceAll(userVariable, () => segment);
+}

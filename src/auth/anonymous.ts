@@ -1,0 +1,35 @@
+import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
+
+/** Account name of requests without credentials (decisions.md, "anonymous"). */
+export const anonymousName = 'anonymous';
+
+/** Lets in requests without credentials as a member of one group, for public folders. */
+export class AnonymousMethod implements AuthMethod {
+  readonly type = 'anonymous';
+  readonly uuid: string;
+  readonly name: string;
+  readonly #group: string;
+  state: MethodState = 'stopped';
+
+  constructor(options: { uuid: string; name: string; group: string }) {
+    this.uuid = options.uuid;
+    this.name = options.name;
+    this.#group = options.group;
+  }
+
+  async start(): Promise<void> {
+    this.state = 'running';
+  }
+
+  async stop(): Promise<void> {
+    this.state = 'stopped';
+  }
+
+  async authenticate(): Promise<AuthResult> {
+    return { outcome: 'next', reason: 'This method takes requests without credentials only.' };
+  }
+
+  authenticateWithoutCredentials() {
+    return { username: anonymousName, account: { group: this.#group } };
+  }
+}

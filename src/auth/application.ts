@@ -1,0 +1,74 @@
+import type { AccountsFile } from '../accounts/accounts-file.ts';
+import type { LocalAccount } from '../accounts/local-account.ts';
+import type { PasswordVerifier } from '../accounts/passwords.ts';
+import { createHash, X509Certificate } from 'node:crypto';
+import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
+import type { Credentials } from './credentials.ts';
+
+const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
+
+/**
+ * Accounts of the configuration and of the accounts file (decisions.md, `application`). An unknown name and a
+ * wrong password are one answer, and take the same time.
+ */
+export class ApplicationMethod implements AuthMethod {
+  readonly type = 'application';
+  readonly uuid: string;
+  readonly name: string;
+  readonly #accounts: AccountsFile;
+  readonly #passwords: PasswordVerifier;
+  state: MethodState = 'stopped';
+
+  constructor(options: { uuid: string; name: string; accounts: AccountsFile; passwords: PasswordVerifier }) {
+    this.uuid = options.uuid;
+    this.name = options.name;
+    this.#accounts = options.accounts;
+    this.#passwords = options.passwords;
+  }
+
+  async start(): Promise<void> {
+    this.state = 'running';
+  }
+
+  async stop(): Promise<void> {
+    this.state = 'stopped';
+  }
+
+  async authenticate(credentials: Credentials): Promise<AuthResult> {
+    const account = this.#accounts.find(credentials.username);
+    const matches = await this.#matches(account, credentials);
+    if (!account || !matches) return unknown;
+    if (!account.enabled) return { outcome: 'rejected', kind: 'forbidden', reason: 'The account is disabled.' };
+    return { outcome: 'authenticated', account: account.configuration };
+  }
+
+  async #matches(account: LocalAccount | undefined, credentials: Credentials): Promise<boolean> {
+    switch (credentials.type) {
+      case 'password':
+        if (!account?.passwordHash) return this.#passwords.verifyUnknown(credentials.content);
+        return this.#passwords.verify(credentials.content, account.passwordHash);
+      case 'ssh-key':
+        return (account?.sshKeys ?? []).some((key) => keyBlob(key) === credentials.content.trim());
+      case 'ssl-certificate': {
+        const presented = certificateFingerprint(credentials.content);
+        return presented !== undefined && (account?.certificates ?? []).some((pem) => certificateFingerprint(pem) === presented);
+      }
+      default:
+        return credentials.type satisfies never;
+    }
+  }
+}
+
+/** The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`), or the text itself. */
+function keyBlob(line: string): string {
+  const fields = line.trim().split(/\s+/);
+  return fields[1] ?? fields[0] ?? '';
+}
+
+function certificateFingerprint(pem: string): string | undefined {
+  try {
+    return createHash('sha256').update(new X509Certificate(pem).raw).digest('hex');
+  } catch {
+    return undefined;
+  }
+}

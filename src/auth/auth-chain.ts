@@ -1,0 +1,134 @@
+import { type Account, AccountError, effectiveAccount, emailAddresses, type GroupConfiguration } from '../accounts/account.ts';
+import { prepareHomeFolder } from '../accounts/home-folder.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventAccount, EventComponent, EventContext } from '../events/event.ts';
+import { peerAccount } from '../events/event-factory.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { AuthMethod, PublicFailure } from './auth-method.ts';
+import { areAskable, type Credentials } from './credentials.ts';
+
+/** What the chain made of a client's credentials. */
+export type ChainResult = { outcome: 'authenticated'; account: Account } | { outcome: 'refused'; public: PublicFailure | undefined };
+
+interface Question {
+  username: string;
+  peer: Credentials['peer'];
+}
+
+/**
+ * Asks the methods of one service in order until one accepts or rejects (decisions.md, "The chain").
+ */
+export class AuthChain {
+  readonly #methods: readonly AuthMethod[];
+  readonly #groups: ReadonlyMap<string, GroupConfiguration>;
+  readonly #events: EventDispatcher;
+  readonly #service: EventComponent;
+
+  /** @param service the service that clients reach, component of the chain's own events */
+  constructor(methods: readonly AuthMethod[], groups: ReadonlyMap<string, GroupConfiguration>, events: EventDispatcher, service: EventComponent) {
+    this.#methods = methods;
+    this.#groups = groups;
+    this.#events = events;
+    this.#service = service;
+  }
+
+  /** Answers for what a client presented. Never throws for a refusal. */
+  async authenticate(credentials: Credentials): Promise<ChainResult> {
+    if (!areAskable(credentials)) return this.#nobody(credentials, 'The name or the password is not acceptable.');
+    for (const method of this.#methods) {
+      if (!this.#isAsked(method, credentials)) continue;
+      if (method.state === 'failed') return this.#rejected(method, credentials, 'The authentication method failed; see its event 20157.');
+      const result = await method.authenticate(credentials);
+      if (result.outcome === 'next') continue;
+      if (result.outcome === 'authenticated') return this.#accept(method, credentials, result.account);
+      if (result.configurationFault) {
+        const { event, details } = result.configurationFault;
+        this.#emit(event, method, credentials, { details });
+      }
+      if (result.kind === 'forbidden') {
+        this.#emit(20136, method, credentials, { details: result.reason, response: result.response });
+        return { outcome: 'refused', public: result.public };
+      }
+      return this.#rejected(method, credentials, result.reason);
+    }
+    return this.#nobody(credentials, 'No authentication method accepted the credentials.');
+  }
+
+  /**
+   * Answers for a request without any credentials.
+   *
+   * @returns undefined when no method lets such requests in
+   */
+  async authenticateWithoutCredentials(peer: Credentials['peer']): Promise<ChainResult | undefined> {
+    for (const method of this.#methods) {
+      if (method.state !== 'running' || !method.authenticateWithoutCredentials) continue;
+      const { username, account } = method.authenticateWithoutCredentials();
+      return this.#accept(method, { username, peer }, account);
+    }
+    return undefined;
+  }
+
+  #isAsked(method: AuthMethod, question: Question): boolean {
+    if (method.state !== 'stopped') return true;
+    this.#emit(20111, method, question, {});
+    return false;
+  }
+
+  #accept(method: AuthMethod, question: Question, configuration: Parameters<typeof effectiveAccount>[1]): ChainResult {
+    let account: Account;
+    try {
+      account = effectiveAccount(question.username, configuration, this.#groups, method);
+    } catch (error) {
+      if (!(error instanceof AccountError)) throw error;
+      if (error.problem !== 'group-disabled') this.#emit(20031, method, question, { details: error.message });
+      return this.#rejected(method, question, error.message);
+    }
+    try {
+      const { created } = prepareHomeFolder(account);
+      if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.#emit(20067, method, question, { real_path: account.homeFolderPath, details: error.message });
+      return this.#rejected(method, question, error.message);
+    }
+    this.#events.emit({
+      id: 20137,
+      context: { account: accountOfEvents(account, question.peer), component: this.#service, group: account.groupUuid },
+      data: methodData(method),
+    });
+    return { outcome: 'authenticated', account };
+  }
+
+  #rejected(method: AuthMethod, question: Question, details: string): ChainResult {
+    this.#emit(20142, method, question, { details });
+    return { outcome: 'refused', public: undefined };
+  }
+
+  #nobody(question: Question, details: string): ChainResult {
+    this.#events.emit({ id: 20021, context: this.#contextOf(question), data: { username: question.username, details } });
+    return { outcome: 'refused', public: undefined };
+  }
+
+  #emit(id: number, method: AuthMethod, question: Question, data: Record<string, unknown>): void {
+    this.#events.emit({ id, context: this.#contextOf(question), data: { username: question.username, ...methodData(method), ...data } });
+  }
+
+  #contextOf(question: Question): EventContext {
+    return { account: peerAccount(question.peer), component: this.#service };
+  }
+}
+
+function methodData(method: AuthMethod): Record<string, unknown> {
+  return { method_uuid: method.uuid, method_name: method.name, method_type: method.type };
+}
+
+/** An account as events carry it (service.md, "account members"). */
+export function accountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
+  const addresses = emailAddresses(account.email);
+  return {
+    uuid: account.uuid,
+    name: account.name,
+    ...(addresses[0] === undefined ? {} : { email: addresses[0], emails: addresses.map((address): [string, string] => [account.name, address]) }),
+    peer,
+  };
+}

@@ -1,0 +1,48 @@
+import type { AccountConfiguration } from '../accounts/account.ts';
+import type { Credentials } from './credentials.ts';
+
+/** What a refusal may show to the client when the service has `public_error` (service.md, "Authentication failure body"). */
+export interface PublicFailure {
+  message?: string;
+  public_response?: unknown;
+}
+
+/** A method's answer (service.md, "Authentication callout outcome"). */
+export type AuthResult =
+  | { outcome: 'authenticated'; account: AccountConfiguration }
+  /** Not known here; the next method of the chain is asked. */
+  | { outcome: 'next'; reason: string }
+  /** The whole authentication fails; no other method is asked. */
+  | {
+      outcome: 'rejected';
+      reason: string;
+      /** `forbidden` when the method said no itself (event 20136); `invalid` for any other reason (event 20142). */
+      kind: 'forbidden' | 'invalid';
+      /** Bad account configuration in an otherwise accepting answer: event 20149 or 20031 is emitted too. */
+      configurationFault?: { event: 20031 | 20149; details: unknown };
+      /** Members of a failure body, for event 20136's `data.response`. */
+      response?: unknown;
+      public?: PublicFailure;
+    };
+
+/**
+ * `running`; `stopped` on purpose, then it is skipped; `failed`, then what reaches it is rejected
+ * (decisions.md, "The chain": fail closed).
+ */
+export type MethodState = 'running' | 'stopped' | 'failed';
+
+/** One way to find out who a client is. */
+export interface AuthMethod {
+  readonly uuid: string;
+  readonly name: string;
+  /** `application`, `anonymous` or `http`. */
+  readonly type: string;
+  readonly state: MethodState;
+  /** Starts the method; a failure is a state, not an exception. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Answers for one client. Never throws for a refusal. */
+  authenticate(credentials: Credentials): Promise<AuthResult>;
+  /** The account for a request that carries no credentials at all, where the method has one (`anonymous`). */
+  authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };
+}

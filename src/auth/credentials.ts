@@ -1,0 +1,23 @@
+import type { EventPeer } from '../events/event.ts';
+import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
+
+/** How a client proved who it is (service.md, "Credentials request"). */
+export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;
+export type CredentialType = (typeof credentialTypes)[number];
+
+/** What a client presented, and where: the question that every authentication method answers. */
+export interface Credentials {
+  readonly type: CredentialType;
+  readonly username: string;
+  /** The password, the base64 public key blob, or the certificate in PEM text. Never logged. */
+  readonly content: string;
+  readonly peer: EventPeer;
+  /** The component that received the client's connection. */
+  readonly creator: { readonly uuid: string; readonly type: string };
+}
+
+/** Whether any method may be asked about these credentials at all (decisions.md, "The chain"). */
+export function areAskable(credentials: Credentials): boolean {
+  if (!isUserName(credentials.username)) return false;
+  return credentials.type !== 'password' || credentials.content.length <= longestCredentialCharacters;
+}

@@ -1,0 +1,35 @@
+import type { Stats } from 'node:fs';
+
+/** What the service tells of one file or folder. */
+export interface Entry {
+  name: string;
+  isFolder: boolean;
+  /** 0 for folders. */
+  sizeBytes: number;
+  /** Modification time, Unix time in milliseconds with a fraction. */
+  modifiedMs: number;
+  /** Creation time where the file system keeps it, else the earliest time known; Unix time in milliseconds. */
+  createdMs: number;
+  /** Reached through a symbolic link; ZIP archives leave these out. */
+  isLink?: boolean;
+  /** File system's number of the file, part of the entity tag. */
+  inode: number;
+}
+
+/** Makes an entry of what stat(2) said. */
+export function entryOf(name: string, stats: Stats): Entry {
+  const isFolder = stats.isDirectory();
+  return {
+    name,
+    isFolder,
+    sizeBytes: isFolder ? 0 : stats.size,
+    modifiedMs: stats.mtimeMs,
+    createdMs: stats.birthtimeMs || Math.min(stats.ctimeMs, stats.mtimeMs),
+    inode: stats.ino,
+  };
+}
+
+/** A folder that exists only because a virtual folder lies below it. */
+export function virtualEntry(name: string, startedMs: number): Entry {
+  return { name, isFolder: true, sizeBytes: 0, modifiedMs: startedMs, createdMs: startedMs, inode: 0 };
+}

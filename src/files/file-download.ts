@@ -1,0 +1,44 @@
+import { closeSync } from 'node:fs';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { AccountFiles } from './account-files.ts';
+import { type Entry, entryOf } from './entry.ts';
+import type { OpenedFile } from './opened.ts';
+import { baseName } from '../lib/virtual-path.ts';
+
+/** A file opened for reading. The one who sends it calls `end` exactly once; that closes it and emits the event. */
+export interface FileDownload {
+  readonly fd: number;
+  readonly entry: Entry;
+  /**
+   * @param readBytes bytes that were handed to the client
+   * @param fault nothing when the download is complete
+   */
+  end(readBytes: number, fault?: 'client-gone' | 'failed'): void;
+}
+
+/** Makes a download of a verified file; event 40004. */
+export function startDownload(files: AccountFiles, path: VirtualPath, opened: OpenedFile): FileDownload {
+  const { clock } = files.environment;
+  const startedMs = clock.monotonicMs();
+  files.emit(40004, path);
+  let isOpen = true;
+  return {
+    fd: opened.fd,
+    entry: entryOf(baseName(path), opened.stats),
+    end(readBytes, fault) {
+      if (!isOpen) return;
+      isOpen = false;
+      closeSync(opened.fd);
+      const durationS = (clock.monotonicMs() - startedMs) / 1000;
+      const data = transferData(durationS, readBytes, 'read');
+      if (fault === 'client-gone') files.emit(40018, path, data);
+      files.emit(fault ? 40040 : 40039, path, fault ? { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' } : data);
+    },
+  };
+}
+
+/** The members that events of transfers carry (decisions.md 2): seconds, bytes, bytes a second. */
+export function transferData(durationS: number, bytes: number, direction: 'read' | 'write'): Record<string, number> {
+  const duration = Math.round(durationS * 1e6) / 1e6;
+  return { duration, [`total_${direction}`]: bytes, [`${direction}_speed`]: Math.round(bytes / Math.max(durationS, 1e-6)) };
+}

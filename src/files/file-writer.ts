@@ -1,0 +1,175 @@
+import { close, constants, fchmodSync, fchownSync, fstatSync, fsync, futimes, lstatSync, openSync, renameSync, type Stats, unlinkSync, writev } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { type Entry, entryOf } from './entry.ts';
+import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
+import type { RealRoots } from './real-roots.ts';
+import { asServiceError } from './system-errors.ts';
+import { type Temporaries, temporaryName } from './temporaries.ts';
+
+const closeAsync = promisify(close);
+const fsyncAsync = promisify(fsync);
+const futimesAsync = promisify(futimes);
+const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
+
+/** Where a file will be written: an opened parent folder and the name in it. */
+export interface WriteTarget {
+  parent: OpenedFolder;
+  name: string;
+  /** The file that will be replaced, if there is one. */
+  existing: Stats | undefined;
+}
+
+/**
+ * Opens the folder that a file will be written to. A link that leads to a file inside the roots is followed,
+ * so that its target is replaced; any other link counts as absent and is itself replaced.
+ *
+ * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
+ */
+export function openWriteTarget(roots: RealRoots, path: string): WriteTarget {
+  const parent = openParent(roots, path);
+  try {
+    const name = basename(path);
+    const stats = lstatOrUndefined(parent.member(name));
+    if (stats?.isSymbolicLink()) {
+      const linked = lookAt(roots, path);
+      if (!linked) return { parent, name, existing: undefined };
+      checkReplaceable(linked.stats);
+      const linkedParent = openFolder(roots, dirname(linked.realPath));
+      parent.close();
+      return { parent: linkedParent, name: basename(linked.realPath), existing: linked.stats };
+    }
+    if (stats) checkReplaceable(stats);
+    return { parent, name, existing: stats };
+  } catch (error) {
+    parent.close();
+    throw asServiceError(error);
+  }
+}
+
+function checkReplaceable(stats: Stats): void {
+  if (stats.isDirectory()) throw new ServiceError('is-folder', 'A folder has this name.');
+  if (!stats.isFile()) throw new ServiceError('forbidden', 'The path is not a regular file.');
+}
+
+function lstatOrUndefined(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary
+ * file beside the target, synced, then renamed, then the folder synced. Whoever creates a writer ends it with
+ * `finish` or `discard`.
+ */
+export class FileWriter {
+  readonly #target: WriteTarget;
+  readonly #temporaries: Temporaries;
+  readonly #temporaryName = temporaryName();
+  readonly #fd: number;
+  #state: 'open' | 'ended' = 'open';
+  /** Bytes written so far. */
+  sizeBytes = 0;
+
+  constructor(target: WriteTarget, temporaries: Temporaries) {
+    this.#target = target;
+    this.#temporaries = temporaries;
+    temporaries.add(this.#temporaryRealPath);
+    try {
+      this.#fd = openSync(target.parent.member(this.#temporaryName), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o666);
+      if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
+    } catch (error) {
+      temporaries.delete(this.#temporaryRealPath);
+      target.parent.close();
+      throw asServiceError(error);
+    }
+  }
+
+  get #temporaryRealPath(): string {
+    return `${this.#target.parent.realPath}/${this.#temporaryName}`;
+  }
+
+  /** For copying by descriptor (copy_file_range and the like). */
+  get fd(): number {
+    return this.#fd;
+  }
+
+  /** Appends chunks with one gathered write, repeated when the kernel took less. */
+  async write(chunks: readonly Buffer[]): Promise<void> {
+    let rest = [...chunks];
+    try {
+      while (rest.length > 0) {
+        let { bytesWritten } = await writevAsync(this.#fd, rest);
+        this.sizeBytes += bytesWritten;
+        while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
+        if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
+      }
+    } catch (error) {
+      throw asServiceError(error);
+    }
+  }
+
+  /**
+   * Makes the written content the file's content, on disk when the promise resolves.
+   *
+   * @param options.modifiedMs modification time to set, Unix time in milliseconds
+   * @param options.verify runs in the same turn as the rename, with what the name means at that moment; throwing keeps the old file
+   * @returns the new file's entry
+   */
+  async finish(options: { modifiedMs?: number | undefined; verify?: (current: Entry | undefined) => void } = {}): Promise<Entry> {
+    const { parent, name } = this.#target;
+    try {
+      if (options.modifiedMs !== undefined) await futimesAsync(this.#fd, options.modifiedMs / 1000, options.modifiedMs / 1000);
+      await fsyncAsync(this.#fd);
+      const entry = entryOf(name, fstatSync(this.#fd));
+      const current = lstatOrUndefined(parent.member(name));
+      options.verify?.(current && !current.isSymbolicLink() ? entryOf(name, current) : undefined);
+      renameSync(parent.member(this.#temporaryName), parent.member(name));
+      this.#state = 'ended';
+      this.#temporaries.delete(this.#temporaryRealPath);
+      await fsyncAsync(parent.fd);
+      return entry;
+    } catch (error) {
+      if (systemErrorCode(error) === 'ENOENT') throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
+      throw asServiceError(error);
+    } finally {
+      if (this.#state === 'ended') await this.#close();
+    }
+  }
+
+  /** Removes the temporary file; the old file stays as it was. Does nothing after `finish` succeeded. */
+  async discard(): Promise<void> {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    try {
+      unlinkSync(this.#target.parent.member(this.#temporaryName));
+    } catch (error) {
+      if (systemErrorCode(error) !== 'ENOENT') throw asServiceError(error);
+    } finally {
+      this.#temporaries.delete(this.#temporaryRealPath);
+      await this.#close();
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#target.parent.close();
+    await closeAsync(this.#fd);
+  }
+}
+
+function keepOwnerAndMode(fd: number, existing: Stats): void {
+  fchmodSync(fd, existing.mode & 0o777);
+  const created = fstatSync(fd);
+  if (created.uid === existing.uid && created.gid === existing.gid) return;
+  try {
+    fchownSync(fd, existing.uid, existing.gid);
+  } catch (error) {
+    // Only a privileged service may give files away; without the privilege the file belongs to the service.
+    if (systemErrorCode(error) !== 'EPERM') throw error;
+  }
+}

@@ -1,0 +1,117 @@
+import { lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { changeInParent, type OpenedFolder, openFolder } from './opened.ts';
+import type { RealRoots } from './real-roots.ts';
+import { asServiceError } from './system-errors.ts';
+
+/** One path below the folder, `/`-separated and relative to it (empty for the folder itself). */
+export interface TreeMember {
+  relativePath: string;
+  isFolder: boolean;
+}
+
+/** A path that a recursive removal left behind, and why. */
+export interface LeftBehind {
+  relativePath: string;
+  message: string;
+}
+
+const membersPerTurn = 256;
+
+/**
+ * Walks a folder without following links, parents before their members, one open descriptor at a time.
+ * The folder itself comes first.
+ */
+export async function* walkTree(roots: RealRoots, path: string): AsyncGenerator<TreeMember> {
+  const waiting = [''];
+  let seen = 0;
+  for (let relative = waiting.pop(); relative !== undefined; relative = waiting.pop()) {
+    const folder = openIfThere(roots, path, relative);
+    if (!folder) continue;
+    try {
+      yield { relativePath: relative, isFolder: true };
+      for (const dirent of readdirSync(folder.member('.'), { withFileTypes: true })) {
+        const below = relative === '' ? dirent.name : `${relative}/${dirent.name}`;
+        if (dirent.isDirectory()) waiting.push(below);
+        else yield { relativePath: below, isFolder: false };
+        if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
+      }
+    } catch (error) {
+      throw asServiceError(error);
+    } finally {
+      folder.close();
+    }
+  }
+}
+
+function openIfThere(roots: RealRoots, path: string, relative: string): OpenedFolder | undefined {
+  try {
+    return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
+  } catch (error) {
+    // Gone meanwhile, or out of reach: only the top folder has to be there.
+    if (relative !== '' && asServiceError(error).code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Removes a folder with all it holds. Links are removed, never followed. What cannot be removed is
+ * left, with its parents, and reported; the rest goes.
+ *
+ * @param folders the folder's sub-folders as `walkTree` gave them, parents first
+ */
+export async function removeTree(roots: RealRoots, path: string, folders: readonly string[]): Promise<LeftBehind[]> {
+  const left: LeftBehind[] = [];
+  let seen = 0;
+  for (const relative of folders.toReversed()) {
+    const folderPath = relative === '' ? path : `${path}/${relative}`;
+    try {
+      const folder = openFolder(roots, folderPath);
+      try {
+        for (const name of readdirSync(folder.member('.'))) {
+          const removed = removeMember(folder.member(name));
+          if (removed !== undefined) left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, message: removed });
+          if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
+        }
+      } finally {
+        folder.close();
+      }
+      await removeEmptyFolder(roots, folderPath);
+    } catch (error) {
+      const meaning = asServiceError(error);
+      // A parent of something left behind is not empty: its member already says why.
+      const explained = meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
+      if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, message: meaning.message });
+    }
+  }
+  return left;
+}
+
+function removeMember(path: string): string | undefined {
+  try {
+    unlinkSync(path);
+    return undefined;
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    // Its own turn comes, or came and reported: a folder is no fault here.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+    return asServiceError(error).message;
+  }
+}
+
+/** Removes one empty folder, through its verified parent. */
+async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
+  await changeInParent(roots, path, (member) => rmdirSync(member));
+}
+
+/**
+ * Removes one file, or a link to one.
+ *
+ * @throws ServiceError `not-found`, `is-folder`, `forbidden`
+ */
+export async function removeFile(roots: RealRoots, path: string): Promise<void> {
+  await changeInParent(roots, path, (member) => {
+    if (lstatSync(member).isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
+    unlinkSync(member);
+  });
+}

@@ -1,0 +1,56 @@
+import type { Account } from '../accounts/account.ts';
+import { isWithin, segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
+import { RealRoots } from './real-roots.ts';
+
+/** Where a virtual path lies. */
+export type Location =
+  /** On disk; `realPath` is absolute, links in it are not resolved. */
+  | { kind: 'real'; realPath: string; isFixed: boolean }
+  /** A folder that exists only as the parent of a virtual folder. */
+  | { kind: 'virtual'; isFixed: true }
+  /** Below such a folder, where nothing else can be. */
+  | { kind: 'nowhere'; isFixed: false };
+
+/** The account's home folder and virtual folders joined into one tree (decisions.md, "virtual_folders"). */
+export class Mounts {
+  readonly roots: RealRoots;
+  readonly #homeFolderPath: string;
+  /** Longest virtual prefix first. */
+  readonly #virtualFolders: Account['virtualFolders'];
+
+  /** @param excluded real folders that stay out of reach even inside the account's roots */
+  constructor(account: Pick<Account, 'homeFolderPath' | 'virtualFolders'>, excluded: readonly string[]) {
+    this.#homeFolderPath = account.homeFolderPath;
+    this.#virtualFolders = account.virtualFolders.toSorted((a, b) => b.path.length - a.path.length);
+    this.roots = new RealRoots([account.homeFolderPath, ...account.virtualFolders.map((folder) => folder.realPath)], excluded);
+  }
+
+  /**
+   * @returns the place of `path`; `isFixed` marks what cannot be deleted, renamed or overwritten: the home
+   *   folder, the roots of virtual folders and their parents
+   */
+  locate(path: VirtualPath): Location {
+    const isFixed = path === '/' || this.#virtualFolders.some((folder) => isWithin(folder.path, path));
+    const mount = this.#virtualFolders.find((folder) => isWithin(path, folder.path));
+    if (mount) return { kind: 'real', realPath: mount.realPath + path.slice(mount.path === '/' ? 0 : mount.path.length), isFixed };
+    if (path === '/') return { kind: 'real', realPath: this.#homeFolderPath, isFixed };
+    if (isFixed) return { kind: 'virtual', isFixed: true };
+    if (this.#isBelowVirtualParent(path)) return { kind: 'nowhere', isFixed: false };
+    return { kind: 'real', realPath: this.#homeFolderPath + path, isFixed };
+  }
+
+  #isBelowVirtualParent(path: VirtualPath): boolean {
+    if (this.#virtualFolders.length === 0) return false;
+    const firstFolder = `/${segmentsOf(path)[0]}`;
+    return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
+  }
+
+  /** Names of the virtual folders, or of their parents, that stand directly in folder `path`; they hide real entries. */
+  virtualMembers(path: VirtualPath): string[] {
+    const depth = segmentsOf(path).length;
+    const names = this.#virtualFolders
+      .filter((folder) => folder.path !== path && isWithin(folder.path, path))
+      .map((folder) => segmentsOf(folder.path)[depth] as string);
+    return [...new Set(names)];
+  }
+}

@@ -1,0 +1,118 @@
+import { closeSync, constants, fstatSync, fsync, lstatSync, type Stats } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { ServiceError } from '../lib/errors.ts';
+import { memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
+import { asServiceError } from './system-errors.ts';
+
+const fsyncAsync = promisify(fsync);
+
+/** A verified, open file. `close` is called exactly once by whoever owns it. */
+export interface OpenedFile {
+  fd: number;
+  realPath: string;
+  stats: Stats;
+}
+
+/** A verified, open folder whose members are addressed through it, whatever happens to its path meanwhile. */
+export class OpenedFolder {
+  readonly fd: number;
+  readonly realPath: string;
+  #isOpen = true;
+
+  constructor(fd: number, realPath: string) {
+    this.fd = fd;
+    this.realPath = realPath;
+  }
+
+  /** A path to member `name`, bound to this very folder. */
+  member(name: string): string {
+    return memberOfOpened(this, name);
+  }
+
+  close(): void {
+    if (this.#isOpen) closeSync(this.fd);
+    this.#isOpen = false;
+  }
+}
+
+/**
+ * Opens a file for reading.
+ *
+ * @throws ServiceError `not-found`, `forbidden`, or `is-folder`
+ */
+export function openFile(roots: RealRoots, path: string): OpenedFile {
+  const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY);
+  try {
+    const stats = fstatSync(fd);
+    if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
+    // Devices, FIFOs and sockets are no files of the account: as if absent.
+    if (!stats.isFile()) throw new ServiceError('not-found', 'Path not found.');
+    return { fd, realPath, stats };
+  } catch (error) {
+    closeSync(fd);
+    throw asServiceError(error);
+  }
+}
+
+/**
+ * Opens a folder.
+ *
+ * @throws ServiceError `not-found` or `forbidden`; `not-found` too when it is a file
+ */
+export function openFolder(roots: RealRoots, path: string): OpenedFolder {
+  const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  return new OpenedFolder(fd, realPath);
+}
+
+/**
+ * Looks at a path without reading it; needs no permission on the file itself.
+ *
+ * @returns what stat(2) says of the link-resolved target and its real path, or undefined when nothing (reachable) is there
+ * @throws ServiceError `forbidden` when a folder on the way may not be searched
+ */
+export function lookAt(roots: RealRoots, path: string): { stats: Stats; realPath: string; isLink: boolean } | undefined {
+  try {
+    const { fd, realPath } = roots.openVerified(path, openToLook);
+    try {
+      const stats = fstatSync(fd);
+      const isLink = basename(realPath) !== basename(path) || lstatSync(path).isSymbolicLink();
+      return stats.isFile() || stats.isDirectory() ? { stats, realPath, isLink } : undefined;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    const meaning = asServiceError(error);
+    if (meaning.code === 'not-found') return undefined;
+    throw meaning;
+  }
+}
+
+/** Opens the folder that holds `path`, with the missing parent reported as such. */
+export function openParent(roots: RealRoots, path: string): OpenedFolder {
+  try {
+    return openFolder(roots, dirname(path));
+  } catch (error) {
+    const meaning = asServiceError(error);
+    if (meaning.code === 'not-found') throw new ServiceError('parent-missing', 'The parent folder does not exist.', { cause: error });
+    throw meaning;
+  }
+}
+
+/**
+ * Changes one name in its verified parent folder; the change is on disk when the promise resolves.
+ *
+ * @param action gets a path bound to the opened parent
+ * @throws ServiceError `parent-missing` when there is no parent, and what `action` throws
+ */
+export async function changeInParent(roots: RealRoots, path: string, action: (member: string) => void): Promise<void> {
+  const parent = openParent(roots, path);
+  try {
+    action(parent.member(basename(path)));
+    await fsyncAsync(parent.fd);
+  } catch (error) {
+    throw asServiceError(error);
+  } finally {
+    parent.close();
+  }
+}

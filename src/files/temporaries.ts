@@ -1,0 +1,92 @@
+import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { basename, join } from 'node:path';
+import type { Log } from '../lib/log.ts';
+import { systemErrorCode } from '../lib/errors.ts';
+
+const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
+
+/** The record is emptied when it is larger than this and no upload runs. */
+const compactAboveBytes = 64 * 1024;
+
+/** Whether a member name is that of an upload under way: never listed, never addressed. */
+export function isTemporaryName(name: string): boolean {
+  return name.length === 34 && namePattern.test(name);
+}
+
+/** A fresh name for an upload's temporary file, hidden and beside its target. */
+export function temporaryName(): string {
+  return `.svc-${randomBytes(12).toString('hex')}.part`;
+}
+
+/**
+ * Remembers on disk which temporary files exist, so that a service that was killed leaves no debris:
+ * the next start removes exactly these files and needs no search through the accounts' folders.
+ */
+export class Temporaries {
+  readonly #fd: number;
+  readonly #log: Log;
+  readonly #running = new Map<string, string>();
+  #sizeBytes = 0;
+
+  /**
+   * Opens the record and removes what an earlier run left behind.
+   *
+   * @param dataFolderPath the service's own folder, already locked against other processes
+   */
+  constructor(dataFolderPath: string, log: Log) {
+    this.#log = log;
+    const path = join(dataFolderPath, 'uploads-under-way');
+    this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
+    this.#sweep(readFileSync(path, 'utf8'));
+  }
+
+  /** Notes a temporary file **before** it is created. */
+  add(realPath: string): void {
+    const line = `${JSON.stringify(realPath)}\n`;
+    this.#running.set(realPath, line);
+    this.#sizeBytes += writeSync(this.#fd, line);
+  }
+
+  /** Forgets a temporary file that was renamed or removed. */
+  delete(realPath: string): void {
+    this.#running.delete(realPath);
+    if (this.#sizeBytes > compactAboveBytes && this.#sizeBytes > this.#running.size * 1024) this.#compact();
+  }
+
+  close(): void {
+    if (this.#running.size === 0) this.#compact();
+    closeSync(this.#fd);
+  }
+
+  #compact(): void {
+    const text = [...this.#running.values()].join('');
+    ftruncateSync(this.#fd, 0);
+    this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);
+  }
+
+  #sweep(record: string): void {
+    for (const line of record.split('\n')) {
+      const realPath = pathOfLine(line);
+      // The record decides nothing alone: only what has the name of a temporary file is ever removed.
+      if (!realPath || !isTemporaryName(basename(realPath))) continue;
+      try {
+        if (lstatSync(realPath).isFile()) unlinkSync(realPath);
+        this.#log.info('removed the remains of an interrupted upload', { path: realPath });
+      } catch (error) {
+        if (systemErrorCode(error) !== 'ENOENT') this.#log.warn('cannot remove the remains of an upload', { path: realPath, reason: error });
+      }
+    }
+    ftruncateSync(this.#fd, 0);
+    fsyncSync(this.#fd);
+  }
+}
+
+function pathOfLine(line: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

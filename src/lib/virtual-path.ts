@@ -1,0 +1,77 @@
+import { ServiceError } from './errors.ts';
+
+declare const virtualPathBrand: unique symbol;
+
+/**
+ * An absolute path in an account's own name space: `/`, or `/a/b` without a trailing slash.
+ * Its segments are never empty, `.` or `..`, and hold no NUL and no `/`.
+ */
+export type VirtualPath = string & { readonly [virtualPathBrand]: true };
+
+export const rootPath = '/' as VirtualPath;
+
+/** Longest member name that common file systems take, in UTF-8 bytes. */
+const longestNameBytes = 255;
+
+/**
+ * Checks one member name (a single path segment, already decoded).
+ *
+ * @throws ServiceError `name-invalid` for an empty name, `.`, `..`, NUL, `/`, `\` on Windows, or over 255 bytes
+ */
+export function checkMemberName(name: string): void {
+  if (name === '' || name === '.' || name === '..') throw new ServiceError('name-invalid', 'A name must not be empty, "." or "..".');
+  if (name.includes('\0')) throw new ServiceError('name-invalid', 'A name must not contain the NUL character.');
+  if (name.includes('/') || (process.platform === 'win32' && name.includes('\\'))) {
+    throw new ServiceError('name-invalid', 'A name must not contain a path separator.');
+  }
+  if (name.length > longestNameBytes / 3 && Buffer.byteLength(name) > longestNameBytes) {
+    throw new ServiceError('name-invalid', `A name must not be longer than ${longestNameBytes} bytes.`);
+  }
+  if (!name.isWellFormed()) throw new ServiceError('name-invalid', 'A name must be valid Unicode.');
+}
+
+/**
+ * Builds a virtual path from decoded segments.
+ *
+ * @throws ServiceError `name-invalid` when a segment is no member name
+ */
+export function virtualPathOf(segments: readonly string[]): VirtualPath {
+  for (const segment of segments) checkMemberName(segment);
+  return `/${segments.join('/')}` as VirtualPath;
+}
+
+/**
+ * Reads a virtual path as configuration writes it (`/shared/in`, a trailing slash is fine).
+ *
+ * @throws ServiceError `name-invalid` when it is not absolute or has a segment that is no name
+ */
+export function parseVirtualPath(text: string): VirtualPath {
+  if (!text.startsWith('/')) throw new ServiceError('name-invalid', `"${text}" must begin with "/".`);
+  return virtualPathOf(text.split('/').filter((segment) => segment !== ''));
+}
+
+/** The segments of a path; empty for `/`. */
+export function segmentsOf(path: VirtualPath): string[] {
+  return path === '/' ? [] : path.slice(1).split('/');
+}
+
+/** The path of member `name` (already checked) of folder `folder`. */
+export function memberPath(folder: VirtualPath, name: string): VirtualPath {
+  return (folder === '/' ? `/${name}` : `${folder}/${name}`) as VirtualPath;
+}
+
+/** The folder that holds `path`; `/` for `/` itself. */
+export function parentPath(path: VirtualPath): VirtualPath {
+  const slash = path.lastIndexOf('/');
+  return (slash <= 0 ? '/' : path.slice(0, slash)) as VirtualPath;
+}
+
+/** The last segment of `path`; empty for `/`. */
+export function baseName(path: VirtualPath): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** Whether `path` is `ancestor` or lies below it. */
+export function isWithin(path: string, ancestor: string): boolean {
+  return path === ancestor || ancestor === '/' || path.startsWith(`${ancestor}/`);
+}
