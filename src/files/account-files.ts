@@ -184,9 +184,8 @@ export class AccountFiles {
       this.#requireAll(path, ['delete-file', 'delete-folder']);
       const realPath = this.#removable(path);
       const current = this.#entryAt(path);
-      if (!current) throw new ServiceError('not-found', 'Path not found.');
+      if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
       verify?.(current);
-      if (!current.isFolder) throw new ServiceError('is-file', 'The path is a file.');
       if (current.isLink) {
         await removeFile(this.mounts.roots, realPath);
         left = [];

@@ -1,11 +1,10 @@
 import { closeSync } from 'node:fs';
-import type { VirtualPath } from '../lib/virtual-path.ts';
 import type { AccountFiles } from './account-files.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { OpenedFile } from './opened.ts';
-import { baseName } from '../lib/virtual-path.ts';
+import { baseName, type VirtualPath } from '../lib/virtual-path.ts';
 
-/** A file opened for reading. The one who sends it calls `end` exactly once; that closes it and emits the event. */
+/** A file opened for reading. The one who opened it calls `end` or `release` once; both close it. */
 export interface FileDownload {
   readonly fd: number;
   readonly entry: Entry;
@@ -14,6 +13,8 @@ export interface FileDownload {
    * @param fault nothing when the download is complete
    */
   end(readBytes: number, fault?: 'client-gone' | 'failed'): void;
+  /** Nothing was asked of the content after all (304, 416). */
+  release(): void;
 }
 
 /** Makes a download of a verified file; event 40004. */
@@ -22,17 +23,24 @@ export function startDownload(files: AccountFiles, path: VirtualPath, opened: Op
   const startedMs = clock.monotonicMs();
   files.emit(40004, path);
   let isOpen = true;
+  const closeOnce = () => {
+    if (isOpen) closeSync(opened.fd);
+    const wasOpen = isOpen;
+    isOpen = false;
+    return wasOpen;
+  };
   return {
     fd: opened.fd,
     entry: entryOf(baseName(path), opened.stats),
     end(readBytes, fault) {
-      if (!isOpen) return;
-      isOpen = false;
-      closeSync(opened.fd);
+      if (!closeOnce()) return;
       const durationS = (clock.monotonicMs() - startedMs) / 1000;
       const data = transferData(durationS, readBytes, 'read');
       if (fault === 'client-gone') files.emit(40018, path, data);
       files.emit(fault ? 40040 : 40039, path, fault ? { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' } : data);
+    },
+    release() {
+      closeOnce();
     },
   };
 }

@@ -4,9 +4,12 @@ import type { Account } from '../accounts/account.ts';
 import type { AuthChain } from '../auth/auth-chain.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventComponent, EventContext, EventPeer } from '../events/event.ts';
+import { peerAccount } from '../events/event-factory.ts';
 import type { AccountFiles, FilesEnvironment } from '../files/account-files.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { AddressBans } from './bans.ts';
+import { clientPeer } from './client-peer.ts';
 import type { HttpServiceOptions } from './options.ts';
 import type { Outgoing, ReplyHeaders } from './reply.ts';
 import type { RequestTarget } from './request-target.ts';
@@ -21,6 +24,7 @@ export interface HttpService {
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
+  readonly bans: AddressBans;
   readonly files: FilesEnvironment;
   readonly events: EventDispatcher;
   readonly clock: Clock;
@@ -30,18 +34,37 @@ export interface HttpService {
 }
 
 /** One request and its reply on the way through the service. */
-export interface Exchange {
+export class Exchange {
   readonly service: HttpService;
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
   readonly method: string;
+  readonly isHead: boolean;
   readonly target: RequestTarget;
   readonly peer: EventPeer;
-  readonly isHead: boolean;
+  /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
+  sendContinue: () => void;
   /** Set once the client is authenticated. */
-  client: Client | undefined;
-  /** Tells the client to send its body (`Expect: 100-continue`); undefined when it does not wait. */
-  sendContinue: (() => void) | undefined;
+  client: Client | undefined = undefined;
+
+  constructor(service: HttpService, incoming: Incoming, outgoing: Outgoing, target: RequestTarget, expectsContinue: boolean) {
+    this.service = service;
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.method = incoming.method ?? 'GET';
+    this.isHead = this.method === 'HEAD';
+    this.target = target;
+    this.peer = clientPeer(incoming, service.options.client_forwarded_header);
+    this.sendContinue = () => {
+      if (expectsContinue) outgoing.writeContinue();
+      expectsContinue = false;
+    };
+  }
+
+  /** Who and what the events of this request are about, as far as is known yet. */
+  eventContext(): EventContext {
+    return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component };
+  }
 }
 
 /** An authenticated client. */

@@ -1,0 +1,34 @@
+import { ServiceError } from '../lib/errors.ts';
+import type { Exchange } from './exchange.ts';
+import { logout, nextOfQuery, postLogin } from './login.ts';
+import type { Handled } from './member-handlers.ts';
+import { loginPageReply } from './page-replies.ts';
+import { updatePassword } from './password-update.ts';
+
+type Action = (exchange: Exchange) => Promise<Handled> | Handled;
+
+/** One action for each method; others are refused with 405. */
+function byMethod(actions: Readonly<Record<string, Action>>): Action {
+  const allow = Object.keys(actions).join(', ');
+  return (exchange) => {
+    const action = actions[exchange.method];
+    if (action) return action(exchange);
+    if (exchange.method === 'OPTIONS') return { status: 204, headers: { allow } };
+    throw new ServiceError('method-not-allowed', `${exchange.method} is not supported here.`, { details: { allow } });
+  };
+}
+
+function showLogin(exchange: Exchange): Handled {
+  return loginPageReply(exchange, { status: 200, next: nextOfQuery(exchange) });
+}
+
+/** Actions of `/__svc__/<name>`, which need no authentication. */
+export const services: Readonly<Record<string, Action>> = {
+  login: byMethod({ GET: showLogin, HEAD: showLogin, POST: postLogin }),
+  logout: byMethod({ GET: logout, POST: logout }),
+};
+
+/** Actions of `/home/__svc__/<name>`, for authenticated clients. */
+export const accountServices: Readonly<Record<string, Action>> = {
+  'password-update': byMethod({ POST: updatePassword }),
+};

@@ -1,0 +1,143 @@
+import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { Hono } from 'hono';
+import { ServiceError } from '../lib/errors.ts';
+import { accountServices, services } from './api-routes.ts';
+import { authenticate } from './authenticate.ts';
+import { Exchange, type HttpService, type Incoming } from './exchange.ts';
+import { faultReply } from './fault-reply.ts';
+import { type Handled, handleMember } from './member-handlers.ts';
+import { checkOrigin } from './origin-check.ts';
+import { alreadySent, type Outgoing, sendReply } from './reply.ts';
+import { parseRequestTarget, type RequestTarget } from './request-target.ts';
+import { endUnreadBody } from './unread-body.ts';
+
+type Environment = { Bindings: { exchange: Exchange } };
+type Action = (exchange: Exchange) => Promise<Handled> | Handled;
+
+/**
+ * The Hono application: routes to handlers, replies and faults to the Node response. Routes are canonical (`/member`,
+ * `/service/login`): the raw target was read once, by `parseRequestTarget`, and nothing decodes or normalises it again.
+ */
+function createApp(): Hono<Environment> {
+  const app = new Hono<Environment>();
+  const route = (path: string, action: Action) =>
+    app.all(path, async (context) => {
+      await answer(context.env.exchange, action);
+      return RESPONSE_ALREADY_SENT;
+    });
+  route('/member', member);
+  route('/root', () => redirect('/home/'));
+  route('/home', () => redirect('/home/'));
+  route('/server', () => ({ status: 204, headers: { allow: 'OPTIONS, GET, HEAD, PUT, POST, DELETE', dav: '1', 'ms-author-via': 'DAV' } }));
+  for (const [name, action] of Object.entries(services)) route(`/service/${name}`, action);
+  for (const [name, action] of Object.entries(accountServices)) route(`/account-service/${name}`, authenticated(action));
+  app.notFound(async (context) => {
+    const { exchange } = context.env;
+    const isReserved = exchange.target.kind === 'account-service';
+    await answer(exchange, isReserved ? authenticated(refuseReserved) : () => notFound());
+    return RESPONSE_ALREADY_SENT;
+  });
+  return app;
+}
+
+function redirect(location: string): Handled {
+  return { status: 302, headers: { location } };
+}
+
+function notFound(): never {
+  throw new ServiceError('not-found', 'Path not found.');
+}
+
+function refuseReserved(): never {
+  throw new ServiceError('name-reserved', 'This name is reserved.');
+}
+
+function authenticated(action: Action): Action {
+  return async (exchange) => {
+    await authenticate(exchange);
+    return action(exchange);
+  };
+}
+
+// OPTIONS without credentials is answered, as WebDAV clients ask before they authenticate.
+async function member(exchange: Exchange): Promise<Handled> {
+  if (exchange.method === 'OPTIONS') return handleMember(exchange);
+  await authenticate(exchange);
+  const session = exchange.client?.session;
+  if (!session) return handleMember(exchange);
+  const hold = exchange.service.sessions.hold(session);
+  try {
+    return await handleMember(exchange);
+  } finally {
+    hold.done();
+  }
+}
+
+async function answer(exchange: Exchange, action: Action): Promise<void> {
+  const { outgoing, isHead, service } = exchange;
+  let handled: Handled;
+  try {
+    checkOrigin(exchange);
+    handled = await action(exchange);
+  } catch (error) {
+    handled = faultReply(exchange, error);
+    if (outgoing.headersSent) outgoing.destroy();
+  }
+  if (handled === alreadySent) return;
+  endUnreadBody(exchange);
+  sendReply(outgoing, isHead, service.baseHeaders, handled);
+}
+
+function routeOf(target: RequestTarget): string {
+  if (target.kind === 'service' || target.kind === 'account-service') {
+    return /^[a-z0-9./_-]+$/i.test(target.name) ? `/${target.kind}/${target.name}` : '/unknown';
+  }
+  return `/${target.kind}`;
+}
+
+/**
+ * The listener of a service's HTTP server.
+ *
+ * @param service asked at each request, so that a reload takes effect at once
+ */
+export function createListener(service: () => HttpService): (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => void {
+  const app = createApp();
+  const exchanges = new WeakMap<object, Exchange>();
+  const listener = getRequestListener((request, bindings) => app.fetch(request, { exchange: exchanges.get(bindings.incoming) as Exchange }), {
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+    hostname: 'svc',
+  });
+  return (incoming, outgoing, expectsContinue) => {
+    const current = service();
+    let exchange: Exchange;
+    try {
+      exchange = new Exchange(current, incoming, outgoing, parseRequestTarget(incoming.url ?? ''), expectsContinue);
+      checkHost(incoming);
+    } catch (error) {
+      exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);
+      void answer(exchange, () => {
+        throw error;
+      });
+      return;
+    }
+    exchanges.set(incoming, exchange);
+    incoming.url = routeOf(exchange.target);
+    void listener(incoming, outgoing);
+  };
+}
+
+/**
+ * RFC 9112 §3.2: exactly one, well-formed Host. Several are the start of cache poisoning and request smuggling.
+ *
+ * @throws ServiceError `bad-request`
+ */
+function checkHost(incoming: Incoming): void {
+  if (incoming.httpVersionMajor >= 2) return;
+  const hosts = incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  const value = incoming.headers.host ?? '';
+  if (hosts.length > 1 || (hosts.length === 1 && !/^([\w.~!$&'()*+,;=%-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(value))) {
+    throw new ServiceError('bad-request', 'The Host header is not valid.');
+  }
+}

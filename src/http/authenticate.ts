@@ -1,0 +1,115 @@
+import type { Account } from '../accounts/account.ts';
+import { accountOfEvents, type ChainResult } from '../auth/auth-chain.ts';
+import type { Credentials } from '../auth/credentials.ts';
+import type { EventContext } from '../events/event.ts';
+import { AccountFiles } from '../files/account-files.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { checkBan, noteAttempt } from './bans.ts';
+import { certificateCredentials } from './client-certificate.ts';
+import { type Exchange, header } from './exchange.ts';
+import type { Session } from './sessions.ts';
+
+/** Name of the session cookie (service.md, "Session and password"). */
+export const sessionCookie = 'SVC_HTTP_SESSION';
+
+/** What a refused client may be told, in `details` of the `unauthorized` fault. */
+export const publicFailureDetail = 'public_failure';
+
+/**
+ * Finds out who sends a request (service.md, "Authentication of clients"): session or Basic in `Authorization`, else the
+ * session cookie, else the TLS client certificate, else `anonymous`. Sets `exchange.client`.
+ *
+ * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
+ */
+export async function authenticate(exchange: Exchange): Promise<void> {
+  const authorization = header(exchange, 'authorization');
+  if (authorization !== undefined) return authenticateHeader(exchange, authorization);
+  const cookie = cookieValue(header(exchange, 'cookie'), sessionCookie);
+  const session = cookie === undefined ? undefined : await exchange.service.sessions.find(cookie);
+  if (session) return accept(exchange, session.account, session);
+  checkBan(exchange);
+  const certificate = certificateCredentials(exchange);
+  if (certificate) return checkCredentials(exchange, certificate);
+  const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer);
+  if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
+  throw new ServiceError('unauthorized', cookie === undefined ? 'Authentication is required.' : 'The session is not valid.');
+}
+
+/**
+ * Asks the chain about a name and a password.
+ *
+ * @throws ServiceError `unauthorized` with what may be told, `too-many-requests` for a banned address
+ */
+export async function checkPassword(exchange: Exchange, username: string, password: string): Promise<Account> {
+  const { service, peer } = exchange;
+  const result = await ask(exchange, {
+    type: 'password',
+    username,
+    content: password,
+    peer,
+    creator: { uuid: service.uuid, type: service.component.type },
+  });
+  return result;
+}
+
+async function authenticateHeader(exchange: Exchange, authorization: string): Promise<void> {
+  const space = authorization.indexOf(' ');
+  const scheme = (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase();
+  const value = space < 0 ? '' : authorization.slice(space + 1).trim();
+  if (scheme === 'session') {
+    const session = await exchange.service.sessions.find(value);
+    if (session) return accept(exchange, session.account, session);
+    checkBan(exchange);
+    throw new ServiceError('unauthorized', 'The session is not valid.');
+  }
+  if (scheme === 'basic') {
+    const { username, password } = parseBasic(value);
+    return accept(exchange, await checkPassword(exchange, username, password), undefined);
+  }
+  throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
+}
+
+async function checkCredentials(exchange: Exchange, credentials: Credentials): Promise<void> {
+  accept(exchange, await ask(exchange, credentials), undefined);
+}
+
+async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
+  checkBan(exchange);
+  const result: ChainResult = await exchange.service.chain.authenticate(credentials);
+  noteAttempt(exchange, result.outcome === 'authenticated');
+  if (result.outcome === 'authenticated') return result.account;
+  const publicFailure = exchange.service.options.public_error ? result.public : undefined;
+  throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
+    details: { [publicFailureDetail]: publicFailure },
+  });
+}
+
+function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
+  exchange.client = { account, session, ...clientContext(exchange, account) };
+}
+
+/** The files and the event context of an account for one request. */
+function clientContext(exchange: Exchange, account: Account): { context: EventContext; files: AccountFiles } {
+  const context: EventContext = {
+    account: accountOfEvents(account, exchange.peer),
+    component: exchange.service.component,
+    group: account.groupUuid,
+  };
+  return { context, files: new AccountFiles(account, exchange.service.files, context) };
+}
+
+/** Reads Basic credentials (RFC 7617), UTF-8; nonsense gives empty ones, which nobody accepts. */
+function parseBasic(value: string): { username: string; password: string } {
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? { username: '', password: '' } : { username: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** The value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
+export function cookieValue(cookies: string | undefined, name: string): string | undefined {
+  for (const pair of cookies?.split(';') ?? []) {
+    const equals = pair.indexOf('=');
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}

@@ -1,0 +1,64 @@
+import { ServiceError } from '../lib/errors.ts';
+import type { Outgoing } from './reply.ts';
+
+/**
+ * Writes a reply body piece by piece. Each promise resolves when the piece has been handed to the kernel, so a
+ * buffer may be used again and a slow client slows its sender, not the memory.
+ */
+export class BodyWriter {
+  readonly #outgoing: Outgoing;
+  #onGone: ((error: Error) => void) | undefined;
+  /** Whether the client went away before the end. */
+  isGone = false;
+
+  constructor(outgoing: Outgoing) {
+    this.#outgoing = outgoing;
+    outgoing.once('close', () => {
+      if (!outgoing.writableFinished) this.#gone();
+    });
+    outgoing.once('error', () => this.#gone());
+    if (outgoing.destroyed) this.isGone = true;
+  }
+
+  #gone(): void {
+    this.isGone = true;
+    this.#onGone?.(clientGone());
+  }
+
+  write(chunk: Buffer | string): Promise<void> {
+    return this.#settled((done) => this.#outgoing.write(chunk as Buffer, done));
+  }
+
+  /** Ends the body, after a last piece if there is one. */
+  end(chunk?: Buffer | string): Promise<void> {
+    return this.#settled((done) => {
+      const finished = () => done();
+      if (chunk === undefined) this.#outgoing.end(finished);
+      else this.#outgoing.end(chunk as Buffer, finished);
+    });
+  }
+
+  /** Stops waiting for anything. */
+  settle(): void {
+    this.#onGone = undefined;
+  }
+
+  #settled(action: (done: (error?: Error | null) => void) => void): Promise<void> {
+    if (this.isGone) return Promise.reject(clientGone());
+    return new Promise((resolve, reject) => {
+      this.#onGone = reject;
+      action((error) => {
+        if (error) {
+          this.isGone = true;
+          reject(clientGone(error));
+        } else {
+          resolve();
+        }
+      });
+    });
+  }
+}
+
+function clientGone(cause?: unknown): ServiceError {
+  return new ServiceError('client-gone', 'The client went away.', { cause });
+}

@@ -1,0 +1,33 @@
+import type { Entry } from '../files/entry.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import { errorsReply } from './error-reply.ts';
+import { clientOf, type Exchange } from './exchange.ts';
+import { redirectFolder } from './member-redirect.ts';
+import { verifyConditions } from './put.ts';
+import type { Reply } from './reply.ts';
+import { serverPathOf } from './request-target.ts';
+
+/** DELETE of a file: 204 (service.md, REST). */
+export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const verify = (current: Entry) => {
+    if (!current.isFolder) verifyConditions(exchange, current);
+  };
+  try {
+    await clientOf(exchange).files.deleteFile(path, verify);
+  } catch (error) {
+    throw redirectFolder(path, error);
+  }
+  return { status: 204, headers: { 'server-path': serverPathOf(path) } };
+}
+
+/** DELETE of a folder, recursive: 204, or 422 with an item for each path left (decisions.md 4). */
+export async function deleteFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const left = await clientOf(exchange).files.deleteFolder(path);
+  const headers = { 'server-path': serverPathOf(path) };
+  if (left.length === 0) return { status: 204, headers };
+  return errorsReply(
+    422,
+    left.map((item) => ({ target: item.relativePath, message: item.message })),
+    headers,
+  );
+}

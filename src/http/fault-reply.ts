@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { namesType } from '../lib/accept-header.ts';
+import type { ServiceError } from '../lib/errors.ts';
+import { publicFailureDetail } from './authenticate.ts';
+import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
+import { type Exchange, header } from './exchange.ts';
+import { FolderRedirect, folderRedirectReply } from './member-redirect.ts';
+import { loginPageReply, messagePageReply } from './page-replies.ts';
+import type { Reply, ReplyHeaders } from './reply.ts';
+import { replyFormat } from './reply-format.ts';
+import { serverPathOf, urlPathOf } from './request-target.ts';
+
+/** Realm of the Basic challenge (service.md, "Authentication of clients"). */
+const basicChallenge = 'basic realm="Web files access"';
+
+/**
+ * The reply to whatever a handler threw, as the client wants it: an errors body or a page. Emits the events of
+ * refusals that have no event of their own: 40000 for every 401, 40019 for bad requests, 40003 for internal errors.
+ */
+export function faultReply(exchange: Exchange, thrown: unknown): Reply {
+  if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
+  const fault = faultOf(thrown);
+  noteFault(exchange, fault);
+  if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
+  const status = statusOf[fault.code];
+  const headers = { ...faultHeaders(fault), ...pathHeaders(exchange), 'cache-control': 'no-store' };
+  if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, fault.message, headers);
+  return errorsReply(status, [{ message: fault.message }], headers);
+}
+
+function noteFault(exchange: Exchange, fault: ServiceError): void {
+  const { events, log } = exchange.service;
+  const status = statusOf[fault.code];
+  const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
+  if (fault.code === 'internal') {
+    const reference = randomUUID();
+    log.error('internal error', { reference, method: exchange.method, reason: fault.cause, stack: stackOf(fault) });
+    fault.message = `Internal error. Reference: ${reference}`;
+    events.emit({ id: 40003, context: exchange.eventContext(), data: { ...data, reference } });
+  } else if (status === 401) {
+    events.emit({ id: 40000, context: exchange.eventContext(), data });
+  } else if (status === 400 || status === 413 || status === 415 || status === 416 || status === 417 || status === 408 || status === 431) {
+    if (fault.code !== 'client-gone') events.emit({ id: 40019, context: exchange.eventContext(), data });
+  }
+}
+
+function stackOf(fault: ServiceError): string | undefined {
+  return fault.cause instanceof Error ? fault.cause.stack : undefined;
+}
+
+function pathForEvents(exchange: Exchange): string {
+  const { target } = exchange;
+  if (target.kind === 'member') return target.path;
+  return target.kind === 'service' ? `/__svc__/${target.name}` : target.kind;
+}
+
+function pathHeaders(exchange: Exchange): ReplyHeaders {
+  const { target } = exchange;
+  return target.kind === 'member' && exchange.client ? { 'server-path': serverPathOf(target.path) } : {};
+}
+
+function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
+  const { target } = exchange;
+  const isLogin = target.kind === 'service' && target.name === 'login';
+  if (isLogin && replyFormat(exchange) === 'html') {
+    const form = (fault.details.login_form ?? {}) as { next?: string; userName?: string };
+    return loginPageReply(exchange, { status: 401, message: fault.message, ...form });
+  }
+  if (!isLogin && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange);
+  const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
+  const item = { message: fault.message, title: statusTitle(401) };
+  const response = publicFailure?.public_response;
+  return errorsReply(401, [response === undefined ? item : { ...item, response }], {
+    'www-authenticate': challenges(exchange),
+    'cache-control': 'no-store',
+  });
+}
+
+/**
+ * Both challenges of service.md, as two lines. A script in a browser is not offered Basic: the browser would put its
+ * own password dialog before the page that knows how to ask.
+ */
+function challenges(exchange: Exchange): string[] {
+  const session = exchange.service.options.announce_session_authentication ? ['session'] : [];
+  const isBrowserScript = header(exchange, 'sec-fetch-dest') === 'empty';
+  return isBrowserScript && session.length > 0 ? session : [basicChallenge, ...session];
+}
+
+function loginRedirect(exchange: Exchange): Reply {
+  const { target } = exchange;
+  const wanted = target.kind === 'member' ? urlPathOf(target.path, target.isFolder) + target.query : '/home/';
+  const location = wanted === '/home/' ? '/__svc__/login' : `/__svc__/login?next=${encodeURIComponent(wanted)}`;
+  const page = messagePageReply(exchange, 302, 'Sign in to see this page.', { location, 'www-authenticate': basicChallenge }, location);
+  return page;
+}

@@ -1,0 +1,75 @@
+import type { Entry } from '../files/entry.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import { BodyWriter } from './body-writer.ts';
+import { clientOf, type Exchange } from './exchange.ts';
+import { alreadySent, type Reply, writeHead } from './reply.ts';
+import { serverPathOf } from './request-target.ts';
+
+/** One entry as the JSON listing writes it (service.md, "Folder listing"): times in seconds with milliseconds. */
+function entryJson(entry: Entry): string {
+  const modified = Math.floor(entry.modifiedMs) / 1000;
+  return `{"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}}`;
+}
+
+/** GET and HEAD of a folder as JSON, streamed: memory does not grow with the folder. */
+export async function sendJsonListing(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
+  const { files } = clientOf(exchange);
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'server-path': serverPathOf(path),
+    'cache-control': 'no-store',
+    vary: 'accept, content-type',
+  };
+  const batches = files.openListing(path);
+  return sendChunks(exchange, headers, jsonChunks(batches));
+}
+
+async function* jsonChunks(batches: AsyncIterable<Entry[]>): AsyncGenerator<string> {
+  let separator = '{"content":[';
+  for await (const batch of batches) {
+    if (batch.length === 0) continue;
+    yield separator + batch.map(entryJson).join(',');
+    separator = ',';
+  }
+  yield separator === ',' ? ']}' : `${separator}]}`;
+}
+
+/**
+ * Sends a body of text chunks as they come. The first chunk is made before the status is sent, so that a fault until
+ * then is still a proper error reply; a fault after that cuts the connection.
+ */
+export async function sendChunks(
+  exchange: Exchange,
+  headers: Record<string, string>,
+  chunks: AsyncGenerator<string>,
+  status = 200,
+): Promise<typeof alreadySent> {
+  const { outgoing } = exchange;
+  const first = await chunks.next();
+  const second = first.done ? first : await chunks.next();
+  const base = exchange.service.baseHeaders;
+  if (second.done) {
+    const body = first.done ? '' : first.value;
+    writeHead(outgoing, status, base, { ...headers, 'content-length': Buffer.byteLength(body) });
+    outgoing.end(exchange.isHead ? undefined : body);
+    return alreadySent;
+  }
+  writeHead(outgoing, status, base, headers);
+  if (exchange.isHead) {
+    await chunks.return(undefined);
+    outgoing.end();
+    return alreadySent;
+  }
+  const writer = new BodyWriter(outgoing);
+  try {
+    await writer.write(first.value + second.value);
+    for await (const chunk of chunks) await writer.write(chunk);
+    await writer.end();
+  } catch (error) {
+    outgoing.destroy();
+    if (!writer.isGone) throw error;
+  } finally {
+    await chunks.return(undefined);
+  }
+  return alreadySent;
+}

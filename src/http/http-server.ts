@@ -1,0 +1,184 @@
+import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { processAccount } from '../events/event-factory.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { createListener } from './app.ts';
+import { errorsReply } from './error-reply.ts';
+import type { HttpService, Incoming } from './exchange.ts';
+import type { Outgoing } from './reply.ts';
+import { readTlsContext, type TlsContext } from './tls-context.ts';
+
+/** Largest header section, in bytes (decisions.md, "Bad input"). */
+const headerLimitBytes = 16 * 1024;
+
+/** A client has so long to send its header section. */
+const headerTimeoutMs = 30_000;
+
+/** How often a drain looks for connections that became idle. */
+const drainStepMs = 50;
+
+/** Requests that one HTTP/2 connection may have under way at once. */
+const mostStreams = 128;
+
+/** The listening side of one HTTP or HTTPS service; outlives reloads that keep its address. */
+export class HttpServer {
+  #service: HttpService;
+  readonly #server: Server | Http2SecureServer;
+  readonly #http2Sessions = new Set<ServerHttp2Session>();
+  readonly #sockets = new Set<Socket>();
+
+  /** @throws ServiceError `unavailable` when the TLS files cannot be used */
+  constructor(service: HttpService) {
+    this.#service = service;
+    const listener = createListener(() => this.#service);
+    this.#server = service.options.type === 'https' ? createTlsServer(readTlsContext(service.options)) : createServer(http1Options);
+    const server = this.#server as Server;
+    server.on('request', (incoming: Incoming, outgoing: Outgoing) => listener(incoming, outgoing, false));
+    server.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => listener(incoming, outgoing, true));
+    server.on('checkExpectation', (incoming: Incoming, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing));
+    server.on('clientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket));
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    this.#server.on('session', (session: ServerHttp2Session) => {
+      this.#http2Sessions.add(session);
+      session.once('close', () => this.#http2Sessions.delete(session));
+      // A broken connection is the client's affair; the streams on it report themselves.
+      session.on('error', () => {});
+    });
+    this.#applyLimits();
+  }
+
+  /**
+   * Begins to accept connections.
+   *
+   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+   */
+  async listen(): Promise<void> {
+    const { address, port, type } = this.#service.options;
+    await new Promise<void>((resolve, reject) => {
+      const onError = (error: Error) => {
+        const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
+        reject(new ServiceError('unavailable', `${type} service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
+      };
+      this.#server.once('error', onError);
+      this.#server.listen({ host: address, port, backlog: 4096 }, () => {
+        this.#server.off('error', onError);
+        this.#server.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
+        resolve();
+      });
+    });
+  }
+
+  /** The address that clients use, with the port that the system chose for port 0. */
+  get url(): string {
+    const { address, port } = this.#server.address() as AddressInfo;
+    const host = address.includes(':') ? `[${address}]` : address;
+    return `${this.#service.options.type}://${host}:${port}`;
+  }
+
+  get service(): HttpService {
+    return this.#service;
+  }
+
+  /** Takes over new options; requests under way keep the old ones. */
+  replace(service: HttpService): void {
+    if (service.options.type === 'https') (this.#server as Http2SecureServer).setSecureContext(readTlsContext(service.options));
+    this.#service = service;
+    this.#applyLimits();
+  }
+
+  /** Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`. @returns whether all finished */
+  async drain(timeoutMs: number): Promise<boolean> {
+    const { clock } = this.#service;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const session of this.#http2Sessions) session.close();
+    const closeIdle = () => (this.#server as Server).closeIdleConnections?.();
+    closeIdle();
+    const stepper = clock.every(drainStepMs, closeIdle);
+    let inTime = true;
+    const deadline = clock.after(timeoutMs, () => {
+      inTime = false;
+      for (const session of this.#http2Sessions) session.destroy();
+      for (const socket of this.#sockets) socket.destroy();
+    });
+    await closed;
+    stepper.cancel();
+    deadline.cancel();
+    return inTime;
+  }
+
+  #applyLimits(): void {
+    const server = this.#server as Server;
+    const idleMs = this.#service.options.idle_connection_timeout * 1000;
+    server.maxConnections = this.#service.options.maximum_concurrent_connections;
+    server.headersTimeout = headerTimeoutMs;
+    // A large upload may take any time; a stalled one is ended by the idle timeout.
+    server.requestTimeout = 0;
+    server.keepAliveTimeout = idleMs;
+    server.setTimeout(idleMs);
+  }
+
+  #refuseExpectation(incoming: Incoming, outgoing: ServerResponse): void {
+    const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
+    outgoing.writeHead(reply.status, { ...this.#service.baseHeaders, ...reply.headers } as Record<string, string>);
+    outgoing.end(reply.body);
+    this.#noteGarbage(incoming.socket.remoteAddress, incoming.socket.remotePort, 'Expectation not supported.');
+  }
+
+  // What the HTTP parser refused has no request to answer; it gets a bare reply and the connection ends.
+  #refuseGarbage(error: Error, socket: Socket): void {
+    const code = systemErrorCode(error);
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const [status, message] = garbageReplies[code ?? ''] ?? [400, 'The request is not valid HTTP.'];
+    this.#noteGarbage(socket.remoteAddress, socket.remotePort, message);
+    const body = JSON.stringify({ errors: [{ message }] });
+    const head = [
+      `HTTP/1.1 ${status} ${statusTexts[status]}`,
+      `Server: ${this.#service.baseHeaders.server}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    this.#service.clock.after(1000, () => socket.destroy());
+  }
+
+  #noteGarbage(address: string | undefined, port: number | undefined, details: string): void {
+    const { events, component } = this.#service;
+    const account = { ...processAccount(), peer: { address: address ?? '0.0.0.0', port: port ?? 0, protocol: 'TCP', family: 'IPv4' } as const };
+    events.emit({ id: 40019, context: { account, component }, data: { details } });
+  }
+}
+
+const statusTexts: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' };
+
+const garbageReplies: Record<string, [number, string]> = {
+  HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
+};
+
+const http1Options: ServerOptions = {
+  maxHeaderSize: headerLimitBytes,
+  insecureHTTPParser: false,
+  connectionsCheckingInterval: 1000,
+  noDelay: true,
+  requireHostHeader: true,
+};
+
+function createTlsServer(context: TlsContext): Http2SecureServer {
+  return createSecureServer({
+    ...context,
+    ...http1Options,
+    allowHTTP1: true,
+    // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
+    ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
+    settings: { maxConcurrentStreams: mostStreams, maxHeaderListSize: headerLimitBytes },
+    maxSessionInvalidFrames: 100,
+  });
+}

@@ -1,0 +1,106 @@
+import type { Entry } from '../files/entry.ts';
+import type { UploadResult } from '../files/file-upload.ts';
+import { evaluateConditions } from '../lib/conditional-request.ts';
+import { createDigestVerifier, parseExpectedDigests } from '../lib/digest-fields.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import { clientOf, type Exchange, header } from './exchange.ts';
+import { conditionHeaders, validatorsOf } from './get-file.ts';
+import type { Reply } from './reply.ts';
+import { announcedLength, hasBody } from './request-body.ts';
+import { serverPathOf } from './request-target.ts';
+import { backendReplyHeaders } from './upload-backend.ts';
+import { uploadMetadata } from './upload-metadata.ts';
+import { checkReceivedLength, receiveBody } from './upload-stream.ts';
+
+/** Latest time that `X-OC-Mtime` may name, Unix time in seconds: the end of year 9999. */
+const latestTimeS = 253_402_300_799;
+
+/**
+ * PUT of a file (service.md, REST): 201 for a new and for an overwritten file. Everything that can be refused is
+ * refused before the body is asked for; the old file stays until the new one is complete and verified.
+ */
+export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const { service } = exchange;
+  const { files } = clientOf(exchange);
+  refuseUnsupportedHeaders(exchange);
+  const expectedSizeBytes = announcedLength(exchange);
+  const limitBytes = service.options.maximum_request_size;
+  if (limitBytes > 0 && (expectedSizeBytes ?? 0) > limitBytes) throw tooLarge(limitBytes);
+  const metadata = uploadMetadata(exchange);
+  const digests = parseExpectedDigests(integrityHeaders(exchange));
+  const modifiedMs = requestedModificationTime(exchange);
+  const verify = (current: Entry | undefined) => verifyConditions(exchange, current);
+  const backendUuid = service.options.api_backend_uuid || undefined;
+  const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid });
+  let result: UploadResult;
+  try {
+    const verifier = digests.length > 0 ? createDigestVerifier(digests) : undefined;
+    checkReceivedLength(exchange, await receiveBody(exchange, upload, verifier, limitBytes));
+    const mismatch = verifier?.mismatch();
+    if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
+    result = await upload.commit();
+  } catch (error) {
+    await upload.abort(error);
+    throw error;
+  }
+  return {
+    status: 201,
+    headers: {
+      ...(await backendReplyHeaders(exchange, path, result)),
+      'server-path': serverPathOf(path),
+      etag: validatorsOf(result.entry).etag,
+      'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
+    },
+  };
+}
+
+/** PUT of a folder: 201; a body makes no sense there (service.md, REST). */
+export async function putFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
+  await clientOf(exchange).files.createFolder(path);
+  return { status: 201, headers: { 'server-path': serverPathOf(path) } };
+}
+
+function tooLarge(limitBytes: number): ServiceError {
+  return new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+}
+
+/**
+ * RFC 9110 §14.4: a partial PUT that a server takes for a whole one destroys the file. §8.4: stored as sent, a coded
+ * body would come back as something else.
+ */
+function refuseUnsupportedHeaders(exchange: Exchange): void {
+  if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
+  const coding = header(exchange, 'content-encoding')?.trim().toLowerCase();
+  if (coding !== undefined && coding !== 'identity' && coding !== '') {
+    throw new ServiceError('media-type-unsupported', 'Content-Encoding is not supported on PUT; send the file as it is.');
+  }
+}
+
+function integrityHeaders(exchange: Exchange) {
+  return {
+    'content-md5': header(exchange, 'content-md5'),
+    'content-digest': header(exchange, 'content-digest'),
+    'repr-digest': header(exchange, 'repr-digest'),
+    'oc-checksum': header(exchange, 'oc-checksum'),
+  };
+}
+
+function requestedModificationTime(exchange: Exchange): number | undefined {
+  const text = header(exchange, 'x-oc-mtime');
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (!/^\d+(\.\d+)?$/.test(text) || seconds > latestTimeS) throw new ServiceError('bad-request', 'X-OC-Mtime is not a Unix time in seconds.');
+  return seconds * 1000;
+}
+
+/** @throws ServiceError `precondition-failed` (RFC 9110 §13.2.2) */
+export function verifyConditions(exchange: Exchange, current: Entry | undefined): void {
+  const verdict = evaluateConditions({
+    method: exchange.method,
+    headers: conditionHeaders(exchange),
+    current: current && validatorsOf(current),
+  });
+  if (verdict !== 'proceed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
+}

@@ -1,0 +1,110 @@
+import { read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { FileDownload } from '../files/file-download.ts';
+import type { ByteRange } from '../lib/byte-ranges.ts';
+import { BodyWriter } from './body-writer.ts';
+import { type Outgoing, type ReplyHeaders, writeHead } from './reply.ts';
+
+const readAsync = promisify(read);
+
+/** Up to this size one synchronous read beats the thread pool by far (performance.md, "GET 1 KiB"). */
+const smallFileBytes = 128 * 1024;
+
+/** Two buffers of this size take turns: one is read into while the other is on its way to the socket. */
+const chunkBytes = 1024 * 1024;
+
+const idleBuffers: Buffer[] = [];
+const mostIdleBuffers = 16;
+
+function takeBuffer(): Buffer {
+  return idleBuffers.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
+}
+
+function giveBack(buffer: Buffer): void {
+  if (idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
+}
+
+/** A part of a multi-part body: text before the bytes, then the bytes. */
+export interface BodyPart {
+  preamble: Buffer | undefined;
+  range: ByteRange;
+}
+
+/**
+ * Sends a file, or ranges of it, and ends the download with what came of it. Writes to the Node response directly:
+ * see `reply.ts`.
+ *
+ * @param parts the ranges to send, end inclusive; with `epilogue` after the last
+ */
+export async function sendFile(
+  outgoing: Outgoing,
+  base: ReplyHeaders,
+  reply: { status: number; headers: ReplyHeaders },
+  download: FileDownload,
+  parts: readonly BodyPart[],
+  epilogue?: Buffer,
+): Promise<void> {
+  let sentBytes = 0;
+  const writer = new BodyWriter(outgoing);
+  try {
+    writeHead(outgoing, reply.status, base, reply.headers);
+    const only = parts.length === 1 ? parts[0] : undefined;
+    if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
+      const body = Buffer.allocUnsafe(lengthOf(only.range));
+      readExactlySync(download.fd, body, only.range.start);
+      sentBytes = body.length;
+      await writer.end(body);
+    } else {
+      for (const part of parts) {
+        if (part.preamble) await writer.write(part.preamble);
+        sentBytes += await sendRange(writer, download.fd, part.range);
+      }
+      await writer.end(epilogue);
+    }
+    download.end(sentBytes);
+  } catch (error) {
+    download.end(sentBytes, writer.isGone ? 'client-gone' : 'failed');
+    // What was announced cannot be kept: a cut connection is the only honest end (RFC 9112 §8).
+    outgoing.destroy();
+    if (!writer.isGone) throw error;
+  }
+}
+
+function lengthOf(range: ByteRange): number {
+  return range.end - range.start + 1;
+}
+
+async function sendRange(writer: BodyWriter, fd: number, range: ByteRange): Promise<number> {
+  let position = range.start;
+  let flushed: Promise<void> | undefined;
+  let buffer = takeBuffer();
+  let other = takeBuffer();
+  try {
+    while (position <= range.end) {
+      const wanted = Math.min(chunkBytes, range.end + 1 - position);
+      const { bytesRead } = await readAsync(fd, buffer, 0, wanted, position);
+      if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
+      await flushed;
+      flushed = writer.write(buffer.subarray(0, bytesRead));
+      // Awaited in the next round; a failure until then must not count as unhandled.
+      flushed.catch(() => {});
+      position += bytesRead;
+      [buffer, other] = [other, buffer];
+    }
+    await flushed;
+    giveBack(buffer);
+    giveBack(other);
+    return position - range.start;
+  } finally {
+    writer.settle();
+  }
+}
+
+function readExactlySync(fd: number, buffer: Buffer, position: number): void {
+  let done = 0;
+  while (done < buffer.length) {
+    const bytesRead = readSync(fd, buffer, done, buffer.length - done, position + done);
+    if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
+    done += bytesRead;
+  }
+}

@@ -1,0 +1,55 @@
+import { compileExpression } from '../lib/expression.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { parseKeyValueList } from '../lib/list-values.ts';
+import { type Exchange, header } from './exchange.ts';
+import type { MetadataFields } from './options.ts';
+
+/**
+ * Reads the upload metadata that the service is configured for (service.md, "PUT metadata"; decisions.md 4,
+ * `metadata_fields`).
+ *
+ * @returns each key with its values in order, or undefined when the request carries none
+ * @throws ServiceError `metadata-invalid` when it is malformed, undeclared, or a required item is missing
+ */
+export function uploadMetadata(exchange: Exchange): Record<string, string[]> | undefined {
+  const fields = exchange.service.options.metadata_fields;
+  return fields ? parseMetadata(fields, header(exchange, fields.header.toLowerCase())) : undefined;
+}
+
+/** The same from the header's value alone. */
+export function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
+  if (value === undefined) {
+    if (fields.required) throw new ServiceError('metadata-invalid', `The header "${fields.header}" is required.`);
+    return undefined;
+  }
+  const metadata = new Map<string, string[]>();
+  for (const { key, value: item } of parseKeyValueList(latin1ToUtf8(value))) metadata.set(key, [...(metadata.get(key) ?? []), item]);
+  checkKeys(fields, [...metadata.keys()]);
+  // Not a literal: a key named __proto__ is a key like any other.
+  return Object.fromEntries(metadata);
+}
+
+function checkKeys(fields: MetadataFields, keys: readonly string[]): void {
+  if (fields.keys.length === 0) return;
+  const patterns = fields.keys.map((key) => ({ ...key, expression: compileExpression(key.pattern) }));
+  for (const key of keys) {
+    if (!patterns.some(({ expression }) => expression.matches(key))) {
+      throw new ServiceError('metadata-invalid', `The header "${fields.header}" has the key "${key}", which is not declared.`);
+    }
+  }
+  for (const { pattern, required, expression } of patterns) {
+    if (required && !keys.some((key) => expression.matches(key))) {
+      throw new ServiceError('metadata-invalid', `The header "${fields.header}" lacks the required key "${pattern}".`);
+    }
+  }
+}
+
+// Node.js delivers header bytes as latin1; clients send UTF-8.
+function latin1ToUtf8(value: string): string {
+  if (!/[\u0080-\u00ff]/.test(value)) return value;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'));
+  } catch (error) {
+    throw new ServiceError('metadata-invalid', 'The metadata header is not valid UTF-8.', { cause: error });
+  }
+}

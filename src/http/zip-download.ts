@@ -1,0 +1,130 @@
+import { closeSync, read } from 'node:fs';
+import { promisify } from 'node:util';
+import type { AccountFiles } from '../files/account-files.ts';
+import { type ZipEntry, ZipWriter, zipLength } from '../files/zip-archive.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { contentDisposition } from '../lib/header-names.ts';
+import { baseName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { BodyWriter } from './body-writer.ts';
+import { clientOf, type Exchange } from './exchange.ts';
+import { targetPath } from './folder-commands.ts';
+import { alreadySent, writeHead } from './reply.ts';
+import { serverPathOf } from './request-target.ts';
+
+const readAsync = promisify(read);
+const chunkBytes = 512 * 1024;
+
+/** One member of the archive to be: its name there and its virtual path. */
+interface Member {
+  entry: ZipEntry;
+  path: VirtualPath;
+}
+
+/**
+ * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before
+ * the first byte. What may not be read and what is reached through a link is left out (service.md, REST).
+ *
+ * @param names members to send, named relative to the folder; without it the whole folder, under full virtual paths
+ */
+export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: readonly string[]): Promise<typeof alreadySent> {
+  const { files } = clientOf(exchange);
+  const { clock } = exchange.service;
+  const startedMs = clock.monotonicMs();
+  const writer = new BodyWriter(exchange.outgoing);
+  let sentBytes = 0;
+  const eventData = () => ({ duration: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1e6, total_read: sentBytes, files: names });
+  try {
+    const members = await gatherMembers(files, folder, names);
+    files.emit(40016, folder, { files: names });
+    const lengthBytes = zipLength(members.map((member) => member.entry));
+    const name = `${baseName(folder) || 'home'}.zip`;
+    writeHead(exchange.outgoing, 200, exchange.service.baseHeaders, {
+      'content-type': 'application/zip',
+      'content-length': lengthBytes,
+      'content-disposition': contentDisposition('attachment', name),
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'server-path': serverPathOf(folder),
+    });
+    if (exchange.isHead) {
+      exchange.outgoing.end();
+      return alreadySent;
+    }
+    const zip = new ZipWriter();
+    const send = async (bytes: Buffer) => {
+      await writer.write(bytes);
+      sentBytes += bytes.length;
+    };
+    for (const member of members) await sendMember(files, zip, member, send);
+    for (const bytes of zip.finish()) await send(bytes);
+    await writer.end();
+    files.emit(40025, folder, eventData());
+  } catch (error) {
+    files.emit(40041, folder, { ...eventData(), details: error instanceof ServiceError ? error.message : 'The archive could not be made.' });
+    if (!exchange.outgoing.headersSent) throw error;
+    exchange.outgoing.destroy();
+    if (!writer.isGone) throw error;
+  }
+  return alreadySent;
+}
+
+async function gatherMembers(files: AccountFiles, folder: VirtualPath, names: readonly string[] | undefined): Promise<Member[]> {
+  const members: Member[] = [];
+  if (names === undefined) {
+    await gatherFolder(files, folder, folder === '/' ? '' : folder.slice(1), members);
+    return members;
+  }
+  for (const name of names) {
+    const path = targetPath(folder, name);
+    const entry = files.look(path);
+    if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    if (entry.isLink) continue;
+    if (entry.isFolder) await gatherFolder(files, path, name, members);
+    else if (files.mayRead(path)) members.push(memberOf(name, path, entry));
+  }
+  return members;
+}
+
+async function gatherFolder(files: AccountFiles, top: VirtualPath, topName: string, members: Member[]): Promise<void> {
+  const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
+  for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
+    if (folder.path !== top && !files.mayList(folder.path)) continue;
+    const below: typeof waiting = [];
+    for await (const batch of files.listQuietly(folder.path)) {
+      for (const entry of batch) {
+        const path = memberPath(folder.path, entry.name);
+        const name = folder.name === '' ? entry.name : `${folder.name}/${entry.name}`;
+        if (entry.isLink || (!entry.isFolder && !files.mayRead(path))) continue;
+        members.push(memberOf(name, path, entry));
+        if (entry.isFolder) below.push({ path, name });
+      }
+    }
+    waiting.push(...below.reverse());
+  }
+}
+
+function memberOf(name: string, path: VirtualPath, entry: { isFolder: boolean; sizeBytes: number; modifiedMs: number }): Member {
+  return { path, entry: { name: entry.isFolder ? `${name}/` : name, isFolder: entry.isFolder, sizeBytes: entry.sizeBytes, modifiedMs: entry.modifiedMs } };
+}
+
+async function sendMember(files: AccountFiles, zip: ZipWriter, member: Member, send: (bytes: Buffer) => Promise<void>): Promise<void> {
+  await send(zip.localHeader(member.entry));
+  if (member.entry.isFolder) return;
+  const { fd } = files.openQuietly(member.path);
+  try {
+    let position = 0;
+    while (position < member.entry.sizeBytes) {
+      // A new buffer each time: the one before may still be on its way to the socket.
+      const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, member.entry.sizeBytes - position));
+      const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, position);
+      if (bytesRead === 0) throw new ServiceError('internal', 'A file became shorter while it was archived.');
+      const bytes = buffer.subarray(0, bytesRead);
+      zip.addData(bytes);
+      await send(bytes);
+      position += bytesRead;
+    }
+  } finally {
+    closeSync(fd);
+  }
+  await send(zip.descriptor());
+}
