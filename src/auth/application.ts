@@ -1,7 +1,7 @@
+import { createHash, X509Certificate } from 'node:crypto';
 import type { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccount } from '../accounts/local-account.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
-import { createHash, X509Certificate } from 'node:crypto';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 

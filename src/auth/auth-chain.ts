@@ -25,7 +25,12 @@ export class AuthChain {
   readonly #service: EventComponent;
 
   /** @param service the service that clients reach, component of the chain's own events */
-  constructor(methods: readonly AuthMethod[], groups: ReadonlyMap<string, GroupConfiguration>, events: EventDispatcher, service: EventComponent) {
+  constructor(
+    methods: readonly AuthMethod[],
+    groups: ReadonlyMap<string, GroupConfiguration>,
+    events: EventDispatcher,
+    service: EventComponent,
+  ) {
     this.#methods = methods;
     this.#groups = groups;
     this.#events = events;
@@ -128,7 +133,9 @@ export function accountOfEvents(account: Account, peer: Credentials['peer']): Ev
   return {
     uuid: account.uuid,
     name: account.name,
-    ...(addresses[0] === undefined ? {} : { email: addresses[0], emails: addresses.map((address): [string, string] => [account.name, address]) }),
+    ...(addresses[0] === undefined
+      ? {}
+      : { email: addresses[0], emails: addresses.map((address): [string, string] => [account.name, address]) }),
     peer,
   };
 }

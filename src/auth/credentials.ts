@@ -1,5 +1,5 @@
-import type { EventPeer } from '../events/event.ts';
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
+import type { EventPeer } from '../events/event.ts';
 
 /** How a client proved who it is (service.md, "Credentials request"). */
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;

@@ -48,7 +48,12 @@ export class AccountFiles {
   readonly #startedMs: number;
 
   /** @param context who and which component, for the events */
-  constructor(account: Account, environment: FilesEnvironment, context: EventContext, mounts = new Mounts(account, environment.excludedPaths)) {
+  constructor(
+    account: Account,
+    environment: FilesEnvironment,
+    context: EventContext,
+    mounts = new Mounts(account, environment.excludedPaths),
+  ) {
     this.account = account;
     this.environment = environment;
     this.context = context;
@@ -197,7 +202,8 @@ export class AccountFiles {
     } finally {
       this.environment.quotas.forget(this.mounts.roots);
     }
-    if (left.length > 0) await this.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
+    if (left.length > 0)
+      await this.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
     else await this.emitDurable(40026, path);
     return left;
   }

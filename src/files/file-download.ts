@@ -1,8 +1,8 @@
 import { closeSync } from 'node:fs';
+import { baseName, type VirtualPath } from '../lib/virtual-path.ts';
 import type { AccountFiles } from './account-files.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { OpenedFile } from './opened.ts';
-import { baseName, type VirtualPath } from '../lib/virtual-path.ts';
 
 /** A file opened for reading. The one who opened it calls `end` or `release` once; both close it. */
 export interface FileDownload {
@@ -37,7 +37,11 @@ export function startDownload(files: AccountFiles, path: VirtualPath, opened: Op
       const durationS = (clock.monotonicMs() - startedMs) / 1000;
       const data = transferData(durationS, readBytes, 'read');
       if (fault === 'client-gone') files.emit(40018, path, data);
-      files.emit(fault ? 40040 : 40039, path, fault ? { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' } : data);
+      files.emit(
+        fault ? 40040 : 40039,
+        path,
+        fault ? { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' } : data,
+      );
     },
     release() {
       closeOnce();

@@ -1,4 +1,18 @@
-import { close, constants, fchmodSync, fchownSync, fstatSync, fsync, futimes, lstatSync, openSync, renameSync, type Stats, unlinkSync, writev } from 'node:fs';
+import {
+  close,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsync,
+  futimes,
+  lstatSync,
+  openSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writev,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
@@ -81,7 +95,11 @@ export class FileWriter {
     this.#temporaries = temporaries;
     temporaries.add(this.#temporaryRealPath);
     try {
-      this.#fd = openSync(target.parent.member(this.#temporaryName), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o666);
+      this.#fd = openSync(
+        target.parent.member(this.#temporaryName),
+        constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+        0o666,
+      );
       if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
     } catch (error) {
       temporaries.delete(this.#temporaryRealPath);
@@ -135,7 +153,8 @@ export class FileWriter {
       await fsyncAsync(parent.fd);
       return entry;
     } catch (error) {
-      if (systemErrorCode(error) === 'ENOENT') throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
+      if (systemErrorCode(error) === 'ENOENT')
+        throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
       throw asServiceError(error);
     } finally {
       if (this.#state === 'ended') await this.#close();

@@ -67,7 +67,8 @@ export async function* readFolder(folder: OpenedFolder, roots: RealRoots, option
 function entryIn(folder: OpenedFolder, roots: RealRoots, name: string): Entry | undefined {
   try {
     const stats = lstatSync(folder.member(name));
-    if (stats.isFile() || stats.isDirectory()) return reachable(folder, roots, name, stats.isDirectory()) ? entryOf(name, stats) : undefined;
+    if (stats.isFile() || stats.isDirectory())
+      return reachable(folder, roots, name, stats.isDirectory()) ? entryOf(name, stats) : undefined;
     if (!stats.isSymbolicLink()) return undefined;
     const target = lookAt(roots, `${folder.realPath}/${name}`);
     return target && { ...entryOf(name, target.stats), isLink: true };

@@ -80,7 +80,8 @@ export async function removeTree(roots: RealRoots, path: string, folders: readon
     } catch (error) {
       const meaning = asServiceError(error);
       // A parent of something left behind is not empty: its member already says why.
-      const explained = meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
+      const explained =
+        meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, message: meaning.message });
     }
   }

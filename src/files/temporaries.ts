@@ -1,8 +1,8 @@
-import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Log } from '../lib/log.ts';
 import { systemErrorCode } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
 
@@ -74,7 +74,8 @@ export class Temporaries {
         if (lstatSync(realPath).isFile()) unlinkSync(realPath);
         this.#log.info('removed the remains of an interrupted upload', { path: realPath });
       } catch (error) {
-        if (systemErrorCode(error) !== 'ENOENT') this.#log.warn('cannot remove the remains of an upload', { path: realPath, reason: error });
+        if (systemErrorCode(error) !== 'ENOENT')
+          this.#log.warn('cannot remove the remains of an upload', { path: realPath, reason: error });
       }
     }
     ftruncateSync(this.#fd, 0);

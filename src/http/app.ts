@@ -104,11 +104,14 @@ function routeOf(target: RequestTarget): string {
 export function createListener(service: () => HttpService): (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => void {
   const app = createApp();
   const exchanges = new WeakMap<object, Exchange>();
-  const listener = getRequestListener((request, bindings) => app.fetch(request, { exchange: exchanges.get(bindings.incoming) as Exchange }), {
-    overrideGlobalObjects: false,
-    autoCleanupIncoming: false,
-    hostname: 'svc',
-  });
+  const listener = getRequestListener(
+    (request, bindings) => app.fetch(request, { exchange: exchanges.get(bindings.incoming) as Exchange }),
+    {
+      overrideGlobalObjects: false,
+      autoCleanupIncoming: false,
+      hostname: 'svc',
+    },
+  );
   return (incoming, outgoing, expectsContinue) => {
     const current = service();
     let exchange: Exchange;

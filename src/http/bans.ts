@@ -18,7 +18,9 @@ export function checkBan(exchange: Exchange): void {
     context: exchange.eventContext(),
     data: { address: peer.address, retry_after: refusal.retryAfterS },
   });
-  throw new ServiceError('too-many-requests', 'Too many failed attempts, try again later.', { details: { retry_after_s: refusal.retryAfterS } });
+  throw new ServiceError('too-many-requests', 'Too many failed attempts, try again later.', {
+    details: { retry_after_s: refusal.retryAfterS },
+  });
 }
 
 /** Counts the outcome of an attempt for the address it came from. */

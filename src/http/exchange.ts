@@ -11,6 +11,7 @@ import type { Log } from '../lib/log.ts';
 import type { AddressBans } from './bans.ts';
 import { clientPeer } from './client-peer.ts';
 import type { HttpServiceOptions } from './options.ts';
+import type { PasswordChanger } from './password-update.ts';
 import type { Outgoing, ReplyHeaders } from './reply.ts';
 import type { RequestTarget } from './request-target.ts';
 import type { Session, SessionStore } from './sessions.ts';
@@ -25,6 +26,7 @@ export interface HttpService {
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
   readonly bans: AddressBans;
+  readonly passwords: PasswordChanger;
   readonly files: FilesEnvironment;
   readonly events: EventDispatcher;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
+import type { AccountFiles } from '../files/account-files.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { checkMemberName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
-import type { AccountFiles } from '../files/account-files.ts';
 import { type ErrorItem, errorsReply } from './error-reply.ts';
 import { clientOf, type Exchange } from './exchange.ts';
 import { jsonReply, type Reply } from './reply.ts';
@@ -46,7 +46,8 @@ export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!Array.isArray(body.commands)) throw malformed('"commands" must be a list.');
   if (body.commands.length === 0) throw malformed('"commands" is empty.');
   const commands = body.commands.map(parseCommand);
-  if (commands.reduce((sum, command) => sum + command.targets.length, 0) > mostTargets) throw malformed(`More than ${mostTargets} targets.`);
+  if (commands.reduce((sum, command) => sum + command.targets.length, 0) > mostTargets)
+    throw malformed(`More than ${mostTargets} targets.`);
   return commands;
 }
 

@@ -41,7 +41,8 @@ function fileHeaders(exchange: Exchange, path: VirtualPath, entry: Entry): Reply
     'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isInline ? 'inline' : 'attachment', entry.name),
     // An uploaded file must never run as a page of this origin, whatever its type or the browser's guess.
-    'content-security-policy': "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+    'content-security-policy':
+      "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'",
     'x-content-type-options': 'nosniff',
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',
@@ -82,7 +83,12 @@ function conditional(exchange: Exchange, path: VirtualPath, entry: Entry): Reply
   const verdict = evaluateConditions({ method: exchange.method, headers: conditionHeaders(exchange), current: validatorsOf(entry) });
   if (verdict === 'proceed') return undefined;
   if (verdict === 'precondition-failed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
-  const { etag, 'last-modified': lastModified, 'cache-control': cacheControl, 'server-path': serverPath } = fileHeaders(exchange, path, entry);
+  const {
+    etag,
+    'last-modified': lastModified,
+    'cache-control': cacheControl,
+    'server-path': serverPath,
+  } = fileHeaders(exchange, path, entry);
   return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl, 'server-path': serverPath } };
 }
 

@@ -151,7 +151,10 @@ export class HttpServer {
 
   #noteGarbage(address: string | undefined, port: number | undefined, details: string): void {
     const { events, component } = this.#service;
-    const account = { ...processAccount(), peer: { address: address ?? '0.0.0.0', port: port ?? 0, protocol: 'TCP', family: 'IPv4' } as const };
+    const account = {
+      ...processAccount(),
+      peer: { address: address ?? '0.0.0.0', port: port ?? 0, protocol: 'TCP', family: 'IPv4' } as const,
+    };
     events.emit({ id: 40019, context: { account, component }, data: { details } });
   }
 }

@@ -40,7 +40,11 @@ export async function logout(exchange: Exchange): Promise<Reply> {
   const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
   if (session) {
     await exchange.service.sessions.end(session);
-    const context = { account: accountOfEvents(session.account, exchange.peer), component: exchange.service.component, group: session.account.groupUuid };
+    const context = {
+      account: accountOfEvents(session.account, exchange.peer),
+      component: exchange.service.component,
+      group: session.account.groupUuid,
+    };
     exchange.service.events.emit({ id: 40037, context });
   }
   const headers = { 'set-cookie': sessionCookieLine(exchange, ''), 'cache-control': 'no-store' };
@@ -86,7 +90,8 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
     const fields = new URLSearchParams((await readSmallBody(exchange, loginBodyLimitBytes)).toString('utf8'));
     const username = fields.get('username');
     const password = fields.get('password');
-    if (username === null || password === null) throw new ServiceError('bad-request', 'The form must have the fields "username" and "password".');
+    if (username === null || password === null)
+      throw new ServiceError('bad-request', 'The form must have the fields "username" and "password".');
     return { username, password, next: fields.get('next') ?? nextOfQuery(exchange) };
   }
   throw new ServiceError('media-type-unsupported', 'A login is sent as application/x-www-form-urlencoded or application/json.');

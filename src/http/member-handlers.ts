@@ -3,8 +3,8 @@ import type { VirtualPath } from '../lib/virtual-path.ts';
 import { deleteFile, deleteFolder } from './delete.ts';
 import type { Exchange } from './exchange.ts';
 import { postFolderCommands } from './folder-commands.ts';
-import { handleFormPost } from './form-post.ts';
 import { sendJsonListing } from './folder-listing.ts';
+import { handleFormPost } from './form-post.ts';
 import { getFile } from './get-file.ts';
 import { sendHtmlListing } from './html-listing.ts';
 import { FolderRedirect, redirectFolder } from './member-redirect.ts';
@@ -72,7 +72,8 @@ export async function handleMember(exchange: Exchange): Promise<Handled> {
   const handler = handlers[method];
   if (handler) return handler(exchange, target.path);
   const allow = allowOf(target.isFolder);
-  if (method === 'OPTIONS') return { status: 204, headers: { allow, dav: '1', 'ms-author-via': 'DAV', 'server-path': serverPathOf(target.path) } };
+  if (method === 'OPTIONS')
+    return { status: 204, headers: { allow, dav: '1', 'ms-author-via': 'DAV', 'server-path': serverPathOf(target.path) } };
   if (method === 'POST' && !target.isFolder) await redirectPostOfFolder(exchange, target.path);
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow } });
 }

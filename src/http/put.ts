@@ -91,7 +91,8 @@ function requestedModificationTime(exchange: Exchange): number | undefined {
   const text = header(exchange, 'x-oc-mtime');
   if (text === undefined) return undefined;
   const seconds = Number(text);
-  if (!/^\d+(\.\d+)?$/.test(text) || seconds > latestTimeS) throw new ServiceError('bad-request', 'X-OC-Mtime is not a Unix time in seconds.');
+  if (!/^\d+(\.\d+)?$/.test(text) || seconds > latestTimeS)
+    throw new ServiceError('bad-request', 'X-OC-Mtime is not a Unix time in seconds.');
   return seconds * 1000;
 }
 

@@ -31,7 +31,8 @@ function accepted(exchange: Exchange, offers: string[]): string {
   }
   const contentType = mediaTypeOfRequest(exchange);
   if (contentType === jsonType) return jsonType;
-  if (contentType === htmlType || contentType === 'multipart/form-data' || contentType === 'application/x-www-form-urlencoded') return htmlType;
+  if (contentType === htmlType || contentType === 'multipart/form-data' || contentType === 'application/x-www-form-urlencoded')
+    return htmlType;
   const isFolderGet = exchange.target.kind === 'member' && exchange.target.isFolder && (exchange.method === 'GET' || exchange.isHead);
   return isFolderGet && offers.length > 2 ? htmlType : jsonType;
 }

@@ -32,7 +32,10 @@ export function parseRequestTarget(raw: string): RequestTarget {
   if (raw === '*') return { kind: 'server', query: '' };
   const { path, query } = splitTarget(raw);
   const isFolder = path.endsWith('/');
-  const segments = path.split('/').filter((segment) => segment !== '').map(decodeSegment);
+  const segments = path
+    .split('/')
+    .filter((segment) => segment !== '')
+    .map(decodeSegment);
   const [first, second] = segments;
   if (first === undefined) return { kind: 'root', query };
   if (first === reservedName) return { kind: 'service', name: segments.slice(1).join('/'), query };
@@ -92,6 +95,8 @@ export function urlPathOf(path: VirtualPath, isFolder: boolean): string {
 export function serverPathOf(path: VirtualPath): string {
   if (/^[\x21-\x24\x26-\x7e]*$/.test(path)) return path;
   return [...Buffer.from(path)]
-    .map((byte) => (byte > 0x20 && byte < 0x7f && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`))
+    .map((byte) =>
+      byte > 0x20 && byte < 0x7f && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
+    )
     .join('');
 }

@@ -21,7 +21,9 @@ export function readTlsContext(options: HttpServiceOptions): TlsContext {
   try {
     createSecureContext(context);
   } catch (error) {
-    throw new ServiceError('unavailable', `tls_certificate_path and tls_key_path cannot be used: ${(error as Error).message}`, { cause: error });
+    throw new ServiceError('unavailable', `tls_certificate_path and tls_key_path cannot be used: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
   return context;
 }

@@ -1,5 +1,5 @@
-import { compileExpression } from '../lib/expression.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { compileExpression } from '../lib/expression.ts';
 import { parseKeyValueList } from '../lib/list-values.ts';
 import { type Exchange, header } from './exchange.ts';
 import type { MetadataFields } from './options.ts';

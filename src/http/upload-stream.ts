@@ -14,7 +14,12 @@ const gatherBytes = 1024 * 1024;
  * @param limitBytes largest body that the service takes, 0 = no limit
  * @throws ServiceError `client-gone`, `too-large`, and what `upload.write` throws
  */
-export function receiveBody(exchange: Exchange, upload: FileUpload, verifier: DigestVerifier | undefined, limitBytes: number): Promise<number> {
+export function receiveBody(
+  exchange: Exchange,
+  upload: FileUpload,
+  verifier: DigestVerifier | undefined,
+  limitBytes: number,
+): Promise<number> {
   const { incoming } = exchange;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;

@@ -1,7 +1,8 @@
 import { closeSync, read } from 'node:fs';
 import { promisify } from 'node:util';
 import type { AccountFiles } from '../files/account-files.ts';
-import { type ZipEntry, ZipWriter, zipLength } from '../files/zip-archive.ts';
+import { ZipWriter, zipLength } from '../files/zip-archive.ts';
+import { hasDescriptor, type ZipEntry } from '../files/zip-records.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { contentDisposition } from '../lib/header-names.ts';
 import { baseName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
@@ -60,7 +61,10 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
     await writer.end();
     files.emit(40025, folder, eventData());
   } catch (error) {
-    files.emit(40041, folder, { ...eventData(), details: error instanceof ServiceError ? error.message : 'The archive could not be made.' });
+    files.emit(40041, folder, {
+      ...eventData(),
+      details: error instanceof ServiceError ? error.message : 'The archive could not be made.',
+    });
     if (!exchange.outgoing.headersSent) throw error;
     exchange.outgoing.destroy();
     if (!writer.isGone) throw error;
@@ -104,27 +108,60 @@ async function gatherFolder(files: AccountFiles, top: VirtualPath, topName: stri
 }
 
 function memberOf(name: string, path: VirtualPath, entry: { isFolder: boolean; sizeBytes: number; modifiedMs: number }): Member {
-  return { path, entry: { name: entry.isFolder ? `${name}/` : name, isFolder: entry.isFolder, sizeBytes: entry.sizeBytes, modifiedMs: entry.modifiedMs } };
+  return {
+    path,
+    entry: { name: entry.isFolder ? `${name}/` : name, isFolder: entry.isFolder, sizeBytes: entry.sizeBytes, modifiedMs: entry.modifiedMs },
+  };
 }
 
-async function sendMember(files: AccountFiles, zip: ZipWriter, member: Member, send: (bytes: Buffer) => Promise<void>): Promise<void> {
-  await send(zip.localHeader(member.entry));
-  if (member.entry.isFolder) return;
-  const { fd } = files.openQuietly(member.path);
+async function sendMember(
+  files: AccountFiles,
+  zip: ZipWriter,
+  { entry, path }: Member,
+  send: (bytes: Buffer) => Promise<void>,
+): Promise<void> {
+  if (entry.isFolder || entry.sizeBytes === 0) {
+    await send(zip.begin(entry));
+    zip.end();
+    return;
+  }
+  const { fd } = files.openQuietly(path);
   try {
-    let position = 0;
-    while (position < member.entry.sizeBytes) {
-      // A new buffer each time: the one before may still be on its way to the socket.
-      const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, member.entry.sizeBytes - position));
-      const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, position);
-      if (bytesRead === 0) throw new ServiceError('internal', 'A file became shorter while it was archived.');
-      const bytes = buffer.subarray(0, bytesRead);
-      zip.addData(bytes);
-      await send(bytes);
-      position += bytesRead;
-    }
+    if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, send);
+    else await sendSmallMember(zip, entry, fd, send);
   } finally {
     closeSync(fd);
   }
-  await send(zip.descriptor());
+}
+
+async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, send: (bytes: Buffer) => Promise<void>): Promise<void> {
+  const content = Buffer.allocUnsafe(entry.sizeBytes);
+  for (let position = 0; position < content.length; ) {
+    const { bytesRead } = await readAsync(fd, content, position, content.length - position, position);
+    if (bytesRead === 0) throw becameShorter();
+    position += bytesRead;
+  }
+  const header = zip.begin(entry, content);
+  zip.data(content);
+  zip.end();
+  await send(Buffer.concat([header, content]));
+}
+
+async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, send: (bytes: Buffer) => Promise<void>): Promise<void> {
+  await send(zip.begin(entry));
+  for (let position = 0; position < entry.sizeBytes; ) {
+    // A new buffer each time: the one before may still be on its way to the socket.
+    const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, entry.sizeBytes - position));
+    const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, position);
+    if (bytesRead === 0) throw becameShorter();
+    const bytes = buffer.subarray(0, bytesRead);
+    zip.data(bytes);
+    await send(bytes);
+    position += bytesRead;
+  }
+  await send(zip.end());
+}
+
+function becameShorter(): ServiceError {
+  return new ServiceError('internal', 'A file became shorter while it was archived.');
 }

@@ -1,0 +1,43 @@
+// Makes dist/svc.mjs: one executable file that needs nothing beside it but Node.js. `--quiet` prints nothing.
+import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { build } from 'esbuild';
+import { bundleOptions, requireBanner } from './bundle-options.mjs';
+
+/** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
+const budgetBytes = 3_500_000;
+
+const outfile = 'dist/svc.mjs';
+const quiet = process.argv.includes('--quiet');
+process.chdir(new URL('..', import.meta.url).pathname);
+rmSync('dist', { recursive: true, force: true });
+
+const { metafile } = await build({
+  ...bundleOptions,
+  entryPoints: ['bin/svc.ts'],
+  outfile,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'eof',
+  metafile: true,
+  // The shebang stands in bin/svc.ts; esbuild keeps it first.
+  banner: { js: requireBanner },
+});
+chmodSync(outfile, 0o755);
+
+const sizeBytes = readFileSync(outfile).length;
+if (!quiet) report(metafile.outputs[outfile].inputs);
+if (sizeBytes > budgetBytes) {
+  console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
+  process.exitCode = 1;
+}
+
+function report(inputs) {
+  const byPackage = new Map();
+  for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
+    const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? 'svc';
+    byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
+  }
+  console.log(`${outfile}: ${(sizeBytes / 1000).toFixed(0)} kB of at most ${budgetBytes / 1000} kB`);
+  const biggest = [...byPackage].sort((a, b) => b[1] - a[1]).slice(0, 10);
+  for (const [name, bytes] of biggest) console.log(`  ${(bytes / 1000).toFixed(0).padStart(6)} kB  ${name}`);
+}

@@ -1,0 +1,23 @@
+// What the build and the tests share: how a bundle is made of the sources.
+import { readFileSync } from 'node:fs';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+
+/** Makes `require` available to the CommonJS packages inside an ESM bundle (commander 14, cosmiconfig 9). */
+export const requireBanner =
+  "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
+
+/** @type {import('esbuild').BuildOptions} */
+export const bundleOptions = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  // cosmiconfig can load TypeScript files; svc never lets it.
+  external: ['typescript'],
+  // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
+  alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
+  loader: { '.css': 'text', '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
+  define: { SVC_VERSION: JSON.stringify(version) },
+  logLevel: 'warning',
+};

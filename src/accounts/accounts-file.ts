@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { parse as parseYaml, stringify as toYaml } from 'yaml';
+import { z } from 'zod';
+import { writeFileAtomically } from '../lib/atomic-write.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { withFileLock } from '../lib/file-lock.ts';
+import type { Log } from '../lib/log.ts';
+import { type LocalAccount, type LocalAccountOptions, localAccountOf } from './local-account.ts';
+import { accountOptions } from './options.ts';
+
+/** How often the file is looked at for changes made by others. */
+const lookEveryMs = 1000;
+
+/** Password changes of accounts that stand in the configuration: they win until the configuration's own hash changes. */
+const overrideOptions = z.strictObject({
+  password: z.string(),
+  /** SHA-256 of the configuration's hash that this one replaced. */
+  replaces: z.string(),
+});
+
+const fileOptions = z.strictObject({
+  accounts: z.record(z.string(), accountOptions).default({}),
+  password_overrides: z.record(z.string(), overrideOptions).default({}),
+});
+
+interface Content {
+  accounts: ReadonlyMap<string, LocalAccount>;
+  overrides: ReadonlyMap<string, { password: string; replaces: string }>;
+}
+
+const empty: Content = { accounts: new Map(), overrides: new Map() };
+
+/** The local accounts: those of the configuration, and those of the accounts file, which is read anew when it changes. */
+export class AccountsFile {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #configured: ReadonlyMap<string, LocalAccount>;
+  #content: Content = empty;
+  #version = '';
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+
+  /**
+   * @param path the accounts file; it need not exist
+   * @param configured `accounts` of the configuration
+   * @throws ServiceError `unavailable` when the file cannot be read or is not valid
+   */
+  constructor(path: string, configured: Readonly<Record<string, LocalAccountOptions>>, clock: Clock, log: Log) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#log = log;
+    this.#configured = new Map(Object.entries(configured).map(([name, options]) => [name, localAccountOf(name, options)]));
+    this.#content = this.#read();
+  }
+
+  /** The account of a name; the configuration's comes first. */
+  find(name: string): LocalAccount | undefined {
+    this.#refresh();
+    const configured = this.#configured.get(name);
+    if (!configured) return this.#content.accounts.get(name);
+    const override = this.#content.overrides.get(name);
+    const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);
+    return isInForce ? { ...configured, passwordHash: override.password } : configured;
+  }
+
+  /**
+   * Writes a new password hash: atomically, and locked against other writers.
+   *
+   * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written
+   */
+  async setPassword(name: string, hash: string): Promise<void> {
+    await withFileLock(this.#path, this.#clock, async () => {
+      const document = this.#parse();
+      const configured = this.#configured.get(name);
+      if (configured) {
+        document.password_overrides = {
+          ...document.password_overrides,
+          [name]: { password: hash, replaces: fingerprint(configured.passwordHash) },
+        };
+      } else {
+        const account = document.accounts[name];
+        if (!account) throw new ServiceError('not-found', 'The account does not exist any more.');
+        account.password = hash;
+      }
+      await writeFileAtomically(this.#path, toYaml(document), { mode: 0o600 });
+      this.#content = this.#read();
+    });
+  }
+
+  #refresh(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#lookedAtMs < lookEveryMs) return;
+    this.#lookedAtMs = nowMs;
+    if (this.#versionOnDisk() === this.#version) return;
+    try {
+      this.#content = this.#read();
+      this.#log.info('accounts file read again', { path: this.#path, accounts: this.#content.accounts.size });
+    } catch (error) {
+      this.#version = this.#versionOnDisk();
+      this.#log.error('the changed accounts file is not valid; the accounts stay as they were', { path: this.#path, reason: error });
+    }
+  }
+
+  #read(): Content {
+    const version = this.#versionOnDisk();
+    const document = this.#parse();
+    this.#version = version;
+    return {
+      accounts: new Map(Object.entries(document.accounts).map(([name, options]) => [name, localAccountOf(name, options)])),
+      overrides: new Map(Object.entries(document.password_overrides)),
+    };
+  }
+
+  #versionOnDisk(): string {
+    const stats = statSync(this.#path, { throwIfNoEntry: false });
+    return stats ? `${stats.ino}-${stats.size}-${stats.mtimeMs}` : '';
+  }
+
+  #parse(): z.infer<typeof fileOptions> {
+    let text = '';
+    try {
+      text = readFileSync(this.#path, 'utf8');
+    } catch (error) {
+      if (systemErrorCode(error) !== 'ENOENT')
+        throw new ServiceError('unavailable', `accounts file: ${(error as Error).message}`, { cause: error });
+    }
+    return parseAccountsFile(text, this.#path);
+  }
+}
+
+/**
+ * Reads the text of an accounts file: `accounts` as in the configuration, or such a map alone.
+ *
+ * @throws ServiceError `unavailable` naming the file and the option at fault
+ */
+export function parseAccountsFile(text: string, path: string): z.infer<typeof fileOptions> {
+  let value: unknown;
+  try {
+    value = parseYaml(text) ?? {};
+  } catch (error) {
+    throw new ServiceError('unavailable', `accounts file ${path}: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error });
+  }
+  const isWhole = typeof value === 'object' && value !== null && ('accounts' in value || 'password_overrides' in value);
+  const result = fileOptions.safeParse(isWhole ? value : { accounts: value });
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new ServiceError('unavailable', `accounts file ${path}: ${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+function fingerprint(hash: string | undefined): string {
+  return createHash('sha256')
+    .update(hash ?? '')
+    .digest('hex');
+}

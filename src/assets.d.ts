@@ -1,0 +1,23 @@
+/** The version in package.json, put in by the bundler. */
+declare const SVC_VERSION: string;
+
+declare module '*.css' {
+  const text: string;
+  export default text;
+}
+declare module '*.html' {
+  const text: string;
+  export default text;
+}
+declare module '*.svg' {
+  const text: string;
+  export default text;
+}
+declare module '*.yaml' {
+  const text: string;
+  export default text;
+}
+declare module '*.client.js' {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,146 @@
+/** The groups that handlers filter events by (decisions.md 2). */
+export const eventGroups = [
+  'authenticated',
+  'session',
+  'process',
+  'success',
+  'failure',
+  'informational',
+  'http',
+  'file-operation',
+  'operation-read',
+  'operation-write',
+  'operation-delete',
+  'operation-rename',
+  'operation-create-folder',
+  'authentication',
+  'administration',
+  'component-activation',
+] as const;
+export type EventGroup = (typeof eventGroups)[number];
+
+/** One kind of event: the one table that code, filters and documentation read. */
+export interface EventDefinition {
+  id: number;
+  /** What happened, for people; also the default message, with `{member}` of the event's data put in. */
+  meaning: string;
+  groups: readonly EventGroup[];
+  /** Members of `data` that the event may carry, besides those of file events. */
+  data: readonly string[];
+  /** Whether `data` has the path members of file events (`path`, `real_path`, `file_name`, …). */
+  isAboutPath: boolean;
+}
+
+/** Path members of file events (decisions.md 2). */
+export const pathMembers = ['path', 'real_path', 'file_name', 'directory_name', 'real_file_name', 'real_directory_name'] as const;
+
+const process = ['process', 'informational'] as const satisfies EventGroup[];
+const component = ['process', 'component-activation'] as const satisfies EventGroup[];
+const transferRead = ['duration', 'total_read', 'read_speed'];
+const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'api_backend'];
+const method = ['username', 'method_uuid', 'method_name', 'method_type'];
+
+function event(id: number, meaning: string, groups: readonly EventGroup[], data: readonly string[] = []): EventDefinition {
+  return { id, meaning, groups, data, isAboutPath: false };
+}
+
+function fileEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data: readonly string[] = []): EventDefinition {
+  const groups: EventGroup[] = ['authenticated', 'http', 'file-operation', operation, outcome];
+  return { id, meaning, groups, data, isAboutPath: true };
+}
+
+/** All events, by ID. */
+export const eventCatalogue: readonly EventDefinition[] = [
+  event(20001, 'The server is starting.', process, ['version']),
+  event(20002, 'The server is stopping.', process),
+  event(20005, 'A source address was refused by the security policy: {address}.', ['failure', 'http', 'authentication'], ['address', 'retry_after']),
+  event(20011, 'Test event sent by hand.', ['administration', 'informational']),
+  event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes']),
+  event(20021, 'No authentication method accepted the credentials of "{username}".', ['authentication', 'failure'], ['username', 'details']),
+  event(20031, 'The account configuration of "{username}" has bad values.', ['authentication', 'failure'], [...method, 'details']),
+  event(20042, 'The home folder of "{username}" was created.', ['authentication', 'success'], [...method, 'path', 'real_path', 'created']),
+  event(20066, 'The component "{name}" stopped after too many failures.', [...component, 'failure'], ['name', 'type', 'uuid', 'failures']),
+  event(20067, 'The home folder of "{username}" is not available.', ['authentication', 'failure'], [...method, 'real_path', 'details']),
+  event(20076, 'The service "{name}" started on {address}:{port}.', [...component, 'success'], ['name', 'type', 'address', 'port']),
+  event(20077, 'The service "{name}" failed to start: {reason}', [...component, 'failure'], ['name', 'type', 'address', 'port', 'reason']),
+  event(20078, 'The service "{name}" stopped.', [...component, 'informational'], ['name', 'type', 'reason']),
+  event(20085, 'The password was changed.', ['authenticated', 'administration', 'success']),
+  event(20086, 'The password change failed.', ['authenticated', 'administration', 'failure'], ['details']),
+  event(20111, 'The authentication method "{method_name}" was skipped because it is stopped.', ['authentication', 'informational'], method),
+  event(20136, 'The authentication method "{method_name}" forbade "{username}".', ['authentication', 'failure'], [...method, 'details', 'response']),
+  event(20137, 'The authentication method "{method_name}" accepted the credentials.', ['authentication', 'authenticated', 'success'], method.slice(1)),
+  event(20142, 'The authentication method "{method_name}" rejected "{username}": {details}', ['authentication', 'failure'], [...method, 'details']),
+  event(20149, 'The account configuration of "{username}" has unknown keys.', ['authentication', 'failure'], [...method, 'details']),
+  event(20156, 'The component "{name}" started.', [...component, 'success'], ['uuid', 'family', 'kind', 'name', 'type']),
+  event(20157, 'The component "{name}" stopped: {reason}', [...component, 'failure'], ['uuid', 'family', 'kind', 'name', 'type', 'reason']),
+  event(20174, 'The delivery of event {event_id} by "{name}" failed: {details}', ['process', 'failure'], ['event_id', 'event_uuid', 'uuid', 'name', 'url', 'details', 'status']),
+  event(20181, 'The server started.', process, ['version']),
+  event(20189, 'Event {event_id} was delivered by "{name}".', ['process', 'success'], ['event_id', 'event_uuid', 'uuid', 'name', 'url', 'status']),
+  event(40000, 'The request is not authorised.', ['http', 'authentication', 'failure'], ['method', 'path', 'details', 'status']),
+  event(40003, 'Internal error.', ['http', 'failure'], ['method', 'path', 'details', 'status', 'reference']),
+  fileEvent(40004, 'The file "{path}" was opened for reading.', 'success', 'operation-read'),
+  fileEvent(40005, 'HEAD of the file "{path}".', 'success', 'operation-read'),
+  fileEvent(40007, 'The folder "{path}" was opened.', 'success', 'operation-read'),
+  fileEvent(40010, 'The folder "{path}" was created.', 'success', 'operation-create-folder'),
+  fileEvent(40011, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder', ['details']),
+  fileEvent(40012, 'The file "{path}" was removed.', 'success', 'operation-delete'),
+  fileEvent(40013, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete', ['details']),
+  fileEvent(40014, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read', ['details']),
+  event(40015, 'The session timed out.', ['session', 'http', 'informational']),
+  fileEvent(40016, 'The ZIP download of "{path}" started.', 'informational', 'operation-read', ['files']),
+  fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', transferWrite),
+  fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [...transferRead, ...transferWrite]),
+  event(40019, 'Bad request: {details}', ['http', 'failure'], ['method', 'path', 'details', 'status']),
+  fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
+  fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [...transferWrite, 'details']),
+  fileEvent(40025, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
+  fileEvent(40026, 'The folder "{path}" was removed.', 'success', 'operation-delete'),
+  fileEvent(40027, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete', ['details']),
+  fileEvent(40028, 'A name in "{path}" is not valid UTF-8 and is not shown.', 'failure', 'operation-read', ['details']),
+  fileEvent(40030, 'The folder "{path}" is already there.', 'failure', 'operation-create-folder', ['details']),
+  fileEvent(40035, 'The file "{path}" could not be opened: {details}', 'failure', 'operation-read', ['details']),
+  fileEvent(40036, 'HEAD of the folder "{path}".', 'success', 'operation-read'),
+  event(40037, 'The session was logged out.', ['session', 'authenticated', 'http', 'success']),
+  fileEvent(40039, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
+  fileEvent(40040, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', [...transferRead, 'details']),
+  fileEvent(40041, 'The ZIP download of "{path}" failed: {details}', 'failure', 'operation-read', [...transferRead, 'files', 'details']),
+  event(40042, 'A URL of "{name}" failed and is suspended: {url}', ['process', 'failure'], ['uuid', 'name', 'url', 'retry_interval', 'details']),
+  fileEvent(40043, 'The custom trigger "{name}" was run in "{path}".', 'success', 'operation-write', ['name', 'files']),
+  fileEvent(40055, 'The file "{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination']),
+  fileEvent(40056, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination', 'details']),
+  fileEvent(40060, 'The API back-end gave no valid reply for "{path}".', 'failure', 'operation-write', ['handler', 'details', 'status']),
+  fileEvent(40061, 'The copy of "{path}" to "{destination}" started.', 'informational', 'operation-write', ['destination']),
+  fileEvent(40062, 'The move of the file "{path}" to "{destination}" started.', 'informational', 'operation-rename', ['destination']),
+  fileEvent(40063, 'The move of the folder "{path}" to "{destination}" started.', 'informational', 'operation-rename', ['destination']),
+  fileEvent(40065, 'The folder "{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination']),
+  fileEvent(40066, 'Changing the properties of "{path}" was denied.', 'failure', 'operation-write', ['details']),
+  fileEvent(40067, 'The copy of "{path}" failed: {details}', 'failure', 'operation-write', ['destination', 'details']),
+];
+
+const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));
+
+/**
+ * The definition of an event.
+ *
+ * @throws Error for an ID outside the catalogue, which is a fault of the service
+ */
+export function eventDefinition(id: number): EventDefinition {
+  const definition = byId.get(id);
+  if (!definition) throw new Error(`Event ${id} is not in the catalogue.`);
+  return definition;
+}
+
+/** Whether an ID is in the catalogue. */
+export function isEventId(id: number): boolean {
+  return byId.has(id);
+}
+
+/** The message of an event: its meaning with members of `data` put in. */
+export function messageOf(id: number, data: Readonly<Record<string, unknown>>): string {
+  const { meaning } = eventDefinition(id);
+  if (!meaning.includes('{')) return meaning;
+  return meaning.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = data[name];
+    return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  });
+}

@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { messageOf } from './catalogue.ts';
+import type { EventAccount, EventDraft, EventPeer, EventServer, ServiceEvent } from './event.ts';
+import { jsonTimestamps } from './timestamps.ts';
+
+/** The account of events that belong to no account (decisions.md 2). */
+export function processAccount(): EventAccount {
+  return {
+    uuid: '00000000-0000-4000-8000-000000000001',
+    name: 'Process',
+    peer: { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' },
+  };
+}
+
+/** The account of events about a client that is not authenticated yet (decisions.md 2). */
+export function peerAccount(peer: EventPeer): EventAccount {
+  return { uuid: '00000000-0000-4000-8000-000000000002', name: 'Unknown', peer };
+}
+
+/**
+ * Makes an event of a draft.
+ *
+ * @param nowMs Unix time in milliseconds
+ */
+export function createEvent(draft: EventDraft, server: EventServer, nowMs: number): ServiceEvent {
+  const data: Record<string, unknown> = {};
+  for (const name in draft.data) {
+    if (draft.data[name] !== undefined) data[name] = draft.data[name];
+  }
+  return {
+    id: String(draft.id),
+    uuid: randomUUID(),
+    message: draft.message ?? messageOf(draft.id, data),
+    timestamp: jsonTimestamps(nowMs),
+    data,
+    account: draft.context.account,
+    component: draft.context.component,
+    server,
+  };
+}

@@ -1,0 +1,80 @@
+import { closeSync, fsyncSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../lib/log.ts';
+
+const segmentName = /^events-(\d{8,})\.ndjson$/;
+const newline = 0x0a;
+
+/** Longest line that a repair looks back for, in bytes; events are far smaller. */
+const longestLineBytes = 16 * 1024 * 1024;
+
+/** One file of the journal. */
+export interface Segment {
+  number: number;
+  path: string;
+}
+
+/** The path of a segment, for example `events-00000001.ndjson`. */
+export function segmentPath(folder: string, number: number): string {
+  return join(folder, `events-${String(number).padStart(8, '0')}.ndjson`);
+}
+
+/** All segments of a journal folder, oldest first. */
+export function listSegments(folder: string): Segment[] {
+  return readdirSync(folder)
+    .flatMap((name) => {
+      const match = segmentName.exec(name);
+      return match ? [{ number: Number(match[1]), path: join(folder, name) }] : [];
+    })
+    .sort((a, b) => a.number - b.number);
+}
+
+/** Makes a folder's names durable (a new segment, a removed one). */
+export function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Repairs the end of a segment after a crash: a whole event without its newline gets one; a torn one, which nobody was
+ * answered for, is cut off.
+ *
+ * @returns the segment's size in bytes after the repair
+ */
+export function repairSegment(path: string, log: Log): number {
+  const sizeBytes = statSync(path).size;
+  if (sizeBytes === 0) return 0;
+  const fd = openSync(path, 'r+');
+  try {
+    const tail = Buffer.alloc(Math.min(sizeBytes, longestLineBytes));
+    const tailStart = sizeBytes - tail.length;
+    readSync(fd, tail, 0, tail.length, tailStart);
+    if (tail.at(-1) === newline) return sizeBytes;
+    const lineStart = tail.lastIndexOf(newline) + 1;
+    if (isJson(tail.subarray(lineStart).toString('utf8'))) {
+      writeSync(fd, '\n', sizeBytes);
+      fsyncSync(fd);
+      log.warn('the journal ended without a newline; it was added', { path });
+      return sizeBytes + 1;
+    }
+    ftruncateSync(fd, tailStart + lineStart);
+    fsyncSync(fd);
+    log.warn('the journal ended in a torn event, which was cut off', { path, bytes: tail.length - lineStart });
+    return tailStart + lineStart;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

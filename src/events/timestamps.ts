@@ -1,0 +1,101 @@
+/** All forms of an instant that events offer (service.md, "timestamp members"; decisions.md 2). */
+export interface Timestamps {
+  timestamp: string;
+  cwa_14051: string;
+  iso_8601: string;
+  iso_8601_fractional: string;
+  iso_8601_local: string;
+  iso_8601_basic: string;
+  iso_8601_compact: string;
+  year_decimal: string;
+  year_no_century: string;
+  month_decimal: string;
+  month_padded: string;
+  day_padded: string;
+  day_decimal: string;
+  day_of_year_padded: string;
+  hour_padded_24: string;
+  hour_decimal_24: string;
+  hour_padded_12: string;
+  hour_decimal_12: string;
+  hour_am_pm: string;
+  minute_padded: string;
+  minute_decimal: string;
+  second_padded: string;
+  second_decimal: string;
+}
+
+function pad(value: number, width = 2): string {
+  return String(value).padStart(width, '0');
+}
+
+let lastSecond = Number.NaN;
+let lastLocal = '';
+
+function cwa14051(at: Date): string {
+  return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+}
+
+/**
+ * The two forms that stand in the JSON of an event: Unix time with six decimals, and local time.
+ *
+ * @param nowMs Unix time in milliseconds, with or without a fraction
+ */
+export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: string } {
+  const second = Math.floor(nowMs / 1000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastLocal = cwa14051(new Date(second * 1000));
+  }
+  return { timestamp: `${second}.${pad(Math.floor((nowMs - second * 1000) * 1000), 6)}`, cwa_14051: lastLocal };
+}
+
+/**
+ * All forms of an instant. `iso_8601*` are UTC but for `iso_8601_local`; `cwa_14051` and the parts are local time.
+ *
+ * @param timestamp Unix time with decimals, as `timestamp.timestamp` of an event has it
+ */
+export function allTimestamps(timestamp: string): Timestamps {
+  const [second = '0', fraction = ''] = timestamp.split('.');
+  const at = new Date(Number(second) * 1000);
+  const iso = at.toISOString().slice(0, 19);
+  const basic = iso.replace(/[-:]/g, '');
+  const hour12 = at.getHours() % 12 || 12;
+  return {
+    timestamp,
+    cwa_14051: cwa14051(at),
+    iso_8601: `${iso}Z`,
+    iso_8601_fractional: `${iso}.${fraction.padEnd(9, '0').slice(0, 9)}Z`,
+    iso_8601_local: `${cwa14051(at).replace(' ', 'T')}${offset(at)}`,
+    iso_8601_basic: `${basic}Z`,
+    iso_8601_compact: basic,
+    year_decimal: String(at.getFullYear()),
+    year_no_century: pad(at.getFullYear() % 100),
+    month_decimal: String(at.getMonth() + 1),
+    month_padded: pad(at.getMonth() + 1),
+    day_padded: pad(at.getDate()),
+    day_decimal: String(at.getDate()),
+    day_of_year_padded: pad(dayOfYear(at), 3),
+    hour_padded_24: pad(at.getHours()),
+    hour_decimal_24: String(at.getHours()),
+    hour_padded_12: pad(hour12),
+    hour_decimal_12: String(hour12),
+    hour_am_pm: at.getHours() < 12 ? 'AM' : 'PM',
+    minute_padded: pad(at.getMinutes()),
+    minute_decimal: String(at.getMinutes()),
+    second_padded: pad(at.getSeconds()),
+    second_decimal: String(at.getSeconds()),
+  };
+}
+
+/** The offset of local time from UTC, as in `+02:00`. */
+function offset(at: Date): string {
+  const minutes = -at.getTimezoneOffset();
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? '-' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
+}
+
+function dayOfYear(at: Date): number {
+  const start = Date.UTC(at.getFullYear(), 0, 1);
+  return Math.round((Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) - start) / 86_400_000) + 1;
+}

@@ -1,0 +1,155 @@
+/** One member of an archive. */
+export interface ZipEntry {
+  /** Name in the archive, `/`-separated, with a `/` at the end for folders. */
+  name: string;
+  isFolder: boolean;
+  sizeBytes: number;
+  /** Unix time in milliseconds. */
+  modifiedMs: number;
+}
+
+/** Values from here on do not fit 32 bits and need ZIP64 (APPNOTE 4.4.1.4). */
+export const zip64Limit = 0xffffffff;
+const zip64EntriesLimit = 0xffff;
+
+/**
+ * Files up to this size are read before their header is written, so that the header has the CRC and no data descriptor
+ * is needed: readers that stream cannot find the end of stored data otherwise.
+ */
+export const crcFirstBytes = 1024 * 1024;
+
+/** Whether the CRC follows the data in a descriptor (APPNOTE 4.3.9). */
+export function hasDescriptor(entry: ZipEntry): boolean {
+  return entry.sizeBytes > crcFirstBytes;
+}
+
+export function isZip64(entry: ZipEntry): boolean {
+  return entry.sizeBytes >= zip64Limit;
+}
+
+const utf8Flag = 0x0800;
+const descriptorFlag = 0x0008;
+const madeByUnix = 0x0300;
+
+function flagsOf(entry: ZipEntry): number {
+  return utf8Flag | (hasDescriptor(entry) ? descriptorFlag : 0);
+}
+
+/** Time and date of MS-DOS (APPNOTE 4.4.6), local time as is the custom, within 1980 to 2107. */
+function dosTime(modifiedMs: number): { time: number; date: number } {
+  const at = new Date(modifiedMs);
+  const year = Math.min(Math.max(at.getFullYear(), 1980), 2107);
+  return {
+    time: (at.getHours() << 11) | (at.getMinutes() << 5) | (at.getSeconds() >> 1),
+    date: ((year - 1980) << 9) | ((at.getMonth() + 1) << 5) | at.getDate(),
+  };
+}
+
+/** The extended timestamp (0x5455): modification time in UTC seconds, where DOS time has two local seconds. */
+function timestampExtra(entry: ZipEntry): Buffer {
+  const seconds = Math.floor(entry.modifiedMs / 1000);
+  if (seconds > 0x7fffffff || seconds < -0x80000000) return Buffer.alloc(0);
+  const extra = Buffer.alloc(9);
+  extra.writeUInt16LE(0x5455, 0);
+  extra.writeUInt16LE(5, 2);
+  extra.writeUInt8(1, 4);
+  extra.writeInt32LE(seconds, 5);
+  return extra;
+}
+
+function zip64Extra(values: readonly number[]): Buffer {
+  if (values.length === 0) return Buffer.alloc(0);
+  const extra = Buffer.alloc(4 + 8 * values.length);
+  extra.writeUInt16LE(0x0001, 0);
+  extra.writeUInt16LE(8 * values.length, 2);
+  values.forEach((value, index) => {
+    extra.writeBigUInt64LE(BigInt(value), 4 + 8 * index);
+  });
+  return extra;
+}
+
+/** Local file header (APPNOTE 4.3.7). @param crc of the data, 0 when a descriptor follows */
+export function localHeader(entry: ZipEntry, crc: number): Buffer {
+  const name = Buffer.from(entry.name);
+  const extra = Buffer.concat([zip64Extra(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), timestampExtra(entry)]);
+  const { time, date } = dosTime(entry.modifiedMs);
+  const header = Buffer.alloc(30);
+  header.writeUInt32LE(0x04034b50, 0);
+  header.writeUInt16LE(isZip64(entry) ? 45 : 20, 4);
+  header.writeUInt16LE(flagsOf(entry), 6);
+  header.writeUInt16LE(time, 10);
+  header.writeUInt16LE(date, 12);
+  header.writeUInt32LE(crc, 14);
+  const shownSize = Math.min(entry.sizeBytes, zip64Limit);
+  header.writeUInt32LE(shownSize, 18);
+  header.writeUInt32LE(shownSize, 22);
+  header.writeUInt16LE(name.length, 26);
+  header.writeUInt16LE(extra.length, 28);
+  return Buffer.concat([header, name, extra]);
+}
+
+/** Data descriptor with its signature (APPNOTE 4.3.9). */
+export function descriptor(entry: ZipEntry, crc: number): Buffer {
+  const record = Buffer.alloc(isZip64(entry) ? 24 : 16);
+  record.writeUInt32LE(0x08074b50, 0);
+  record.writeUInt32LE(crc, 4);
+  if (isZip64(entry)) {
+    record.writeBigUInt64LE(BigInt(entry.sizeBytes), 8);
+    record.writeBigUInt64LE(BigInt(entry.sizeBytes), 16);
+  } else {
+    record.writeUInt32LE(entry.sizeBytes, 8);
+    record.writeUInt32LE(entry.sizeBytes, 12);
+  }
+  return record;
+}
+
+/** Central directory header (APPNOTE 4.3.12). */
+export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buffer {
+  const name = Buffer.from(entry.name);
+  const large = [...(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), ...(offset >= zip64Limit ? [offset] : [])];
+  const extra = Buffer.concat([zip64Extra(large), timestampExtra(entry)]);
+  const { time, date } = dosTime(entry.modifiedMs);
+  const version = large.length > 0 ? 45 : 20;
+  const header = Buffer.alloc(46);
+  header.writeUInt32LE(0x02014b50, 0);
+  header.writeUInt16LE(madeByUnix | version, 4);
+  header.writeUInt16LE(version, 6);
+  header.writeUInt16LE(flagsOf(entry), 8);
+  header.writeUInt16LE(time, 12);
+  header.writeUInt16LE(date, 14);
+  header.writeUInt32LE(crc, 16);
+  const shownSize = Math.min(entry.sizeBytes, zip64Limit);
+  header.writeUInt32LE(shownSize, 20);
+  header.writeUInt32LE(shownSize, 24);
+  header.writeUInt16LE(name.length, 28);
+  header.writeUInt16LE(extra.length, 30);
+  // Unix mode in the upper half, the DOS directory bit in the lower.
+  header.writeUInt32LE((entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0, 38);
+  header.writeUInt32LE(Math.min(offset, zip64Limit), 42);
+  return Buffer.concat([header, name, extra]);
+}
+
+/** End of central directory, with the ZIP64 records where they are needed (APPNOTE 4.3.14 to 4.3.16). */
+export function endRecords(entries: number, directoryBytes: number, directoryOffset: number): Buffer {
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(Math.min(entries, zip64EntriesLimit), 8);
+  end.writeUInt16LE(Math.min(entries, zip64EntriesLimit), 10);
+  end.writeUInt32LE(Math.min(directoryBytes, zip64Limit), 12);
+  end.writeUInt32LE(Math.min(directoryOffset, zip64Limit), 16);
+  if (entries < zip64EntriesLimit && directoryBytes < zip64Limit && directoryOffset < zip64Limit) return end;
+  const end64 = Buffer.alloc(56);
+  end64.writeUInt32LE(0x06064b50, 0);
+  end64.writeBigUInt64LE(44n, 4);
+  end64.writeUInt16LE(madeByUnix | 45, 12);
+  end64.writeUInt16LE(45, 14);
+  end64.writeBigUInt64LE(BigInt(entries), 24);
+  end64.writeBigUInt64LE(BigInt(entries), 32);
+  end64.writeBigUInt64LE(BigInt(directoryBytes), 40);
+  end64.writeBigUInt64LE(BigInt(directoryOffset), 48);
+  const locator = Buffer.alloc(20);
+  locator.writeUInt32LE(0x07064b50, 0);
+  locator.writeBigUInt64LE(BigInt(directoryOffset + directoryBytes), 8);
+  locator.writeUInt32LE(1, 16);
+  return Buffer.concat([end64, locator, end]);
+}

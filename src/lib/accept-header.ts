@@ -1,0 +1,73 @@
+/** One weighed element of an Accept-like header (RFC 9110 §12.4.2). */
+interface Weighed {
+  value: string;
+  parameters: number;
+  quality: number;
+}
+
+/** Parses a header of elements with `q` weights; malformed elements are left out. */
+function weighedElements(text: string): Weighed[] {
+  return text.split(',').flatMap((element) => {
+    const [rawValue, ...parameters] = element.split(';').map((part) => part.trim());
+    const value = (rawValue ?? '').toLowerCase();
+    const weight = parameters.find((parameter) => /^q=/i.test(parameter));
+    const quality = weight === undefined ? 1 : Number(weight.slice(2));
+    const isWeight = weight === undefined || /^q=(0(\.\d{0,3})?|1(\.0{0,3})?)$/i.test(weight);
+    return value === '' || !isWeight ? [] : [{ value, quality, parameters: parameters.length - (weight === undefined ? 0 : 1) }];
+  });
+}
+
+/** The quality that `elements` give to one of our types: the most specific range counts (RFC 9110 §12.5.1). */
+function qualityOf(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
+  const [main] = type.split('/');
+  let best = { quality: 0, specificity: -1 };
+  for (const element of elements) {
+    const specificity = element.value === type ? 2 : element.value === `${main}/*` ? 1 : element.value === '*/*' ? 0 : -1;
+    // A range with parameters (text/html;level=1) is about variants that we do not have.
+    if (specificity < 0 || element.parameters > 0) continue;
+    if (specificity > best.specificity) best = { quality: element.quality, specificity };
+  }
+  return best;
+}
+
+/**
+ * Chooses a media type by `Accept` (RFC 9110 §12.5.1).
+ *
+ * @param offers our types, best first, in lower case
+ * @returns the offer with the highest quality; among equals the more specifically named, then the first offered; undefined
+ *   when none is acceptable or the header is absent
+ */
+export function preferredType(accept: string | undefined, offers: readonly string[]): string | undefined {
+  if (accept === undefined) return undefined;
+  const elements = weighedElements(accept);
+  let best: { offer: string; quality: number; specificity: number } | undefined;
+  for (const offer of offers) {
+    const { quality, specificity } = qualityOf(elements, offer);
+    if (quality === 0) continue;
+    if (!best || quality > best.quality || (quality === best.quality && specificity > best.specificity))
+      best = { offer, quality, specificity };
+  }
+  return best?.offer;
+}
+
+/** Whether `Accept` names the very type, with a quality above 0; `*` does not count. */
+export function namesType(accept: string | undefined, type: string): boolean {
+  return accept !== undefined && weighedElements(accept).some((element) => element.value === type && element.quality > 0);
+}
+
+/** Chooses a language by `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 look-up): `de-AT` takes `de`. */
+export function preferredLanguage(acceptLanguage: string | undefined, offers: readonly string[]): string | undefined {
+  const ranked = weighedElements(acceptLanguage ?? '').toSorted((a, b) => b.quality - a.quality);
+  for (const { value, quality } of ranked) {
+    const offer = offers.find((candidate) => value === candidate || value.startsWith(`${candidate}-`));
+    if (offer !== undefined && quality > 0) return offer;
+  }
+  return undefined;
+}
+
+/** Whether `Accept-Encoding` takes a content coding (RFC 9110 §12.5.3). */
+export function acceptsEncoding(acceptEncoding: string | undefined, coding: string): boolean {
+  const elements = weighedElements(acceptEncoding ?? '');
+  const element = elements.find(({ value }) => value === coding) ?? elements.find(({ value }) => value === '*');
+  return element !== undefined && element.quality > 0;
+}

@@ -1,0 +1,60 @@
+/** A range of bytes, both ends inclusive. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** More ranges than this are no download but an attack (RFC 9110 §14.2, CVE-2011-3192): the header is ignored. */
+const mostRanges = 50;
+
+/**
+ * Reads a `Range` header (RFC 9110 §14).
+ *
+ * @param sizeBytes size of the representation
+ * @returns the satisfiable ranges in order, `unsatisfiable` (416), or undefined when the header is to be ignored: another
+ *   unit, bad syntax, too many ranges, or many that overlap
+ */
+export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'unsatisfiable' | undefined {
+  const set = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];
+  if (set === undefined) return undefined;
+  const specs = set
+    .split(',')
+    .map((spec) => spec.trim())
+    .filter((spec) => spec !== '');
+  if (specs.length === 0 || specs.length > mostRanges) return undefined;
+  const ranges: ByteRange[] = [];
+  for (const spec of specs) {
+    const range = parseSpec(spec, sizeBytes);
+    if (range === undefined) return undefined;
+    if (range !== 'unsatisfiable') ranges.push(range);
+  }
+  if (ranges.length === 0) return 'unsatisfiable';
+  return overlaps(ranges) ? undefined : ranges;
+}
+
+function parseSpec(spec: string, sizeBytes: number): ByteRange | 'unsatisfiable' | undefined {
+  const match = /^(\d*)\s*-\s*(\d*)$/.exec(spec);
+  if (!match) return undefined;
+  const [, first, last] = match as unknown as [string, string, string];
+  if (first === '' && last === '') return undefined;
+  if (first === '') {
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 };
+  }
+  const start = Number(first);
+  const end = last === '' ? sizeBytes - 1 : Number(last);
+  if (last !== '' && end < start) return undefined;
+  return start >= sizeBytes ? 'unsatisfiable' : { start, end: Math.min(end, sizeBytes - 1) };
+}
+
+// A few overlaps are harmless; three and more only serve to make a small request cost a large reply.
+function overlaps(ranges: readonly ByteRange[]): boolean {
+  const sorted = ranges.toSorted((a, b) => a.start - b.start);
+  let count = 0;
+  let reachedEnd = -1;
+  for (const range of sorted) {
+    if (range.start <= reachedEnd) count++;
+    reachedEnd = Math.max(reachedEnd, range.end);
+  }
+  return count > 2;
+}

@@ -1,0 +1,201 @@
+import { RE2JS } from 're2js';
+import { ServiceError } from './errors.ts';
+
+/** A compiled matching expression (decisions.md, "Expressions"). */
+export interface Expression {
+  readonly source: string;
+  matches(text: string): boolean;
+}
+
+/** Longest expression that is taken, in characters. */
+const longestExpressionCharacters = 4096;
+
+/**
+ * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression
+ * (`e/RE/flags`, `m/RE/flags`), or one of these after `!`. Globs ignore case and match the whole text; regular
+ * expressions are searched anywhere. Matching takes linear time, whatever the text: a remote party controls it.
+ *
+ * @throws ServiceError `bad-request` saying what is wrong
+ */
+export function compileExpression(source: string): Expression {
+  const trimmed = source.trim();
+  if (trimmed === '') throw new ServiceError('bad-request', 'The expression is empty.');
+  if (trimmed.length > longestExpressionCharacters) throw new ServiceError('bad-request', 'The expression is too long.');
+  if (trimmed.startsWith('!')) {
+    const inner = compileExpression(trimmed.slice(1));
+    return { source, matches: (text) => !inner.matches(text) };
+  }
+  if (/^[em]\//.test(trimmed)) return { source, matches: compileRegularExpression(trimmed) };
+  const glob = /^g\/([\s\S]*)\/$/.exec(trimmed);
+  if (glob) return { source, matches: compileGlob(glob[1] as string) };
+  const alternatives = splitAlternatives(trimmed).map((part) => compileGlob(part.trim()));
+  const [only] = alternatives;
+  if (alternatives.length === 1 && only) return { source, matches: only };
+  return { source, matches: (text) => alternatives.some((matches) => matches(text)) };
+}
+
+function compileRegularExpression(text: string): (input: string) => boolean {
+  const end = text.lastIndexOf('/');
+  if (end < 2) throw new ServiceError('bad-request', 'A regular expression is written e/RE/ or e/RE/i.');
+  const flags = text.slice(end + 1);
+  if (!/^i?$/.test(flags)) throw new ServiceError('bad-request', `The flag "${flags}" is not known; "i" ignores case.`);
+  try {
+    const pattern = RE2JS.compile(text.slice(2, end), flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0);
+    return (input) => pattern.test(input);
+  } catch (error) {
+    throw new ServiceError('bad-request', `The regular expression does not parse: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Splits at `|` outside of `[…]`. */
+function splitAlternatives(text: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === '[') {
+      const end = classEnd(text, index);
+      if (end > 0) index = end;
+    } else if (text[index] === '|') {
+      parts.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  return [...parts, text.slice(start)];
+}
+
+/** Index of the `]` that ends the class at `open`, or -1: `]` as the first member is a member. */
+function classEnd(text: string, open: number): number {
+  const first = text[open + 1] === '!' ? open + 2 : open + 1;
+  return text.indexOf(']', first + 1);
+}
+
+type Token =
+  | { kind: 'literal'; text: string }
+  | { kind: 'any' }
+  | { kind: 'some' }
+  | { kind: 'class'; negated: boolean; ranges: [string, string][] };
+
+// Ignoring case means comparing folded characters one by one, so that offsets stay aligned.
+function fold(text: string): string {
+  return Array.from(text, (character) => {
+    const lower = character.toLowerCase();
+    return lower.length === character.length ? lower : character;
+  }).join('');
+}
+
+function isAscii(text: string): boolean {
+  return /^[\u0000-\u007f]*$/.test(text);
+}
+
+function foldFast(text: string): string {
+  return isAscii(text) ? text.toLowerCase() : fold(text);
+}
+
+function tokensOf(glob: string): Token[] {
+  const tokens: Token[] = [];
+  const characters = Array.from(glob);
+  const joined = characters.join('');
+  for (let index = 0; index < joined.length; ) {
+    const character = String.fromCodePoint(joined.codePointAt(index) as number);
+    const last = tokens.at(-1);
+    if (character === '*') {
+      if (last?.kind !== 'some') tokens.push({ kind: 'some' });
+      index++;
+    } else if (character === '?') {
+      tokens.push({ kind: 'any' });
+      index++;
+    } else if (character === '[' && classEnd(joined, index) > 0) {
+      const end = classEnd(joined, index);
+      tokens.push(classToken(joined.slice(index + 1, end)));
+      index = end + 1;
+    } else {
+      tokens.push({ kind: 'literal', text: foldFast(character) });
+      index += character.length;
+    }
+  }
+  return tokens;
+}
+
+function classToken(body: string): Token {
+  const negated = body.startsWith('!');
+  const characters = Array.from(negated ? body.slice(1) : body);
+  const ranges: [string, string][] = [];
+  for (let index = 0; index < characters.length; index++) {
+    const low = characters[index] as string;
+    if (characters[index + 1] === '-' && index + 2 < characters.length) {
+      ranges.push([low, characters[index + 2] as string]);
+      index += 2;
+    } else {
+      ranges.push([low, low]);
+    }
+  }
+  return { kind: 'class', negated, ranges };
+}
+
+function inClass(token: Extract<Token, { kind: 'class' }>, character: string): boolean {
+  const forms = [character, character.toLowerCase(), character.toUpperCase()];
+  const found = token.ranges.some(([low, high]) =>
+    forms.some((form) => compareCodePoints(form, low) >= 0 && compareCodePoints(form, high) <= 0),
+  );
+  return found !== token.negated;
+}
+
+function compareCodePoints(a: string, b: string): number {
+  return (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0);
+}
+
+/**
+ * Compiles one glob. The commonest shapes (no wildcard, a prefix, a suffix, both) need no automaton; the rest is
+ * matched by remembering only the last `*`, which takes no more than text length × glob length steps.
+ */
+function compileGlob(glob: string): (text: string) => boolean {
+  const tokens = tokensOf(glob);
+  const stars = tokens.filter((token) => token.kind === 'some').length;
+  const isSimple = stars <= 1 && tokens.every((token) => token.kind === 'literal' || token.kind === 'some');
+  if (isSimple) {
+    const star = tokens.findIndex((token) => token.kind === 'some');
+    const textOf = (part: Token[]) => part.map((token) => (token.kind === 'literal' ? token.text : '')).join('');
+    if (star < 0) {
+      const whole = textOf(tokens);
+      return (text) => foldFast(text) === whole;
+    }
+    const prefix = textOf(tokens.slice(0, star));
+    const suffix = textOf(tokens.slice(star + 1));
+    if (prefix === '' && suffix === '') return () => true;
+    return (text) => {
+      const folded = foldFast(text);
+      return folded.length >= prefix.length + suffix.length && folded.startsWith(prefix) && folded.endsWith(suffix);
+    };
+  }
+  return (text) => matchTokens(tokens, Array.from(text));
+}
+
+function matchTokens(tokens: readonly Token[], characters: readonly string[]): boolean {
+  let at = 0;
+  let next = 0;
+  let starAt = -1;
+  let starNext = -1;
+  while (at < characters.length) {
+    const token = tokens[next];
+    if (token?.kind === 'some') {
+      starNext = next++;
+      starAt = at;
+    } else if (token && matchesOne(token, characters[at] as string)) {
+      at++;
+      next++;
+    } else if (starNext >= 0) {
+      next = starNext + 1;
+      at = ++starAt;
+    } else {
+      return false;
+    }
+  }
+  while (tokens[next]?.kind === 'some') next++;
+  return next === tokens.length;
+}
+
+function matchesOne(token: Token, character: string): boolean {
+  if (token.kind === 'any') return true;
+  if (token.kind === 'class') return inClass(token, character);
+  return token.kind === 'literal' && token.text === foldFast(character);
+}

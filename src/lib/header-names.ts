@@ -1,0 +1,58 @@
+/** Headers that belong to one connection, never to what is passed on (RFC 9110 §7.6.1). */
+export const hopByHopHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * Headers that a back-end's reply must not set on an upload's reply: those of a connection, those that describe the body
+ * or the service itself, and those that would act in the service's origin (cookies, policies, challenges).
+ */
+export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
+  ...hopByHopHeaders,
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'content-range',
+  'date',
+  'server',
+  'server-path',
+  'set-cookie',
+  'set-cookie2',
+  'www-authenticate',
+  'content-security-policy',
+  'strict-transport-security',
+  'location',
+  'etag',
+]);
+
+/** Whether a text is a header name (RFC 9110 §5.1, token). */
+export function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
+}
+
+/** Whether a text can be sent as a header value without becoming another header: no CR, LF, NUL or other control character. */
+export function isHeaderValue(value: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+}
+
+/**
+ * Writes a `Content-Disposition` with a file name (RFC 6266, RFC 8187): an ASCII fallback, and the real name in UTF-8
+ * where they differ. Control characters, quotes and separators cannot leave the value.
+ */
+export function contentDisposition(type: 'attachment' | 'inline', fileName: string): string {
+  const fallback = fileName.replace(/[^\x20-\x7e]|["\\%/]/g, '_');
+  if (fallback === fileName) return `${type}; filename="${fileName}"`;
+  const encoded = encodeURIComponent(fileName.toWellFormed()).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `${type}; filename="${fallback}"; filename*=UTF-8''${encoded}`;
+}

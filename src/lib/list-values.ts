@@ -1,0 +1,37 @@
+import { ServiceError } from './errors.ts';
+
+/**
+ * Splits a comma-separated list with the quoting of RFC 4180: an item in double quotes may hold commas, and quotes
+ * doubled. Blanks around items are dropped; empty items stay (the caller decides).
+ *
+ * @throws ServiceError `metadata-invalid` when a quote is not closed or stands in the middle of an item
+ */
+export function parseList(text: string): string[] {
+  const items: string[] = [];
+  let rest = text;
+  for (;;) {
+    const match = /^[ \t]*(?:"((?:[^"]|"")*)"[ \t]*(?=,|$)|([^",]*)(?=,|$))/.exec(rest);
+    if (!match) throw new ServiceError('metadata-invalid', 'The list has a quote that is not closed or stands inside an item.');
+    items.push(match[1] === undefined ? (match[2] as string).trim() : match[1].replaceAll('""', '"'));
+    if (match[0].length === rest.length) return items;
+    rest = rest.slice(match[0].length + 1);
+  }
+}
+
+/**
+ * Splits a list of `key=value` items; an item is quoted as a whole (`"key=a, b"`), or its value alone is (`key="a, b"`).
+ *
+ * @throws ServiceError `metadata-invalid` for an item without `=`, an empty key, or bad quoting
+ */
+export function parseKeyValueList(text: string): { key: string; value: string }[] {
+  // `key="a, b"` means the same as `"key=a, b"`: the opening quote moves in front of the key.
+  const normalised = text.replace(/(^|,)([ \t]*)([^",=]+)=[ \t]*"/g, '$1$2"$3=');
+  return parseList(normalised)
+    .filter((item, index, items) => item !== '' || items.length > 1 || index > 0)
+    .map((item) => {
+      const equals = item.indexOf('=');
+      const key = item.slice(0, Math.max(equals, 0)).trim();
+      if (key === '') throw new ServiceError('metadata-invalid', `The item "${item}" is not of the form key=value.`);
+      return { key, value: item.slice(equals + 1).trim() };
+    });
+}
