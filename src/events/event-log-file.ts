@@ -82,7 +82,12 @@ export class FileEventLog implements EventLog {
       return position;
     } catch (error) {
       this.#lostEvents++;
-      this.#options.log.error('an event could not be journalled', { id: event.id, uuid: event.uuid, lost: this.#lostEvents, reason: error });
+      this.#options.log.error('an event could not be journalled', {
+        id: event.id,
+        uuid: event.uuid,
+        lost: this.#lostEvents,
+        reason: error,
+      });
       return undefined;
     }
   }

@@ -23,14 +23,19 @@ export interface BadLine {
  *
  * @param from where to begin; undefined for the oldest event that is kept
  */
-export async function* readEvents(folder: string, from: LogPosition | undefined, onBadLine: (bad: BadLine) => void): AsyncGenerator<LoggedEvent> {
+export async function* readEvents(
+  folder: string,
+  from: LogPosition | undefined,
+  onBadLine: (bad: BadLine) => void,
+): AsyncGenerator<LoggedEvent> {
   for (const segment of listSegments(folder)) {
     if (from && segment.number < from.segment) continue;
     const start = from?.segment === segment.number ? from.offset : 0;
     for await (const { line, offset } of readLines(segment.path, start)) {
       const event = parseEvent(line);
       if (typeof event === 'string') onBadLine({ path: segment.path, offset, reason: event });
-      else yield { event, position: { segment: segment.number, offset }, next: { segment: segment.number, offset: offset + line.length + 1 } };
+      else
+        yield { event, position: { segment: segment.number, offset }, next: { segment: segment.number, offset: offset + line.length + 1 } };
     }
   }
 }

@@ -47,7 +47,8 @@ export class JournalReserve {
     try {
       // Real bytes, not zeros: a file system may keep zeros without taking space for them.
       const block = Buffer.alloc(64 * 1024, 'svc reserve ');
-      for (let written = 0; written < reserveBytes; ) written += writeSync(fd, block, 0, Math.min(block.length, reserveBytes - written), written);
+      for (let written = 0; written < reserveBytes; )
+        written += writeSync(fd, block, 0, Math.min(block.length, reserveBytes - written), written);
       fsyncSync(fd);
       return true;
     } catch {

@@ -1,4 +1,5 @@
 import { ServiceError } from '../lib/errors.ts';
+import type { ServerResponse } from 'node:http';
 import type { Outgoing } from './reply.ts';
 
 /**
@@ -6,13 +7,14 @@ import type { Outgoing } from './reply.ts';
  * buffer may be used again and a slow client slows its sender, not the memory.
  */
 export class BodyWriter {
-  readonly #outgoing: Outgoing;
+  readonly #outgoing: ServerResponse;
   #onGone: ((error: Error) => void) | undefined;
   /** Whether the client went away before the end. */
   isGone = false;
 
   constructor(outgoing: Outgoing) {
-    this.#outgoing = outgoing;
+    // HTTP/2's response has the same methods; TypeScript cannot see the overloads of both at once.
+    this.#outgoing = outgoing as ServerResponse;
     outgoing.once('close', () => {
       if (!outgoing.writableFinished) this.#gone();
     });
@@ -26,7 +28,7 @@ export class BodyWriter {
   }
 
   write(chunk: Buffer | string): Promise<void> {
-    return this.#settled((done) => this.#outgoing.write(chunk as Buffer, done));
+    return this.#settled((done) => this.#outgoing.write(chunk, done));
   }
 
   /** Ends the body, after a last piece if there is one. */
@@ -34,7 +36,7 @@ export class BodyWriter {
     return this.#settled((done) => {
       const finished = () => done();
       if (chunk === undefined) this.#outgoing.end(finished);
-      else this.#outgoing.end(chunk as Buffer, finished);
+      else this.#outgoing.end(chunk, finished);
     });
   }
 

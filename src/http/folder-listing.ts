@@ -51,7 +51,7 @@ export async function sendChunks(
   if (second.done) {
     const body = first.done ? '' : first.value;
     writeHead(outgoing, status, base, { ...headers, 'content-length': Buffer.byteLength(body) });
-    outgoing.end(exchange.isHead ? undefined : body);
+    outgoing.end(exchange.isHead ? '' : body);
     return alreadySent;
   }
   writeHead(outgoing, status, base, headers);

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
@@ -18,7 +17,6 @@ interface Owner {
   pid: number;
   /** Start of the process in clock ticks since boot, which tells a process from a later one with its number. */
   started: string;
-  host: string;
 }
 
 const lockName = 'svc.pid';
@@ -50,14 +48,16 @@ export function openDataFolder(folder: string): DataFolder {
 function takeLock(folder: string): void {
   const lockPath = join(folder, lockName);
   const own = join(folder, `${lockName}.${process.pid}.${randomBytes(4).toString('hex')}`);
-  const owner: Owner = { pid: process.pid, started: startOf(process.pid), host: hostname() };
+  const owner: Owner = { pid: process.pid, started: startOf(process.pid) };
   writeFileSync(own, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
   try {
     // link(2) creates the name with its content in one step, and fails when it exists.
     while (!tryLink(own, lockPath)) {
       const holder = readOwner(lockPath);
       if (holder && isAlive(holder)) {
-        throw new ServiceError('unavailable', `The data folder ${folder} is in use by process ${holder.pid}.`, { details: { pid: holder.pid } });
+        throw new ServiceError('unavailable', `The data folder ${folder} is in use by process ${holder.pid}.`, {
+          details: { pid: holder.pid },
+        });
       }
       removeStale(lockPath, holder);
     }
@@ -94,15 +94,13 @@ function removeStale(lockPath: string, stale: Owner | undefined): void {
 function readOwner(path: string): Owner | undefined {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<Owner>;
-    return typeof value.pid === 'number' ? { pid: value.pid, started: value.started ?? '', host: value.host ?? '' } : undefined;
+    return typeof value.pid === 'number' ? { pid: value.pid, started: value.started ?? '' } : undefined;
   } catch {
     return undefined;
   }
 }
 
 function isAlive(owner: Owner): boolean {
-  // A node on another host cannot be asked; its lock is believed.
-  if (owner.host !== hostname()) return true;
   try {
     process.kill(owner.pid, 0);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { createHash, type Hash, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from './errors.ts';
 
 /** A digest that a client announced for its content. */
@@ -95,7 +95,7 @@ export function createDigestVerifier(digests: readonly ExpectedDigest[]): Digest
 }
 
 /** Adler-32 (RFC 1950 §8.2), which node:crypto does not have. */
-class Adler32 implements Pick<Hash, 'digest'> {
+class Adler32 {
   #a = 1;
   #b = 0;
 

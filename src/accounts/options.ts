@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { isServiceError } from '../lib/errors.ts';
+import { expressionText, integer, largestSizeBytes, optionalText, textList, uuidText, yesNo } from '../lib/option-types.ts';
+import { parseVirtualPath } from '../lib/virtual-path.ts';
+import { defaultGroupUuid } from './account.ts';
+import { structureSegments } from './home-folder.ts';
+import { parsePasswordHash } from './passwords.ts';
+import { permissionKeywords } from './permissions.ts';
+
+const keyword = z.enum(permissionKeywords, { error: `must be one of ${permissionKeywords.join(', ')}` });
+
+function issueOf(error: unknown, context: z.core.$RefinementCtx): void {
+  if (!isServiceError(error)) throw error;
+  context.addIssue({ code: 'custom', message: error.message });
+}
+
+const generalSet = z.union([z.array(keyword), textList().pipe(z.array(keyword))], { error: 'must be a list of permissions' });
+const pathRule = z
+  .array(z.string(), { error: 'must be a path expression followed by permissions' })
+  .min(2, 'must be a path expression followed by permissions')
+  .transform(([expression = '', ...permissions]) => ({ expression, permissions }))
+  .pipe(z.object({ expression: expressionText(), permissions: z.array(keyword) }));
+
+/** Permissions: the first entry is the general set, each further one a path expression and its permissions. */
+export const permissionsOption = z
+  .union([z.array(z.unknown()), z.string()], { error: 'must be a list of lists of permissions' })
+  .transform((value, context) => {
+    const [first = [], ...rest] =
+      typeof value === 'string' ? value.split('\n').map((line) => line.split(',').map((item) => item.trim())) : value;
+    const general = generalSet.safeParse(first);
+    const rules = rest.map((rule) => pathRule.safeParse(rule));
+    for (const [index, result] of [general, ...rules].entries()) {
+      for (const issue of result.error?.issues ?? [])
+        context.addIssue({
+          code: 'custom',
+          message: issue.message,
+          path: [index, ...issue.path.filter((part) => typeof part === 'number')],
+        });
+    }
+    return { general: general.data ?? [], rules: rules.flatMap((result) => result.data ?? []) };
+  });
+
+/** Relative folders: texts, or one-item lists of a text. */
+export const structureOption = z
+  .union(
+    [
+      z.array(
+        z.union([
+          z.string(),
+          z
+            .array(z.string())
+            .length(1)
+            .transform((items) => items[0] as string),
+        ]),
+      ),
+      textList(),
+    ],
+    {
+      error: 'must be a list of relative paths',
+    },
+  )
+  .superRefine((entries, context) => {
+    for (const entry of entries) {
+      try {
+        structureSegments(entry);
+      } catch (error) {
+        issueOf(error, context);
+      }
+    }
+  });
+
+/** Pairs of a virtual path and the real path it maps to. */
+export const virtualFoldersOption = z
+  .array(z.tuple([z.string(), z.string().min(1)], { error: 'must be a list of two: the virtual path and the real path' }), {
+    error: 'must be a list of pairs',
+  })
+  .superRefine((folders, context) => {
+    for (const [index, [path]] of folders.entries()) {
+      try {
+        if (parseVirtualPath(path) === '/')
+          context.addIssue({ code: 'custom', message: 'must not be "/"; set home_folder_path', path: [index, 0] });
+      } catch (error) {
+        issueOf(error, context);
+      }
+    }
+  });
+
+const shared = {
+  home_folder_path: optionalText()
+    .describe('Real folder that the account sees as `/`; `${USER}` stands for the account name.')
+    .meta({ example: './files/${USER}' }),
+  create_home_folder: yesNo().describe('Create a missing home folder at login, with `home_folder_structure`.'),
+  create_home_folder_owner: optionalText().describe(
+    'OS account that owns a new home folder; the service must be permitted to give files away.',
+  ),
+  create_home_folder_group: optionalText().describe('OS group of a new home folder.'),
+  home_folder_structure: structureOption.describe('Folders to create inside the home folder, relative to it.'),
+  virtual_folders: virtualFoldersOption.describe('Further folders: pairs of virtual path and real path.'),
+  permissions: permissionsOption.describe(
+    'Permissions: the general list, then lists of a path expression and its permissions; the first that matches replaces the general list.',
+  ),
+};
+
+/** One entry of `groups`. */
+export const groupOptions = z
+  .strictObject({
+    name: z.string().default('').describe('Name of the group, for people.'),
+    description: z.string().default('').describe('Free text.'),
+    enabled: yesNo().default(true).describe('A disabled group rejects its accounts.'),
+    home_folder_path: shared.home_folder_path.default(''),
+    create_home_folder: shared.create_home_folder.default(true),
+    create_home_folder_owner: shared.create_home_folder_owner.default(''),
+    create_home_folder_group: shared.create_home_folder_group.default(''),
+    home_folder_structure: shared.home_folder_structure.default([]),
+    virtual_folders: shared.virtual_folders.default([]),
+    permissions: shared.permissions.default({ general: ['allow-full-control'], rules: [] }),
+    allow_own_password_change: yesNo().default(false).describe('Accounts of the group may change their own password.'),
+    file_write_size: integer(0, largestSizeBytes).default(0).describe('Largest file that may be written, in bytes; 0 = no limit.'),
+    quota_size: integer(0, largestSizeBytes).default(0).describe('Most that the folders of one account may hold, in bytes; 0 = no limit.'),
+  })
+  .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
+export type GroupOptions = z.infer<typeof groupOptions>;
+
+const passwordHash = z.string().superRefine((text, context) => {
+  try {
+    parsePasswordHash(text);
+  } catch (error) {
+    issueOf(error, context);
+  }
+});
+
+/** One entry of `accounts`. */
+export const accountOptions = z
+  .strictObject({
+    enabled: yesNo().default(true).describe('A disabled account is rejected.'),
+    uuid: uuidText.optional().describe('UUID of the account; without it the name.'),
+    password: z
+      .union([passwordHash, z.null()])
+      .optional()
+      .describe('Password hash as `svc hash-password` prints it; without it no password is accepted.'),
+    email: optionalText().optional().describe('One or several e-mail addresses, comma-separated.'),
+    group: uuidText.default(defaultGroupUuid).describe('UUID of the group.'),
+    ssh_keys: z
+      .union([z.array(z.string()), z.null()])
+      .optional()
+      .describe('OpenSSH public keys.'),
+    certificates: z
+      .union([z.array(z.string()), z.null()])
+      .optional()
+      .describe('Client certificates in PEM.'),
+    home_folder_path: shared.home_folder_path.optional(),
+    create_home_folder: shared.create_home_folder.optional(),
+    create_home_folder_owner: shared.create_home_folder_owner.optional(),
+    create_home_folder_group: shared.create_home_folder_group.optional(),
+    home_folder_structure: shared.home_folder_structure.optional(),
+    virtual_folders: shared.virtual_folders.optional(),
+    permissions: shared.permissions.optional(),
+  })
+  .describe('An account of the `application` method; the key is its name.');
+export type AccountOptions = z.infer<typeof accountOptions>;

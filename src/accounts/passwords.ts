@@ -1,0 +1,125 @@
+import { createHmac, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { ServiceError } from '../lib/errors.ts';
+
+const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+
+/** A parsed `$scrypt$ln=…,r=…,p=…$salt$hash`. */
+export interface PasswordHash {
+  /** Binary logarithm of the cost N. */
+  ln: number;
+  r: number;
+  p: number;
+  salt: Buffer;
+  hash: Buffer;
+}
+
+/**
+ * Cost of new hashes: one of the equally strong choices of OWASP's password storage cheat sheet, the one that takes
+ * 16 MiB, so that a few logins at once do not eat the memory of a small machine. About 150 ms here.
+ */
+const defaultCost = { ln: 14, r: 8, p: 5 };
+
+/** Most memory that one hash may make the service use. */
+const memoryLimitBytes = 256 * 1024 * 1024;
+const saltBytes = 16;
+const hashBytes = 32;
+
+/**
+ * Reads a password hash.
+ *
+ * @throws ServiceError `bad-request` when it is not of our form, or would cost too much
+ */
+export function parsePasswordHash(text: string): PasswordHash {
+  const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/.exec(text);
+  if (!match) throw new ServiceError('bad-request', 'is not a password hash; make one with "svc hash-password"');
+  const [ln, r, p] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  if (ln < 1 || r < 1 || p < 1 || 128 * 2 ** ln * r > memoryLimitBytes || ln > 20 || p > 64) {
+    throw new ServiceError('bad-request', 'is a password hash with a cost out of bounds');
+  }
+  return { ln, r, p, salt: Buffer.from(match[4] as string, 'base64'), hash: Buffer.from(match[5] as string, 'base64') };
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+async function derive(password: string, hash: Omit<PasswordHash, 'hash'>, lengthBytes: number): Promise<Buffer> {
+  return scryptAsync(password.normalize('NFC'), hash.salt, lengthBytes, {
+    N: 2 ** hash.ln,
+    r: hash.r,
+    p: hash.p,
+    maxmem: memoryLimitBytes + 1024 * 1024,
+  });
+}
+
+/** Hashes a password with a fresh salt. @returns `$scrypt$ln=…,r=…,p=…$salt$hash` */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(saltBytes);
+  const hash = await derive(password, { ...defaultCost, salt }, hashBytes);
+  return `$scrypt$ln=${defaultCost.ln},r=${defaultCost.r},p=${defaultCost.p}$${unpadded(salt)}$${unpadded(hash)}`;
+}
+
+/** Compares a password with a hash, in constant time. */
+export async function verifyPassword(password: string, text: string): Promise<boolean> {
+  const parsed = parsePasswordHash(text);
+  return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
+}
+
+/** Passwords verified at once; each takes a thread and its memory. */
+const mostAtOnce = 2;
+/** Verifications that may wait; beyond, clients are asked to come back. */
+const mostWaiting = 256;
+const mostRemembered = 1024;
+
+/**
+ * Verifies passwords for clients that send them with every request: a password that was right is remembered as an HMAC
+ * under a key of this process, together with the hash it belongs to, never in clear. Wrong ones are never remembered.
+ */
+export class PasswordVerifier {
+  readonly #key = randomBytes(32);
+  readonly #remembered = new Set<string>();
+  readonly #dummy = { ...defaultCost, salt: randomBytes(saltBytes) };
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** @throws ServiceError `unavailable` when too many verifications wait already */
+  async verify(password: string, hash: string): Promise<boolean> {
+    const token = createHmac('sha256', this.#key).update(`${hash}\0${password}`).digest('base64');
+    if (this.#remembered.delete(token)) {
+      this.#remembered.add(token);
+      return true;
+    }
+    const matches = await this.#inTurn(() => verifyPassword(password, hash));
+    if (matches) this.#remember(token);
+    return matches;
+  }
+
+  /** Takes the time of a wrong password, so that the answer does not tell whether the name is known. */
+  async verifyUnknown(password: string): Promise<false> {
+    await this.#inTurn(() => derive(password, this.#dummy, hashBytes));
+    return false;
+  }
+
+  #remember(token: string): void {
+    this.#remembered.add(token);
+    const [oldest] = this.#remembered;
+    if (this.#remembered.size > mostRemembered && oldest !== undefined) this.#remembered.delete(oldest);
+  }
+
+  async #inTurn<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#running >= mostAtOnce) {
+      if (this.#waiting.length >= mostWaiting) throw new ServiceError('unavailable', 'Too many logins at once, try again.');
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else {
+      this.#running++;
+    }
+    try {
+      return await action();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+}

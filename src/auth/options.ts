@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { headerLines, number, optionalText, urlList, uuidText, yesNo } from '../lib/option-types.ts';
+
+const common = {
+  enabled: yesNo().default(true).describe('A disabled method is not started and not asked.'),
+  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  description: z.string().default('').describe('Free text.'),
+};
+
+/** Options of a remote endpoint's method. */
+export const calloutOptions = z.strictObject({
+  type: z.literal('http').describe('Asks a remote HTTP endpoint (the authentication callout).'),
+  ...common,
+  url: urlList().describe('URL of the endpoint; of several the next is tried when one gives no reply.'),
+  timeout: number(0.1, 3600).default(120).describe('Longest time for connecting, sending and the whole reply, in seconds.'),
+  username: optionalText().default('').describe('User name for HTTP Basic towards the endpoint.'),
+  password: optionalText().default('').describe('Password for HTTP Basic towards the endpoint.'),
+  headers: headerLines().default([]).describe('Headers sent with every request, `Name: value`.'),
+  test_at_start: yesNo()
+    .default(true)
+    .describe('Send one test request when the method starts; until one passes, what reaches the method is rejected.'),
+  ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
+  cache_seconds: number(0, 86_400).default(0).describe('Remember an accepted credential for so long, in seconds; 0 = ask every time.'),
+});
+export type CalloutOptions = z.infer<typeof calloutOptions>;
+
+export const applicationOptions = z.strictObject({
+  type: z.literal('application').describe('Accounts of this configuration and of the accounts file.'),
+  ...common,
+  accounts_file_path: optionalText()
+    .default('')
+    .describe('File of further accounts, which password changes are written to; default `accounts.yaml` in the data folder.'),
+});
+export type ApplicationOptions = z.infer<typeof applicationOptions>;
+
+export const anonymousOptions = z.strictObject({
+  type: z.literal('anonymous').describe('Lets in requests without credentials.'),
+  ...common,
+  group: uuidText.describe('Group of the account `anonymous`.'),
+});
+export type AnonymousOptions = z.infer<typeof anonymousOptions>;
+
+/** One entry of `authentications`. */
+export const authenticationOptions = z
+  .discriminatedUnion('type', [calloutOptions, applicationOptions, anonymousOptions], {
+    error: 'must have a "type": http, application or anonymous',
+  })
+  .describe('An authentication method.');
+export type AuthenticationOptions = z.infer<typeof authenticationOptions>;

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { accountOptions, groupOptions } from '../accounts/options.ts';
+import { isUserName } from '../accounts/user-names.ts';
+import { authenticationOptions } from '../auth/options.ts';
+import { journalOptions } from '../events/options.ts';
+import { httpOptions, httpsOptions } from '../http/options.ts';
+import { logLevels } from '../lib/log.ts';
+import { integer, number, textList, uuidText } from '../lib/option-types.ts';
+import { monitorOptions } from '../monitor/options.ts';
+import { eventHandlerOptions } from '../webhooks/options.ts';
+
+const stateOptions = z
+  .strictObject({
+    type: z
+      .enum(['memory', 'redis'], { error: 'must be memory or redis' })
+      .default('memory')
+      .describe('Where sessions, bans and the like live: memory, or redis for many nodes.'),
+    url: z.string().default('').describe('URL of the Redis server, for example redis://127.0.0.1:6379.'),
+  })
+  .describe('Shared state.');
+
+const logOptions = z
+  .strictObject({
+    level: z
+      .enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` })
+      .default('info')
+      .describe('Least important messages to log.'),
+    format: z.enum(['pretty', 'json'], { error: 'must be pretty or json' }).default('json').describe('Form of a log line.'),
+  })
+  .describe('The log, on stderr.');
+
+const passwordPolicyOptions = z
+  .strictObject({
+    minimum_length: integer(1, 150).default(8).describe('Characters that a new password must have.'),
+    character_requirements: textList()
+      .pipe(z.array(z.enum(['lowercase', 'uppercase', 'digit', 'symbol'], { error: 'must be of lowercase, uppercase, digit, symbol' })))
+      .default([])
+      .describe('Kinds of characters that it must have: lowercase, uppercase, digit, symbol.'),
+    history: integer(0, 100).default(0).describe('Former passwords that must not be used again.'),
+  })
+  .describe('What new passwords must be.');
+
+const securityPolicyOptions = z
+  .strictObject({
+    ban_after_failures: integer(0, 1_000_000).default(5).describe('Failed attempts from one address after which it is refused; 0 = never.'),
+    ban_seconds: number(1, 31_536_000).default(3600).describe('How long it is refused, in seconds.'),
+    ban_window_seconds: number(1, 31_536_000).default(600).describe('Time in which the failures count, in seconds.'),
+  })
+  .describe('Protection against guessing passwords.');
+
+const serverOptions = z
+  .strictObject({
+    uuid: uuidText.optional().describe('UUID of this server; made once and kept in the data folder when left out.'),
+    name: z.string().default('').describe('Name of this server in events; default: the host name.'),
+    data_folder_path: z
+      .string()
+      .min(1)
+      .default('./svc-data')
+      .describe('Folder of the journal, the generated identity and handler positions.'),
+    shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries get to finish.'),
+    state: stateOptions.prefault({}),
+    log: logOptions.prefault({}),
+    events: journalOptions.prefault({}),
+    password_policy: passwordPolicyOptions.prefault({}),
+    security_policy: securityPolicyOptions.prefault({}),
+  })
+  .describe('The server as a whole.');
+
+const serviceOptions = z
+  .discriminatedUnion('type', [httpOptions, httpsOptions, monitorOptions], { error: 'must have a "type": http, https or monitor' })
+  .describe('A service that listens on an address.');
+
+const accountName = z.string().refine(isUserName, 'must be an account name: 1 to 150 characters, without control characters, "/" and "\\"');
+
+/** The whole configuration. Unknown keys are errors at every level. */
+export const configSchema = z.strictObject({
+  $schema: z.string().optional().describe('JSON Schema for editors; ignored.'),
+  server: serverOptions.prefault({}),
+  authentications: z.record(uuidText, authenticationOptions).default({}).describe('Authentication methods by UUID.'),
+  groups: z.record(uuidText, groupOptions).default({}).describe('Groups by UUID.'),
+  accounts: z.record(accountName, accountOptions).default({}).describe('Accounts of the `application` method by name.'),
+  services: z.record(uuidText, serviceOptions).default({}).describe('Services by UUID.'),
+  event_handlers: z.record(uuidText, eventHandlerOptions).default({}).describe('Event handlers by UUID.'),
+});
+export type Config = z.infer<typeof configSchema>;
+export type ServerOptions = Config['server'];
+export type ServiceOptions = Config['services'][string];

@@ -1,0 +1,116 @@
+import { readFileSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { ConfigError, type Finding } from './findings.ts';
+
+/** Larger files are no configurations. */
+const largestFileBytes = 4 * 1024 * 1024;
+
+/** Nesting beyond this is no configuration, and could exhaust the stack. */
+const deepestNesting = 32;
+
+/** A parsed configuration file that remembers where everything stands. */
+export interface Source {
+  file: string;
+  text: string;
+  /** Plain values, `null` prototype nowhere, keys as texts. */
+  value: unknown;
+  /** Line and column, both from 1, of an option or of the nearest thing that exists on the way to it. */
+  locate(path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number };
+}
+
+/**
+ * Reads a configuration file, YAML or JSON; of a `package.json` its `svc` member.
+ *
+ * @throws ServiceError `bad-request` when the file cannot be read
+ * @throws ConfigError when it does not parse
+ */
+export function readSource(file: string): Source {
+  let text: string;
+  try {
+    const stats = statSync(file);
+    if (stats.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
+    if (stats.size > largestFileBytes) throw new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    const reason = systemErrorCode(error) === 'ENOENT' ? 'the file does not exist' : (error as Error).message;
+    throw new ServiceError('bad-request', `Cannot read the configuration ${file}: ${reason}.`, { cause: error });
+  }
+  return parseSource(file, text);
+}
+
+/** Parses a configuration text. @throws ConfigError when it does not parse */
+export function parseSource(file: string, text: string): Source {
+  const lines = new LineCounter();
+  const refuse = (code: string, message: string, line = 1, column = 1): never => {
+    throw new ConfigError([{ severity: 'error', code, file, line, column, path: '', message }], text);
+  };
+  if (text.includes('\ufffd')) refuse('not-utf8', 'The file is not valid UTF-8.');
+  const document = parseYaml(text.replace(/^\ufeff/, ''), lines, refuse);
+  if (document.errors.length > 0) {
+    throw new ConfigError(
+      document.errors.map((error): Finding => {
+        const { line, col } = lines.linePos(error.pos[0]);
+        const message = (error.message.split('\n', 1)[0] as string).replace(/ at line \d+, column \d+:?$/, '');
+        return { severity: 'error', code: error.code === 'DUPLICATE_KEY' ? 'duplicate-key' : 'syntax', file, line, column: col, path: '', message };
+      }),
+      text,
+    );
+  }
+  const prefix = basename(file) === 'package.json' ? ['svc'] : [];
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    refuse('aliases', (error as Error).message);
+  }
+  if (prefix.length > 0) value = (value as Record<string, unknown> | null)?.svc;
+  checkShape(value, [], (path, message) => {
+    const { line, column } = locate(document, lines, [...prefix, ...path], 'key');
+    refuse('shape', message, line, column);
+  });
+  return { file, text, value: value ?? {}, locate: (path, what) => locate(document, lines, [...prefix, ...path], what) };
+}
+
+function parseYaml(text: string, lines: LineCounter, refuse: (code: string, message: string) => never): Document.Parsed {
+  try {
+    return parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: true, merge: true, stringKeys: true });
+  } catch (error) {
+    return refuse('syntax', (error as Error).message);
+  }
+}
+
+function checkShape(value: unknown, path: string[], refuse: (path: string[], message: string) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (path.length > deepestNesting) return refuse(path, `The file nests deeper than ${deepestNesting} levels.`);
+  for (const [key, member] of Object.entries(value)) {
+    // A key that means something to JavaScript itself must never reach code that copies members.
+    if (key === '__proto__') return refuse(path, 'The key "__proto__" is not allowed.');
+    checkShape(member, [...path, key], refuse);
+  }
+}
+
+function locate(document: Document, lines: LineCounter, path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number } {
+  let node: unknown = document.contents;
+  let offset = isNode(node) ? (node.range?.[0] ?? 0) : 0;
+  for (const [index, part] of path.entries()) {
+    const isLast = index === path.length - 1;
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(part));
+      if (!pair) break;
+      const at = isLast && what === 'key' ? pair.key : (pair.value ?? pair.key);
+      if (isNode(at) && at.range) offset = at.range[0];
+      if (!isLast && isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
+      node = pair.value;
+    } else {
+      const item = isNode(node) && 'items' in node ? (node.items as unknown[])[Number(part)] : undefined;
+      if (!isNode(item) || !item.range) break;
+      offset = item.range[0];
+      node = item;
+    }
+  }
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}

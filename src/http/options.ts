@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { isServiceError } from '../lib/errors.ts';
+import { compileExpression } from '../lib/expression.ts';
+import { isHeaderName, refusedPassthroughHeaders } from '../lib/header-names.ts';
+import { parseList } from '../lib/list-values.ts';
+import {
+  headerLines,
+  headerNames,
+  integer,
+  largestSizeBytes,
+  lineList,
+  number,
+  optionalText,
+  textList,
+  uuidText,
+  yesNo,
+} from '../lib/option-types.ts';
+
+/** What `metadata_fields` says: the header, and its keys; no keys = any. */
+export interface MetadataFields {
+  header: string;
+  required: boolean;
+  keys: { pattern: string; required: boolean }[];
+}
+
+const metadataFields = lineList().transform((lines, context): MetadataFields | null => {
+  const issue = (message: string) => context.addIssue({ code: 'custom', message });
+  const [first, ...keys] = lines.map((line) => {
+    const comma = line.lastIndexOf(',');
+    const mark = comma < 0 ? 'optional' : line.slice(comma + 1).trim();
+    const name = comma < 0 ? line : line.slice(0, comma).trim();
+    if (mark !== 'required' && mark !== 'optional') issue(`"${line}" must be "name", "name, required" or "name, optional"`);
+    return { name, required: mark === 'required' };
+  });
+  if (!first) return null;
+  if (!isHeaderName(first.name)) issue(`"${first.name}" is not a header name`);
+  for (const key of keys) {
+    try {
+      compileExpression(key.name);
+    } catch (error) {
+      if (!isServiceError(error)) throw error;
+      issue(error.message);
+    }
+  }
+  return { header: first.name, required: first.required, keys: keys.map((key) => ({ pattern: key.name, required: key.required })) };
+});
+
+/** The looks of a custom trigger's button. */
+export const triggerStyles = ['primary', 'secondary', 'success', 'info', 'warning', 'danger'] as const;
+
+/** A named action that accounts can run on members of a folder. */
+export interface CustomTrigger {
+  name: string;
+  style: (typeof triggerStyles)[number];
+  /** UUIDs of the groups that may run it; empty = all. */
+  groups: string[];
+}
+
+const builtInActions = ['delete', 'create-folder', 'create-folder-if-missing', 'upload-file', 'delete-members', 'download-members'];
+
+const triggers = lineList().transform((lines, context): CustomTrigger[] => {
+  const issue = (message: string) => context.addIssue({ code: 'custom', message });
+  return lines.map((line) => {
+    const [name = '', style = 'secondary', ...groups] = parseList(line).filter((item) => item !== '');
+    if (builtInActions.includes(name)) issue(`"${name}" is a built-in action`);
+    const known = triggerStyles.find((candidate) => candidate === style);
+    if (!known) issue(`"${style}" is not a style; known: ${triggerStyles.join(', ')}`);
+    return { name, style: known ?? 'secondary', groups };
+  });
+});
+
+const origins = textList().superRefine((items, context) => {
+  for (const item of items) {
+    if (!URL.canParse(item) || new URL(item).origin !== item)
+      context.addIssue({ code: 'custom', message: `"${item}" must be an origin such as https://files.example.com` });
+  }
+});
+
+const passthrough = headerNames().superRefine((names, context) => {
+  for (const name of names) {
+    if (refusedPassthroughHeaders.has(name.toLowerCase()))
+      context.addIssue({ code: 'custom', message: `"${name}" must not be passed through` });
+  }
+});
+
+const common = {
+  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  description: z.string().default('').describe('Free text.'),
+  enabled: yesNo().default(true).describe('A disabled service is not started.'),
+  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
+};
+
+const shared = {
+  ...common,
+  authentications: z
+    .union([textList(), z.null()])
+    .default(null)
+    .describe('UUIDs of the authentication methods, in order; default: every enabled method in file order.'),
+  public_error: yesNo().default(false).describe('Show the public part of a rejection to clients.'),
+  idle_connection_timeout: number(1, 86_400)
+    .default(300)
+    .describe('Seconds without activity after which a connection is closed and a session ends.'),
+  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
+  maximum_concurrent_connections: integer(1, 1_000_000).default(10_000).describe('Connections at once; more are closed.'),
+  maximum_request_size: integer(0, largestSizeBytes).default(0).describe('Largest request body, in bytes; 0 = no limit.'),
+  headers: headerLines().default([]).describe('Headers added to every reply.'),
+  accepted_origins: origins.default([]).describe('Origins under which the service is known to browsers, for example behind a proxy.'),
+  client_forwarded_header: z
+    .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
+    .default('')
+    .describe("Header from which a trusted proxy's client address is taken, for example `X-Forwarded-For`."),
+  announce_session_authentication: yesNo().default(true).describe('Name the `session` scheme in the challenges of a 401.'),
+  announce_version: yesNo().default(true).describe('Show the version in the `server` header.'),
+  webdav_compatibility: yesNo().default(false).describe('Relax WebDAV for Finder, Explorer and Office.'),
+  metadata_fields: metadataFields
+    .default(null)
+    .describe('Header with upload metadata, then its keys, one a line, each `, required` or `, optional`.'),
+  triggers: triggers.default([]).describe('Custom triggers: `Name, style, group…`.'),
+  api_backend_uuid: z
+    .union([z.literal(''), z.null().transform(() => ''), uuidText])
+    .default('')
+    .describe('Event handler whose reply an upload waits for.'),
+  api_passthrough_headers: passthrough.default([]).describe("Headers of the back-end's reply that the client gets."),
+  api_partial_success_headers: headerLines().default([]).describe('Headers that the client gets when the back-end gave no valid reply.'),
+};
+
+const tls = {
+  tls_certificate_path: optionalText().default('').describe('PEM file of the certificate chain (https).'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key (https).'),
+  tls_client_ca_path: optionalText().default('').describe('PEM file of the authorities whose client certificates authenticate (https).'),
+  tls_minimum_version: z
+    .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
+    .default('TLSv1.2')
+    .describe('Lowest TLS version (https).'),
+};
+
+/** A service of type http or https. */
+export const httpOptions = z.strictObject({
+  type: z.literal('http').describe('Files over HTTP.'),
+  ...shared,
+  port: integer(0, 65_535).default(8080).describe('Port to listen on; 0 = any free one.'),
+  ...tls,
+});
+export const httpsOptions = z.strictObject({
+  type: z.literal('https').describe('Files over HTTPS.'),
+  ...shared,
+  port: integer(0, 65_535).default(8443).describe('Port to listen on; 0 = any free one.'),
+  ...tls,
+});
+export type HttpServiceOptions = z.infer<typeof httpOptions> | z.infer<typeof httpsOptions>;
+
+/** Options that every service has, for services of other types. */
+export const commonServiceOptions = common;

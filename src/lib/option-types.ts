@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { ServiceError } from './errors.ts';
+import { compileExpression } from './expression.ts';
+import { isHeaderName, isHeaderValue } from './header-names.ts';
+import { parseList } from './list-values.ts';
+
+/**
+ * The types that options are made of. Each takes the text form and the natural YAML form (cli-and-config.md §3) and gives
+ * one normalised value.
+ */
+
+/** Any text without `/` and `|`. */
+export const uuidText = z
+  .string()
+  .min(1, 'must not be empty')
+  .regex(/^[^/|]+$/, 'must not contain "/" or "|"');
+
+/** `yes`/`no`, `true`/`false`, `on`/`off`, `1`/`0`, or a boolean. */
+export function yesNo() {
+  return z
+    .union([z.boolean(), z.enum(['yes', 'no', 'true', 'false', 'on', 'off', '1', '0'])], { error: 'must be yes or no' })
+    .transform((value) => {
+      return typeof value === 'boolean' ? value : ['yes', 'true', 'on', '1'].includes(value);
+    });
+}
+
+/** A number, or its text; `minimum` and `maximum` inclusive. */
+export function number(minimum: number, maximum: number) {
+  const range = `must be a number from ${minimum} to ${maximum}`;
+  return z
+    .union(
+      [
+        z.number(),
+        z
+          .string()
+          .regex(/^\s*-?\d+(\.\d+)?\s*$/, range)
+          .transform(Number),
+      ],
+      { error: range },
+    )
+    .pipe(z.number().min(minimum, range).max(maximum, range));
+}
+
+/** A whole number, or its text. */
+export function integer(minimum: number, maximum: number) {
+  return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');
+}
+
+/** Largest size that options take, in bytes: what a double counts exactly. */
+export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
+
+const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
+
+function fault(context: z.core.$RefinementCtx, error: unknown): never {
+  if (!(error instanceof ServiceError)) throw error;
+  context.addIssue({ code: 'custom', message: error.message });
+  return z.NEVER;
+}
+
+/** A comma-separated list (RFC 4180 quoting), or a list of texts. Empty items are dropped. */
+export function textList() {
+  return z
+    .union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a comma-separated text' })
+    .transform((value, context) => {
+      if (value === null) return [];
+      if (Array.isArray(value)) return value.filter((item) => item !== '');
+      try {
+        return value
+          .split('\n')
+          .flatMap((line) => parseList(line))
+          .filter((item) => item !== '');
+      } catch (error) {
+        return fault(context, error);
+      }
+    });
+}
+
+/** Lines of a text, or a list of texts. Empty lines are dropped. */
+export function lineList() {
+  return z.union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a text of lines' }).transform((value) => {
+    if (value === null) return [];
+    const lines = Array.isArray(value) ? value : value.split('\n');
+    return lines.map((line) => line.trim()).filter((line) => line !== '');
+  });
+}
+
+/** `Name: value`, several lines of it, a list of them, or a map: `[name, value]` pairs in order. */
+export function headerLines() {
+  return z
+    .union([z.string(), z.array(z.string()), z.record(z.string(), scalarText), z.null()], {
+      error: 'must be "Name: value" lines, or a map',
+    })
+    .transform((value, context): [string, string][] => {
+      const pairs = pairsOf(value);
+      for (const [name, text] of pairs) {
+        if (text === undefined) context.addIssue({ code: 'custom', message: 'each line must be "Name: value"' });
+        else if (!isHeaderName(name)) context.addIssue({ code: 'custom', message: `"${name}" is not a header name` });
+        // The value is not shown: it may be a secret.
+        else if (!isHeaderValue(text))
+          context.addIssue({ code: 'custom', message: `the value of "${name}" has characters that a header must not have` });
+      }
+      return pairs.map(([name, text]) => [name, text ?? '']);
+    });
+}
+
+function pairsOf(value: string | string[] | Record<string, string> | null): [string, string | undefined][] {
+  if (value === null) return [];
+  if (typeof value === 'object' && !Array.isArray(value)) return Object.entries(value).map(([name, text]) => [name.trim(), text.trim()]);
+  const lines = Array.isArray(value) ? value : value.split('\n');
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .map((line) => {
+      const colon = line.indexOf(':');
+      return colon < 0 ? ['', undefined] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+    });
+}
+
+/** Header names: comma-separated or a list. */
+export function headerNames() {
+  return textList().refine((names) => names.every(isHeaderName), 'must be header names');
+}
+
+/** What a filter takes and what it leaves out: `a, b` or `!a, !b`. */
+export interface Filter<T> {
+  include: T[];
+  exclude: T[];
+}
+
+/** A list in which `!` excludes. */
+export function filterList() {
+  return textList().transform(
+    (items): Filter<string> => ({
+      include: items.filter((item) => !item.startsWith('!')),
+      exclude: items.filter((item) => item.startsWith('!')).map((item) => item.slice(1).trim()),
+    }),
+  );
+}
+
+/** An expression of decisions.md, kept as text once it is known to parse. */
+export function expressionText() {
+  return z.string().superRefine((text, context) => {
+    try {
+      compileExpression(text);
+    } catch (error) {
+      fault(context, error);
+    }
+  });
+}
+
+/** One or several http or https URLs, comma-separated or a list. Credentials in a URL are refused: they would show up in logs. */
+export function urlList() {
+  return textList().superRefine((urls, context) => {
+    if (urls.length === 0) context.addIssue({ code: 'custom', message: 'must name at least one URL' });
+    for (const text of urls) {
+      const url = URL.canParse(text) ? new URL(text) : undefined;
+      if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+        context.addIssue({ code: 'custom', message: 'must be an http:// or https:// URL' });
+      } else if (url.username !== '' || url.password !== '') {
+        context.addIssue({ code: 'custom', message: 'must not contain a user name or password; use "username" and "password"' });
+      }
+    }
+  });
+}
+
+/** A text in which null and nothing mean empty. */
+export function optionalText() {
+  return z.union([scalarText, z.null()]).transform((value) => value ?? '');
+}

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { eventGroups, isEventId } from '../events/catalogue.ts';
+import { isServiceError } from '../lib/errors.ts';
+import { compileExpression } from '../lib/expression.ts';
+import {
+  expressionText,
+  type Filter,
+  filterList,
+  headerLines,
+  integer,
+  lineList,
+  number,
+  optionalText,
+  textList,
+  urlList,
+  yesNo,
+} from '../lib/option-types.ts';
+
+const eventFilter = filterList().transform((filter, context): Filter<number> => {
+  const numbers = (items: string[]) =>
+    items.map((item) => {
+      if (!isEventId(Number(item)))
+        context.addIssue({ code: 'custom', message: `"${item}" is not an event ID; "svc events --catalogue" lists them` });
+      return Number(item);
+    });
+  return { include: numbers(filter.include), exclude: numbers(filter.exclude) };
+});
+
+const groupFilter = filterList().superRefine((filter, context) => {
+  for (const group of [...filter.include, ...filter.exclude]) {
+    if (!eventGroups.some((known) => known === group))
+      context.addIssue({ code: 'custom', message: `"${group}" is not an event group; known: ${eventGroups.join(', ')}` });
+  }
+});
+
+/** One rule: a member of `data` (dots go into objects) and an expression for its value. */
+export interface DataRule {
+  name: string;
+  expression: string;
+}
+
+const dataFilter = z
+  .union([lineList(), z.record(z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]))])
+  .transform((value, context): DataRule[] => {
+    const rules = Array.isArray(value)
+      ? value.map((line) => ({
+          name: line.split(',', 1)[0]?.trim() ?? '',
+          expression: line.includes(',') ? line.slice(line.indexOf(',') + 1).trim() : '',
+        }))
+      : Object.entries(value).map(([name, expression]) => ({ name, expression }));
+    for (const rule of rules) {
+      if (rule.name === '' || rule.expression === '') {
+        context.addIssue({ code: 'custom', message: 'each rule must be "data member, expression"' });
+        continue;
+      }
+      try {
+        compileExpression(rule.expression);
+      } catch (error) {
+        if (!isServiceError(error)) throw error;
+        context.addIssue({ code: 'custom', message: error.message });
+      }
+    }
+    return rules;
+  });
+
+/** One entry of `event_handlers`. */
+export const eventHandlerOptions = z
+  .strictObject({
+    type: z.literal('http', { error: 'must be http' }).describe('Sends events to URLs.'),
+    enabled: yesNo().default(true).describe('A disabled handler is not started; its position in the journal stays.'),
+    name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+    description: z.string().default('').describe('Free text.'),
+    target: eventFilter.default({ include: [], exclude: [] }).describe('Event IDs, comma-separated; empty = all, `!ID` = all but these.'),
+    groups: groupFilter.default({ include: [], exclude: [] }).describe('Event groups; `!` excludes.'),
+    usernames: filterList().default({ include: [], exclude: [] }).describe('Account names; `!` excludes.'),
+    user_groups: filterList().default({ include: [], exclude: [] }).describe('UUIDs of account groups; `!` excludes.'),
+    components: filterList().default({ include: [], exclude: [] }).describe('UUIDs of components; `!` excludes.'),
+    source_addresses: filterList().default({ include: [], exclude: [] }).describe('Client addresses or CIDR ranges; `!` excludes.'),
+    data_filter: dataFilter.default([]).describe('Rules on event data, one a line: member name, expression. All must hold.'),
+    url: urlList().describe('URL that events go to; of several the next is tried when one fails.'),
+    request_method: z
+      .string()
+      .toLowerCase()
+      .pipe(z.enum(['post', 'put', 'get'], { error: 'must be post, put or get' }))
+      .default('post')
+      .describe('Request method: post, put or get.'),
+    http_content_type: z
+      .enum(['json', 'xml', 'soap', 'custom'], { error: 'must be json, xml, soap or custom' })
+      .default('json')
+      .describe('Form of the body: json, xml (SOAP 1.2; soap means the same), or custom, where `extra_data` is the template.'),
+    headers: headerLines().default([]).describe('Headers sent with every request, `Name: value`.'),
+    username: optionalText().default('').describe('User name for HTTP Basic.'),
+    password: optionalText().default('').describe('Password for HTTP Basic.'),
+    timeout: number(0.1, 3600).default(120).describe('Longest time for one request with its whole reply, in seconds.'),
+    ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
+    expected_response: z
+      .union([z.literal(''), z.null().transform(() => ''), expressionText()])
+      .default('')
+      .describe('Expression that the body of a 2xx reply must match.'),
+    retry_count: integer(0, 1000).default(0).describe('Retries for each URL.'),
+    retry_increase: number(0, 86_400).default(0).describe('The n-th retry waits n times so many seconds.'),
+    fail_after_errors: integer(0, 1_000_000)
+      .default(10)
+      .describe('Consecutive failed deliveries after which the handler stops; 0 = never.'),
+    extra_data: z
+      .union([z.record(z.string(), z.unknown()), z.string(), z.null().transform(() => ({}))], { error: 'must be a map, or a text' })
+      .default({})
+      .describe('Members added to the body, with template variables; for `custom` the body itself.'),
+    batch_size: integer(1, 10_000).default(1).describe('At most so many events in one request.'),
+    concurrency: integer(1, 256).default(1).describe('Requests under way at once; above 1 the order of events is not kept.'),
+    signing_secret: z
+      .union([textList(), z.null().transform((): string[] => [])])
+      .default([])
+      .describe('Secrets for Standard Webhooks signatures; several while one replaces another.'),
+  })
+  .describe('A webhook.')
+  .transform((options, context) => {
+    if (options.http_content_type === 'custom') {
+      if (typeof options.extra_data !== 'string')
+        context.addIssue({
+          code: 'custom',
+          path: ['extra_data'],
+          message: 'must be the text of the body template when http_content_type is custom',
+        });
+      return {
+        ...options,
+        custom_body: typeof options.extra_data === 'string' ? options.extra_data : '',
+        extra_data: {} as Record<string, unknown>,
+      };
+    }
+    return { ...options, custom_body: '', extra_data: extraDataOf(options.extra_data, context) };
+  });
+export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
+
+function extraDataOf(value: string | Record<string, unknown>, context: z.core.$RefinementCtx): Record<string, unknown> {
+  const issue = (message: string) => context.addIssue({ code: 'custom', path: ['extra_data'], message });
+  let members = value;
+  if (typeof members === 'string') {
+    if (members.trim() === '') return {};
+    try {
+      members = JSON.parse(members) as Record<string, unknown>;
+    } catch (error) {
+      issue(`is not JSON: ${(error as Error).message}`);
+      return {};
+    }
+    if (typeof members !== 'object' || members === null || Array.isArray(members)) {
+      issue('must be a JSON object');
+      return {};
+    }
+  }
+  for (const reserved of ['events', 'server']) {
+    if (Object.hasOwn(members, reserved)) issue(`must not have the member "${reserved}", which the body has itself`);
+  }
+  return members;
+}
