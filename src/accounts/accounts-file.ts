@@ -22,15 +22,18 @@ const overrideOptions = z.strictObject({
 
 const fileOptions = z.strictObject({
   accounts: z.record(z.string(), accountOptions).default({}),
+  /** Former password hashes of accounts, newest first, for the policy's `history`. */
+  password_history: z.record(z.string(), z.array(z.string())).default({}),
   password_overrides: z.record(z.string(), overrideOptions).default({}),
 });
 
 interface Content {
+  history: ReadonlyMap<string, readonly string[]>;
   accounts: ReadonlyMap<string, LocalAccount>;
   overrides: ReadonlyMap<string, { password: string; replaces: string }>;
 }
 
-const empty: Content = { accounts: new Map(), overrides: new Map() };
+const empty: Content = { history: new Map(), accounts: new Map(), overrides: new Map() };
 
 /** The local accounts: those of the configuration, and those of the accounts file, which is read anew when it changes. */
 export class AccountsFile {
@@ -65,14 +68,23 @@ export class AccountsFile {
     return isInForce ? { ...configured, passwordHash: override.password } : configured;
   }
 
+  /** Former password hashes of an account, newest first, as far as they were kept. */
+  formerHashes(name: string): readonly string[] {
+    return this.#content.history.get(name) ?? [];
+  }
+
   /**
    * Writes a new password hash: atomically, and locked against other writers.
    *
+   * @param keptHashes how many former hashes to keep
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written
    */
-  async setPassword(name: string, hash: string): Promise<void> {
+  async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
     await withFileLock(this.#path, this.#clock, async () => {
       const document = this.#parse();
+      const formerHash = this.find(name)?.passwordHash;
+      const history = [...(formerHash ? [formerHash] : []), ...(document.password_history[name] ?? [])].slice(0, keptHashes);
+      if (history.length > 0) document.password_history = { ...document.password_history, [name]: history };
       const configured = this.#configured.get(name);
       if (configured) {
         document.password_overrides = {
@@ -108,6 +120,7 @@ export class AccountsFile {
     const document = this.#parse();
     this.#version = version;
     return {
+      history: new Map(Object.entries(document.password_history)),
       accounts: new Map(Object.entries(document.accounts).map(([name, options]) => [name, localAccountOf(name, options)])),
       overrides: new Map(Object.entries(document.password_overrides)),
     };

@@ -2,6 +2,8 @@
 export interface PasswordPolicy {
   minimum_length: number;
   character_requirements: readonly string[];
+  /** Former passwords that must not be used again. */
+  history: number;
 }
 
 const characterClasses: Readonly<Record<string, RegExp>> = {

@@ -15,14 +15,14 @@ export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
   readonly uuid: string;
   readonly name: string;
-  readonly #accounts: AccountsFile;
+  readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
   state: MethodState = 'stopped';
 
   constructor(options: { uuid: string; name: string; accounts: AccountsFile; passwords: PasswordVerifier }) {
     this.uuid = options.uuid;
     this.name = options.name;
-    this.#accounts = options.accounts;
+    this.accounts = options.accounts;
     this.#passwords = options.passwords;
   }
 
@@ -35,7 +35,7 @@ export class ApplicationMethod implements AuthMethod {
   }
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
-    const account = this.#accounts.find(credentials.username);
+    const account = this.accounts.find(credentials.username);
     const matches = await this.#matches(account, credentials);
     if (!account || !matches) return unknown;
     if (!account.enabled) return { outcome: 'rejected', kind: 'forbidden', reason: 'The account is disabled.' };

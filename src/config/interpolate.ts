@@ -22,14 +22,18 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
   const problems: Interpolated['problems'] = [];
   const visit = (node: unknown, path: PropertyKey[]): unknown => {
     if (Array.isArray(node)) return node.map((item, index) => visit(item, [...path, index]));
-    if (typeof node === 'object' && node !== null) return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, visit(item, [...path, key])]));
+    if (typeof node === 'object' && node !== null)
+      return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, visit(item, [...path, key])]));
     if (typeof node !== 'string' || !node.includes('${')) return node;
     return node.replace(variable, (_, kind: string, argument: string) => {
       secretPaths.add(path.join('\0'));
       try {
         return kind === 'env' ? fromEnvironment(argument, env) : readFileSync(resolve(folder, argument), 'utf8').replace(/\r?\n$/, '');
       } catch (error) {
-        problems.push({ path, message: kind === 'env' ? (error as Error).message : `cannot read the file ${argument}: ${(error as Error).message}` });
+        problems.push({
+          path,
+          message: kind === 'env' ? (error as Error).message : `cannot read the file ${argument}: ${(error as Error).message}`,
+        });
         return '';
       }
     });

@@ -17,7 +17,16 @@ export interface LoadedConfig {
 }
 
 /** Names under which a configuration is found; YAML and JSON only, a configuration never runs code. */
-const searchPlaces = ['svc.config.yaml', 'svc.config.yml', 'svc.config.json', '.svcrc', '.svcrc.yaml', '.svcrc.yml', '.svcrc.json', 'package.json'];
+const searchPlaces = [
+  'svc.config.yaml',
+  'svc.config.yml',
+  'svc.config.json',
+  '.svcrc',
+  '.svcrc.yaml',
+  '.svcrc.yml',
+  '.svcrc.json',
+  'package.json',
+];
 
 /**
  * Finds the configuration file: the named one, `SVC_CONFIG`, or the first of the known names in the folder itself. Parent
@@ -25,7 +34,11 @@ const searchPlaces = ['svc.config.yaml', 'svc.config.yml', 'svc.config.json', '.
  *
  * @returns undefined when there is none
  */
-export async function findConfigFile(options: { file?: string | undefined; cwd: string; env: Readonly<Record<string, string | undefined>> }): Promise<string | undefined> {
+export async function findConfigFile(options: {
+  file?: string | undefined;
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+}): Promise<string | undefined> {
   const named = options.file ?? options.env.SVC_CONFIG;
   if (named) return resolve(options.cwd, named);
   // Only the search is cosmiconfig's: `readSource` parses, because it keeps the places of everything.
@@ -67,7 +80,11 @@ export function parseConfig(source: Source, env: Readonly<Record<string, string 
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
   const result = configSchema.safeParse(value);
   if (!result.success) findings.push(...result.error.issues.flatMap((issue) => findingsOf(source, value, issue, [], secretPaths)));
-  if (findings.length > 0 || !result.success) throw new ConfigError(findings.sort((a, b) => a.line - b.line || a.column - b.column), source.text);
+  if (findings.length > 0 || !result.success)
+    throw new ConfigError(
+      findings.sort((a, b) => a.line - b.line || a.column - b.column),
+      source.text,
+    );
   resolvePaths(result.data, folder);
   return result.data;
 }
@@ -83,7 +100,13 @@ function findingAt(source: Source, path: readonly PropertyKey[], code: string, m
   return { severity: 'error', code, file: source.file, ...source.locate(path, what), path: pathText(path), message };
 }
 
-function findingsOf(source: Source, value: unknown, issue: z.core.$ZodIssue, prefix: readonly PropertyKey[], secretPaths: ReadonlySet<string>): Finding[] {
+function findingsOf(
+  source: Source,
+  value: unknown,
+  issue: z.core.$ZodIssue,
+  prefix: readonly PropertyKey[],
+  secretPaths: ReadonlySet<string>,
+): Finding[] {
   const path = [...prefix, ...issue.path];
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
@@ -99,13 +122,22 @@ function findingsOf(source: Source, value: unknown, issue: z.core.$ZodIssue, pre
     return [findingAt(source, path, 'bad-key', `the key "${String(key)}" ${reason}`, 'key')];
   }
   const actual = valueAt(value, path);
-  if (actual === undefined && issue.code !== 'custom') return [findingAt(source, path, 'missing-option', `is required: ${expectation(issue)}`, 'key')];
+  if (actual === undefined && issue.code !== 'custom')
+    return [findingAt(source, path, 'missing-option', `is required: ${expectation(issue)}`, 'key')];
   const isSecret = secretPaths.has(path.join('\0'));
-  return [findingAt(source, path, 'bad-value', isSecret ? `${expectation(issue)} (the value comes from \${…} and is not shown)` : expectation(issue))];
+  return [
+    findingAt(
+      source,
+      path,
+      'bad-value',
+      isSecret ? `${expectation(issue)} (the value comes from \${…} and is not shown)` : expectation(issue),
+    ),
+  ];
 }
 
 function expectation(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'record' || issue.expected === 'object' ? 'map' : issue.expected}`;
+  if (issue.code === 'invalid_type')
+    return `must be a ${issue.expected === 'record' || issue.expected === 'object' ? 'map' : issue.expected}`;
   return issue.message;
 }
 
@@ -136,7 +168,8 @@ function memberSchema(schema: z.core.$ZodType, part: PropertyKey): z.core.$ZodTy
 
 /** Looks behind defaults, transforms and unions by `type`. */
 function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return unwrap(schema.unwrap() as z.core.$ZodType, value);
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return unwrap(schema.unwrap() as z.core.$ZodType, value);
   if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.core.$ZodType, value);
   if (schema instanceof z.ZodDiscriminatedUnion) {
     const type = (value as { type?: unknown } | undefined)?.type;
@@ -180,7 +213,11 @@ function resolvePaths(config: Config, folder: string): void {
  *
  * @throws ServiceError `bad-request` when there is none or it cannot be read; ConfigError when it is not valid
  */
-export async function loadConfig(options: { file?: string | undefined; cwd: string; env: Readonly<Record<string, string | undefined>> }): Promise<LoadedConfig> {
+export async function loadConfig(options: {
+  file?: string | undefined;
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+}): Promise<LoadedConfig> {
   const file = await findConfigFile(options);
   if (!file) throw new ServiceError('bad-request', 'No configuration file was found; name one with --config, or make one with "svc init".');
   return loadConfigFile(file, options.env);

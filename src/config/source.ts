@@ -31,7 +31,8 @@ export function readSource(file: string): Source {
   try {
     const stats = statSync(file);
     if (stats.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
-    if (stats.size > largestFileBytes) throw new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
+    if (stats.size > largestFileBytes)
+      throw new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof ServiceError) throw error;
@@ -54,7 +55,15 @@ export function parseSource(file: string, text: string): Source {
       document.errors.map((error): Finding => {
         const { line, col } = lines.linePos(error.pos[0]);
         const message = (error.message.split('\n', 1)[0] as string).replace(/ at line \d+, column \d+:?$/, '');
-        return { severity: 'error', code: error.code === 'DUPLICATE_KEY' ? 'duplicate-key' : 'syntax', file, line, column: col, path: '', message };
+        return {
+          severity: 'error',
+          code: error.code === 'DUPLICATE_KEY' ? 'duplicate-key' : 'syntax',
+          file,
+          line,
+          column: col,
+          path: '',
+          message,
+        };
       }),
       text,
     );
@@ -92,7 +101,12 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
   }
 }
 
-function locate(document: Document, lines: LineCounter, path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number } {
+function locate(
+  document: Document,
+  lines: LineCounter,
+  path: readonly PropertyKey[],
+  what: 'key' | 'value',
+): { line: number; column: number } {
   let node: unknown = document.contents;
   let offset = isNode(node) ? (node.range?.[0] ?? 0) : 0;
   for (const [index, part] of path.entries()) {

@@ -139,7 +139,9 @@ export class FileWriter {
    * @param options.verify runs in the same turn as the rename, with what the name means at that moment; throwing keeps the old file
    * @returns the new file's entry
    */
-  async finish(options: { modifiedMs?: number | undefined; verify?: ((current: Entry | undefined) => void) | undefined } = {}): Promise<Entry> {
+  async finish(
+    options: { modifiedMs?: number | undefined; verify?: ((current: Entry | undefined) => void) | undefined } = {},
+  ): Promise<Entry> {
     const { parent, name } = this.#target;
     try {
       if (options.modifiedMs !== undefined) await futimesAsync(this.#fd, options.modifiedMs / 1000, options.modifiedMs / 1000);

@@ -1,5 +1,5 @@
-import { ServiceError } from '../lib/errors.ts';
 import type { ServerResponse } from 'node:http';
+import { ServiceError } from '../lib/errors.ts';
 import type { Outgoing } from './reply.ts';
 
 /**

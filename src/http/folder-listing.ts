@@ -2,7 +2,7 @@ import type { Entry } from '../files/entry.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { BodyWriter } from './body-writer.ts';
 import { clientOf, type Exchange } from './exchange.ts';
-import { alreadySent, type Reply, writeHead } from './reply.ts';
+import { alreadySent, type Reply, type ReplyHeaders, writeHead } from './reply.ts';
 import { serverPathOf } from './request-target.ts';
 
 /** One entry as the JSON listing writes it (service.md, "Folder listing"): times in seconds with milliseconds. */
@@ -40,7 +40,7 @@ async function* jsonChunks(batches: AsyncIterable<Entry[]>): AsyncGenerator<stri
  */
 export async function sendChunks(
   exchange: Exchange,
-  headers: Record<string, string>,
+  headers: ReplyHeaders,
   chunks: AsyncGenerator<string>,
   status = 200,
 ): Promise<typeof alreadySent> {

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { AccountsFile } from '../accounts/accounts-file.ts';
+import type { LocalAccountOptions } from '../accounts/local-account.ts';
+import type { PasswordVerifier } from '../accounts/passwords.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { AnonymousMethod } from './anonymous.ts';
+import { ApplicationMethod } from './application.ts';
+import type { AuthMethod } from './auth-method.ts';
+import { CalloutMethod } from './callout.ts';
+import type { AuthenticationOptions } from './options.ts';
+
+/** What authentication methods are made of. */
+export interface MethodDependencies {
+  /** `accounts` of the configuration. */
+  accounts: Readonly<Record<string, LocalAccountOptions>>;
+  /** UUIDs of all groups, `DEFAULT_GROUP` included. */
+  groupUuids: ReadonlySet<string>;
+  dataFolderPath: string;
+  serverUuid: string;
+  passwords: PasswordVerifier;
+  events: EventDispatcher;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * Makes an authentication method of its options.
+ *
+ * @throws ServiceError `unavailable` when its accounts file or its CA file cannot be used
+ */
+export function createAuthMethod(uuid: string, options: AuthenticationOptions, dependencies: MethodDependencies): AuthMethod {
+  const name = options.name || uuid;
+  switch (options.type) {
+    case 'application': {
+      const path = options.accounts_file_path || join(dependencies.dataFolderPath, 'accounts.yaml');
+      const accounts = new AccountsFile(path, dependencies.accounts, dependencies.clock, dependencies.log);
+      return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
+    }
+    case 'anonymous':
+      return new AnonymousMethod({ uuid, name, group: options.group });
+    case 'http':
+      return new CalloutMethod(uuid, options, dependencies);
+    default:
+      return options satisfies never;
+  }
+}

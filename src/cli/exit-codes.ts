@@ -1,0 +1,15 @@
+/** Exit codes of all commands (cli-and-config.md, "Exit codes"). */
+export const exitCode = {
+  done: 0,
+  /** Ran, and the answer is no. */
+  no: 1,
+  /** Wrong use: unknown option, missing argument, file not found or unreadable. */
+  usage: 2,
+  /** Could not run: port in use, data folder not writable. */
+  cannotRun: 3,
+  next: 10,
+  rejected: 11,
+  noReply: 12,
+  interrupted: 130,
+  terminated: 143,
+} as const;

@@ -1,0 +1,22 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { hashPassword } from '../accounts/passwords.ts';
+import starter from '../config/starter.yaml';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { exitCode } from './exit-codes.ts';
+import { complain, print } from './output.ts';
+
+/** Writes the starter configuration, with an account whose password is printed once. */
+export async function init(file: string): Promise<number> {
+  const password = randomBytes(12).toString('base64url');
+  const text = starter.replace('SERVER_UUID', () => randomUUID()).replace('PASSWORD_HASH', await hashPassword(password));
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (systemErrorCode(error) === 'EEXIST') throw new ServiceError('bad-request', `${file} exists; it is not overwritten.`);
+    throw new ServiceError('bad-request', `Cannot write ${file}: ${(error as Error).message}`, { cause: error });
+  }
+  print(`${file} written. Next: svc validate ${file} && svc serve --config ${file}`);
+  complain(`Account: admin   Password: ${password}`);
+  return exitCode.done;
+}

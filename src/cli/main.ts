@@ -1,0 +1,150 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { logLevels } from '../lib/log.ts';
+import { exitCode } from './exit-codes.ts';
+import { reportFailure } from './output.ts';
+
+/** Options of the program itself, beside those of its commands. */
+interface GlobalOptions {
+  debug?: boolean;
+}
+
+/** A command's action: gives the exit code. */
+type Action = () => Promise<number>;
+
+const exitCodeHelp = `
+Exit codes:
+  0  done          1  the answer is no (invalid configuration, failed delivery)
+  2  wrong use     3  could not run (port in use, data folder not writable)`;
+
+/**
+ * Runs the command line.
+ *
+ * @param args arguments without the interpreter and the script
+ * @returns the exit code
+ */
+export async function main(args: readonly string[]): Promise<number> {
+  leaveQuietlyWhenNobodyReads();
+  let code: number = exitCode.done;
+  const program = createProgram(async (action, globals) => {
+    try {
+      code = await action();
+    } catch (error) {
+      code = reportFailure(error, globals.debug ?? isSet(process.env.SVC_DEBUG));
+    }
+  });
+  try {
+    await program.parseAsync(args as string[], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Help and version end with 0; everything else is wrong use.
+    return error.exitCode === 0 ? exitCode.done : exitCode.usage;
+  }
+  return code;
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && value !== '0';
+}
+
+// `svc schema | head -1` is no error.
+function leaveQuietlyWhenNobodyReads(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCode.done);
+    throw error;
+  });
+}
+
+function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
+  const program = new Command('svc')
+    .description('Serves files over HTTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
+    .version(SVC_VERSION, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .option('--debug', 'print stack traces of errors')
+    .showHelpAfterError('(run with --help for usage)')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', exitCodeHelp);
+  for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
+  return program;
+}
+
+type Register = (program: Command, run: (action: Action) => Promise<void>) => void;
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('must be a port number from 0 to 65535');
+  return port;
+}
+
+function workerCount(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of processes');
+  return Number(text);
+}
+
+/** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */
+const registrations: readonly Register[] = [
+  (program, run) =>
+    program
+      .command('serve')
+      .description('start the services, authentication methods and event handlers of the configuration')
+      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+      .option('--root <folder>', 'without a configuration: the folder to serve', undefined)
+      .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
+      .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
+      .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
+      .option('--workers <number>', 'processes that serve requests', workerCount)
+      .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels))
+      .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']))
+      .addHelpText(
+        'after',
+        `
+Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
+
+Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
+
+Examples:
+  svc serve
+  svc serve --root /srv/files --port 9000 --user alice:secret-words
+  svc serve --config /etc/svc/svc.config.yaml --log-format json`,
+      )
+      .action((options) => run(async () => (await import('./serve.ts')).serve(options))),
+  (program, run) =>
+    program
+      .command('validate')
+      .alias('validate-config')
+      .description('check a configuration without starting anything')
+      .argument('[file]', 'configuration file (default: svc.config.yaml and the like in this folder)')
+      .option('--online', 'also ask the authentication endpoints and the URLs of the event handlers')
+      .option('--json', 'print the findings as one JSON document')
+      .addHelpText(
+        'after',
+        '\nExit codes: 0 valid, 1 not valid, 2 file not found or unreadable.\n\nExamples:\n  svc validate\n  svc validate svc.config.yaml --json',
+      )
+      .action((file, options) => run(async () => (await import('./validate.ts')).validate(file, options))),
+  (program, run) =>
+    program
+      .command('init')
+      .description('write a commented starter configuration')
+      .argument('[file]', 'file to write', 'svc.config.yaml')
+      .addHelpText(
+        'after',
+        '\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
+      )
+      .action((file) => run(async () => (await import('./init.ts')).init(file))),
+  (program, run) =>
+    program
+      .command('hash-password')
+      .description('print the hash of a password, for the accounts of the configuration')
+      .addHelpText(
+        'after',
+        '\nAsks on a terminal; otherwise the first line of stdin is the password.\n\nExample:\n  printf %s "$PASSWORD" | svc hash-password',
+      )
+      .action(() => run(async () => (await import('./hash-password.ts')).hashPasswordCommand())),
+  (program, run) =>
+    program
+      .command('schema')
+      .description('print the JSON Schema of the configuration')
+      .addHelpText('after', '\nExample:\n  svc schema > svc.schema.json')
+      .action(() => run(async () => (await import('./schema.ts')).schema())),
+];

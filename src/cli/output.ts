@@ -1,0 +1,73 @@
+import { ConfigError, type Finding } from '../config/findings.ts';
+import { isServiceError } from '../lib/errors.ts';
+import { exitCode } from './exit-codes.ts';
+
+/** Whether a stream shows colours: a terminal, and no `NO_COLOR` (no-color.org). */
+export function hasColour(stream: NodeJS.WriteStream): boolean {
+  return stream.isTTY === true && !process.env.NO_COLOR;
+}
+
+const sgr = { red: 31, yellow: 33, green: 32, cyan: 36, dim: 2, bold: 1 } as const;
+
+/** Colours a text for a stream that shows colours. */
+export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text: string): string {
+  return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
+}
+
+/** Prints a result on stdout. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Prints a diagnostic on stderr. */
+export function complain(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Writes a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
+export function findingText(finding: Finding, source: string, stream: NodeJS.WriteStream): string {
+  const place = finding.line > 0 ? `${finding.file}:${finding.line}:${finding.column}` : finding.file;
+  const label = paint(stream, finding.severity === 'error' ? 'red' : 'yellow', `${finding.severity}[${finding.code}]`);
+  const path = finding.path === '' ? '' : `${finding.path}: `;
+  const hint = finding.hint ? ` (${finding.hint})` : '';
+  return `${place}: ${label}: ${path}${finding.message}${hint}${excerpt(finding, source, stream)}`;
+}
+
+// A long line is cut around its column, and control characters are not printed as they are.
+function excerpt(finding: Finding, source: string, stream: NodeJS.WriteStream): string {
+  const line = finding.line > 0 ? source.split(/\r?\n/)[finding.line - 1] : undefined;
+  if (line === undefined || line.trim() === '') return '';
+  const start = Math.max(0, finding.column - 60);
+  const shown = line.slice(start, start + 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
+  return `\n    ${shown}\n    ${' '.repeat(finding.column - 1 - start)}${paint(stream, 'cyan', '^')}`;
+}
+
+/** Prints all findings on stderr, then their count. */
+export function complainFindings(findings: readonly Finding[], source: string): void {
+  for (const finding of findings) complain(findingText(finding, source, process.stderr));
+  const errors = findings.filter((finding) => finding.severity === 'error').length;
+  const warnings = findings.length - errors;
+  if (findings.length > 0) complain(`${count(errors, 'error')}, ${count(warnings, 'warning')}`);
+}
+
+/** `1 error`, `2 errors`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/**
+ * Reports what ended a command, in one clear line; the stack only with `--debug`.
+ *
+ * @returns the exit code that the fault means
+ */
+export function reportFailure(error: unknown, debug: boolean): number {
+  if (error instanceof ConfigError) {
+    complainFindings(error.findings, error.source);
+    return exitCode.no;
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  complain(`svc: ${message.split('\n', 1)[0]}`);
+  if (debug && error instanceof Error) complain(`${error.stack}${error.cause instanceof Error ? `\ncaused by: ${error.cause.stack}` : ''}`);
+  else if (!isServiceError(error)) complain('svc: this should not happen; run again with --debug and report it');
+  return isServiceError(error, 'bad-request') ? exitCode.usage : exitCode.cannotRun;
+}

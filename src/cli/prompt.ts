@@ -1,0 +1,26 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { Writable } from 'node:stream';
+
+/** The first line of a stream, without its newline; empty when the stream is. */
+export async function readLine(stream: Readable): Promise<string> {
+  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  for await (const line of lines) {
+    lines.close();
+    return line;
+  }
+  return '';
+}
+
+/** Asks on the terminal without showing what is typed. The question goes to stderr. */
+export async function askHidden(question: string): Promise<string> {
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  try {
+    return await new Promise<string>((resolve) => lines.question('', resolve));
+  } finally {
+    lines.close();
+    process.stderr.write('\n');
+  }
+}

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { hashPassword } from '../accounts/passwords.ts';
+import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
+import { ConfigError } from '../config/findings.ts';
+import { refuseErrors } from '../config/lint.ts';
+import { configFromObject, findConfigFile, type LoadedConfig, loadConfigFile } from '../config/load.ts';
+import { systemClock } from '../lib/clock.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
+import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
+import { createService, type Service } from '../service.ts';
+import { exitCode } from './exit-codes.ts';
+import { complain, complainFindings, findingText, hasColour, paint, print } from './output.ts';
+
+/** Options of `svc serve`. */
+export interface ServeOptions {
+  config?: string;
+  root?: string;
+  user?: string;
+  address?: string;
+  port?: number;
+  workers?: number;
+  logLevel?: LogLevel;
+  logFormat?: LogFormat;
+}
+
+/** Runs the server until it is told to stop. @returns the exit code */
+export async function serve(options: ServeOptions): Promise<number> {
+  if ((options.workers ?? 1) > 1)
+    throw new ServiceError(
+      'bad-request',
+      '--workers above 1 is not available in this version; run several servers behind a load balancer.',
+    );
+  const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
+  if (!file) return serveFolder(options);
+  refuseFolderOptions(options, file);
+  const loaded = loadConfigFile(file, process.env);
+  const warnings = refuseErrors(loaded);
+  if (warnings.length > 0) complainFindings(warnings, loaded.source?.text ?? '');
+  const log = logOf(options, loaded);
+  return run(createService(loaded, { clock: systemClock, log }), log, () => {
+    const next = loadConfigFile(file, process.env);
+    refuseErrors(next);
+    return next;
+  });
+}
+
+function refuseFolderOptions(options: ServeOptions, file: string): void {
+  for (const name of ['root', 'user', 'address', 'port'] as const) {
+    if (options[name] !== undefined)
+      throw new ServiceError('bad-request', `--${name} has no effect beside the configuration ${file}; set it there.`);
+  }
+}
+
+/** `svc serve` without a configuration: one folder, one account. */
+async function serveFolder(options: ServeOptions): Promise<number> {
+  const root = resolve(options.root ?? './files');
+  mkdirSync(root, { recursive: true });
+  const { name, password, isGenerated } = accountOf(options.user);
+  const passwordHash = await hashPassword(password);
+  const log = logOf(options, undefined);
+  for (let attempt = 1; ; attempt++) {
+    const loaded = configFromObject(
+      {
+        server: { data_folder_path: attempt === 1 ? './svc-data' : `./svc-data-${attempt}` },
+        groups: { DEFAULT_GROUP: { home_folder_path: root } },
+        accounts: { [name]: { password: passwordHash } },
+        services: { files: { type: 'http', name: 'Files', address: options.address ?? '127.0.0.1', port: options.port ?? 8080 } },
+      },
+      process.cwd(),
+    );
+    const service = createService(loaded, { clock: systemClock, log });
+    try {
+      await service.start();
+    } catch (error) {
+      // Several `svc serve` in one folder are fine: each gets a data folder of its own.
+      if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
+      throw error;
+    }
+    if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
+    return run(service, log, undefined, true);
+  }
+}
+
+function accountOf(user: string | undefined): { name: string; password: string; isGenerated: boolean } {
+  const colon = user?.indexOf(':') ?? -1;
+  if (user !== undefined && colon < 0) throw new ServiceError('bad-request', '--user takes NAME:PASSWORD.');
+  const name = user === undefined ? 'admin' : user.slice(0, colon);
+  const given = user === undefined ? process.env.SVC_PASSWORD : user.slice(colon + 1);
+  if (!isUserName(name)) throw new ServiceError('bad-request', '--user: the name is not acceptable.');
+  if (given === '' && user !== undefined) throw new ServiceError('bad-request', '--user: the password is empty.');
+  if ((given?.length ?? 0) > longestCredentialCharacters)
+    throw new ServiceError('bad-request', `The password has more than ${longestCredentialCharacters} characters.`);
+  return given
+    ? { name, password: given, isGenerated: false }
+    : { name, password: randomBytes(12).toString('base64url'), isGenerated: true };
+}
+
+function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
+  const configured = loaded?.config.server.log;
+  return createLog({
+    level: options.logLevel ?? configured?.level ?? 'info',
+    format: options.logFormat ?? configured?.format ?? (process.stderr.isTTY ? 'pretty' : 'json'),
+    clock: systemClock,
+    write: (line) => process.stderr.write(line),
+    colour: hasColour(process.stderr),
+  });
+}
+
+async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined, isStarted = false): Promise<number> {
+  const stopped = new Promise<number>((done) => {
+    let isStopping = false;
+    const stop = (signal: 'SIGINT' | 'SIGTERM') => {
+      if (isStopping) process.exit(signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated);
+      isStopping = true;
+      log.info('stopping', { signal });
+      service.stop().then(
+        (inTime) => done(inTime ? exitCode.done : signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated),
+        (error) => {
+          log.error('the stop failed', { reason: error });
+          done(exitCode.cannotRun);
+        },
+      );
+    };
+    process.on('SIGINT', () => stop('SIGINT'));
+    process.on('SIGTERM', () => stop('SIGTERM'));
+  });
+  process.on('SIGHUP', () => void reload(service, log, readAgain));
+  if (!isStarted) await service.start();
+  for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
+  const code = await stopped;
+  // A descriptor that somebody forgot must not keep a stopped server alive.
+  process.exitCode = code;
+  return code;
+}
+
+async function reload(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined): Promise<void> {
+  if (!readAgain) {
+    log.warn('there is no configuration file to reload');
+    return;
+  }
+  try {
+    const changes = await service.reload(readAgain());
+    log.info('configuration reloaded', { changes });
+  } catch (error) {
+    const findings = error instanceof ConfigError ? error.findings.map((finding) => findingText(finding, '', process.stderr)) : [];
+    log.error('the new configuration is refused; the old one stays', { reason: error, findings });
+  }
+}

@@ -1,0 +1,27 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from './schema.ts';
+
+/** Most changes that are listed one by one. */
+const mostListed = 100;
+
+/**
+ * The options that differ between two configurations, as paths (`services.web.port`); values are not shown, they may be
+ * secrets.
+ */
+export function changesBetween(before: Config, after: Config): string[] {
+  const changes: string[] = [];
+  const compare = (a: unknown, b: unknown, path: string): void => {
+    if (isDeepStrictEqual(a, b) || changes.length >= mostListed) return;
+    if (isMap(a) && isMap(b)) {
+      for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) compare(a[key], b[key], path === '' ? key : `${path}.${key}`);
+      return;
+    }
+    changes.push(path);
+  };
+  compare(before, after, '');
+  return changes;
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

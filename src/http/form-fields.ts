@@ -1,0 +1,124 @@
+import { Busboy, type BusboyFileStream } from '@fastify/busboy';
+import { ServiceError } from '../lib/errors.ts';
+import type { Exchange } from './exchange.ts';
+import { mediaTypeOfRequest } from './reply-format.ts';
+import { readSmallBody } from './request-body.ts';
+
+/** Bounds of one form: more is an attack or a mistake. */
+const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };
+
+/** Fields of a form, each with its values in order. */
+export class FormFields {
+  readonly #values = new Map<string, string[]>();
+
+  add(name: string, value: string): void {
+    this.#values.set(name, [...(this.#values.get(name) ?? []), value]);
+  }
+
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  /**
+   * The value of a field that a form has once.
+   *
+   * @throws ServiceError `bad-request` when it is there more than once with different values
+   */
+  one(name: string): string | undefined {
+    const values = this.all(name);
+    if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has the field "${name}" more than once.`);
+    return values[0];
+  }
+}
+
+/** A file of a form; `content` must be read or resumed. */
+export interface FormFile {
+  field: string;
+  fileName: string | undefined;
+  content: BusboyFileStream;
+}
+
+/**
+ * Reads a form, `multipart/form-data` or URL-encoded; files are handed on as they stream, one after the other.
+ *
+ * @param onFile called for each file with the fields that came before it; the form goes on when its promise resolves
+ * @throws ServiceError `bad-request` for a malformed form, `too-large` for too many or too large fields, `client-gone`
+ */
+export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
+  if (mediaTypeOfRequest(exchange) === 'multipart/form-data') return readMultipart(exchange, onFile);
+  const fields = new FormFields();
+  for (const [name, value] of new URLSearchParams((await readSmallBody(exchange)).toString('utf8'))) fields.add(name, value);
+  return fields;
+}
+
+function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
+  const { incoming } = exchange;
+  const fields = new FormFields();
+  const parser = createParser(exchange);
+  return new Promise((resolve, reject) => {
+    let running: Promise<void> = Promise.resolve();
+    let isOver = false;
+    const stop = (error: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      incoming.unpipe(parser);
+      incoming.pause();
+      // The file that is being received must end, or its receiver would wait for ever.
+      current?.destroy(error as Error);
+      parser.destroy();
+      running.then(
+        () => reject(error),
+        () => reject(error),
+      );
+    };
+    let current: BusboyFileStream | undefined;
+    const tooMany = (what: string) => () => stop(new ServiceError('too-large', `The form has too many ${what}.`));
+    parser.on('field', (name: string, value: string, isNameCut: boolean, isValueCut: boolean) => {
+      if (isNameCut || isValueCut) stop(new ServiceError('too-large', 'The form has a field that is too long.'));
+      else fields.add(name, value);
+    });
+    parser.on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
+      current = content;
+      running = running.then(() => onFile({ field, fileName, content }, fields));
+      running.catch(stop);
+    });
+    parser.on('fieldsLimit', tooMany('fields'));
+    parser.on('filesLimit', tooMany('files'));
+    parser.on('partsLimit', tooMany('parts'));
+    parser.on('error', (error: unknown) =>
+      stop(new ServiceError('bad-request', `The form is malformed: ${(error as Error).message}`, { cause: error })),
+    );
+    parser.on('finish', () => {
+      running.then(() => {
+        isOver = true;
+        resolve(fields);
+      }, stop);
+    });
+    incoming.once('close', () => {
+      if (!incoming.complete) stop(new ServiceError('client-gone', 'The client went away in the middle of the form.'));
+    });
+    incoming.on('error', () => stop(new ServiceError('client-gone', 'The client went away in the middle of the form.')));
+    exchange.sendContinue();
+    incoming.pipe(parser);
+  });
+}
+
+function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
+  try {
+    return new Busboy({
+      headers: exchange.incoming.headers as { 'content-type': string },
+      limits,
+      highWaterMark: 1024 * 1024,
+      fileHwm: 1024 * 1024,
+      // Names are cleaned by `fileNameOf`, which knows both kinds of separators.
+      preservePath: true,
+    });
+  } catch (error) {
+    throw new ServiceError('bad-request', `The form is malformed: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The file's own name: browsers and old clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
+export function fileNameOf(sent: string | undefined): string {
+  return (sent ?? '').split(/[\\/]/).at(-1)?.trim() ?? '';
+}

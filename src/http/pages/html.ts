@@ -1,0 +1,35 @@
+/** Text that is HTML already. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** Escapes a text for HTML content and for quoted attributes. Control characters become visible pictures of themselves. */
+export function escapeHtml(text: string): string {
+  return text
+    .replace(/[&<>"']/g, (character) => entities[character] as string)
+    .replace(/[\u0000-\u001f]/g, (character) => String.fromCharCode(0x2400 + character.charCodeAt(0)))
+    .replace(/\u007f/g, '\u2421');
+}
+
+type Part = Html | string | number | undefined | false | readonly Html[];
+
+function partText(part: Part): string {
+  if (part === undefined || part === false) return '';
+  if (part instanceof Html) return part.text;
+  return typeof part === 'object' ? part.map((item) => item.text).join('') : escapeHtml(String(part));
+}
+
+/** A template whose values are escaped unless they are `Html`. */
+export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
+  return new Html(strings.map((text, index) => text + (index < parts.length ? partText(parts[index]) : '')).join(''));
+}
