@@ -14,7 +14,7 @@ import { JournalledDispatcher } from './events/dispatcher.ts';
 import type { EventComponent, EventServer } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
 import { FileEventLog, journalFolder } from './events/event-log-file.ts';
-import type { FilesEnvironment } from './files/account-files.ts';
+import type { FilesEnvironment } from './files/file-scope.ts';
 import { Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
 import type { HttpService } from './http/exchange.ts';

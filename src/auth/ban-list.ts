@@ -8,6 +8,16 @@ export interface SecurityPolicy {
   ban_window_seconds: number;
 }
 
+/** Keeps an address away that guessed too often (decisions.md, "Brute force"). */
+export interface AddressBans {
+  /** Whether an address is refused, and for how many more seconds. */
+  isRefused(address: string): { retryAfterS: number } | undefined;
+  /** Counts a failed attempt; the one that reaches the limit bans the address. */
+  failed(address: string): void;
+  /** A success resets the count. */
+  succeeded(address: string): void;
+}
+
 /** Addresses remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
 const mostAddresses = 100_000;
 
@@ -17,7 +27,7 @@ interface Record {
 }
 
 /** Failed attempts and bans of one process (decisions.md, "Brute force"). */
-export class MemoryBans {
+export class MemoryBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #records = new Map<string, Record>();
@@ -28,14 +38,12 @@ export class MemoryBans {
     this.#policy = policy;
   }
 
-  /** Whether an address is refused, and for how many more seconds. */
   isRefused(address: string): { retryAfterS: number } | undefined {
     const record = this.#records.get(sourceOf(address));
     const leftMs = (record?.bannedUntilMs ?? 0) - this.#clock.monotonicMs();
     return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
   }
 
-  /** Counts a failed attempt; the one that reaches the limit bans the address. */
   failed(address: string): void {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     if (ban_after_failures === 0) return;
@@ -53,7 +61,6 @@ export class MemoryBans {
     if (this.#records.size > mostAddresses && oldest !== undefined) this.#records.delete(oldest);
   }
 
-  /** A success resets the count. */
   succeeded(address: string): void {
     this.#records.delete(sourceOf(address));
   }

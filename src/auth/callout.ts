@@ -1,7 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import { processAccount } from '../events/event-factory.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
+import { UrlHealth } from '../lib/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
+import { CalloutCache } from './callout-cache.ts';
+import { verdictOf } from './callout-reply.ts';
+import { credentialsContentType, credentialsRequestBody } from './callout-request.ts';
+import type { Credentials } from './credentials.ts';
+import type { CalloutOptions } from './options.ts';
+
+/** Largest reply that is read (decisions.md 1). */
+export const largestReplyBytes = 1024 * 1024;
+
+/** How often a failed start test is repeated (decisions.md 1). */
+const testAgainMs = 60_000;
+
+/** Account name of the test request. */
+const testUserName = 'svc-test-authentication';
+
+/** Statuses by which the test request shows that the endpoint works. */
+const workingStatuses = new Set([200, 204, 401, 403]);
+
+export interface CalloutDependencies {
+  groupUuids: ReadonlySet<string>;
+  serverUuid: string;
+  events: EventDispatcher;
+  clock: Clock;
+  log: Log;
+}
+
+/** The authentication callout: asks a remote endpoint, one POST for one validation (service.md, Endpoints A). */
 export class CalloutMethod implements AuthMethod {
-  readonly type = 'http'; readonly uuid: string; readonly name: string; state: MethodState = 'failed';
-  constructor(uuid: string, _o: unknown, _d: unknown) { this.uuid = uuid; this.name = uuid; }
-  async start() {} async stop() {}
-  async authenticate(): Promise<AuthResult> { return { outcome: 'rejected', kind: 'invalid', reason: 'x' }; }
+  readonly type = 'http';
+  readonly uuid: string;
+  readonly name: string;
+  state: MethodState = 'stopped';
+  readonly #options: CalloutOptions;
+  readonly #dependencies: CalloutDependencies;
+  readonly #endpoint: RemoteEndpoint;
+  readonly #health: UrlHealth;
+  readonly #cache: CalloutCache;
+  #isStopped = false;
+  #repeat: { cancel(): void } | undefined;
+
+  /** @throws ServiceError `unavailable` when the CA file cannot be read */
+  constructor(uuid: string, options: CalloutOptions, dependencies: CalloutDependencies) {
+    this.uuid = uuid;
+    this.name = options.name || uuid;
+    this.#options = options;
+    this.#dependencies = dependencies;
+    this.#endpoint = createCalloutEndpoint(options, dependencies.clock);
+    this.#health = new UrlHealth(dependencies.clock);
+    this.#cache = new CalloutCache(dependencies.clock, options.cache_seconds * 1000);
+  }
+
+  async start(): Promise<void> {
+    if (!this.#options.test_at_start) this.#started();
+    else await this.#test();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#repeat?.cancel();
+    this.#endpoint.close();
+    this.state = 'stopped';
+  }
+
+  async authenticate(credentials: Credentials): Promise<AuthResult> {
+    return this.#cache.answer(credentials, async () => {
+      const result = await this.#ask(credentials);
+      if (result.kind === 'reply') return verdictOf(result, this.#dependencies.groupUuids);
+      const what = result.kind === 'no-reply' ? 'gave no reply' : 'gave an invalid reply';
+      return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint ${what}: ${result.message}.` };
+    });
+  }
+
+  /** Asks the URLs in turn until one replies; a reply, whatever its status, is final. */
+  async #ask(credentials: Credentials): Promise<RemoteResult> {
+    const { url: urls } = this.#options;
+    const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);
+    const available = this.#health.available(urls);
+    let result: RemoteResult | undefined;
+    // With every URL suspended all are tried again: refusing unasked would make an outage longer than it is.
+    for (const url of available.length > 0 ? available : urls) {
+      result = await this.#endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body });
+      if (result.kind !== 'no-reply') return result;
+      this.#dependencies.log.warn('authentication endpoint gave no reply', { method: this.uuid, url, reason: result.message });
+      if (urls.length > 1) this.#health.suspend(url);
+    }
+    return result as RemoteResult;
+  }
+
+  async #test(): Promise<void> {
+    const result = await this.#ask(testCredentials(this.uuid));
+    if (this.#isStopped) return;
+    if (result.kind === 'reply' && workingStatuses.has(result.status)) {
+      this.#started();
+      return;
+    }
+    const reason =
+      result.kind === 'reply' ? `the test request was answered with the status ${result.status} ${result.reason}`.trim() : result.message;
+    if (this.state !== 'failed') this.#emit(20157, { reason });
+    this.state = 'failed';
+    this.#repeat = this.#dependencies.clock.after(testAgainMs, () => void this.#test());
+  }
+
+  #started(): void {
+    this.state = 'running';
+    this.#emit(20156);
+  }
+
+  #emit(id: 20156 | 20157, data: Record<string, unknown> = {}): void {
+    const component = { uuid: this.uuid, type: 'http', name: this.name };
+    this.#dependencies.events.emit({
+      id,
+      context: { account: processAccount(), component },
+      data: { uuid: this.uuid, family: 'authentication', kind: 'http', name: this.name, type: 'http', ...data },
+    });
+  }
+}
+
+/** The credentials of the test request at start (decisions.md 1). */
+export function testCredentials(methodUuid: string): Credentials {
+  return {
+    type: 'password',
+    username: testUserName,
+    content: randomBytes(24).toString('base64url'),
+    peer: { address: '127.0.0.1', port: 0, protocol: 'TCP', family: 'IPv4' },
+    creator: { uuid: methodUuid, type: 'https' },
+  };
+}
+
+/** Why an endpoint did not pass the test request; undefined when it works. */
+export function testFailure(result: RemoteResult): string | undefined {
+  if (result.kind !== 'reply') return result.message;
+  if (workingStatuses.has(result.status)) return undefined;
+  return `the test request was answered with the status ${result.status} ${result.reason}`.trim();
+}
+
+/**
+ * The client that a callout method talks through; also for `svc auth-test`.
+ *
+ * @throws ServiceError `unavailable` when the CA file cannot be read
+ */
+export function createCalloutEndpoint(options: CalloutOptions, clock: Clock): RemoteEndpoint {
+  let caPem: string | undefined;
+  try {
+    if (options.ca_certificates_path) caPem = readFileSync(options.ca_certificates_path, 'utf8');
+  } catch (error) {
+    throw new ServiceError('unavailable', `ca_certificates_path: ${(error as Error).message}`, { cause: error });
+  }
+  return new RemoteEndpoint({
+    headers: options.headers,
+    username: options.username,
+    password: options.password,
+    timeoutMs: options.timeout * 1000,
+    maximumReplyBytes: largestReplyBytes,
+    caPem,
+    clock,
+  });
 }

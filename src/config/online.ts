@@ -1,3 +1,55 @@
-import type { Finding } from './findings.ts';
+import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
+import { credentialsContentType, credentialsRequestBody } from '../auth/callout-request.ts';
+import { systemClock } from '../lib/clock.ts';
+import { RemoteEndpoint } from '../lib/remote-endpoint.ts';
+import { type Finding, pathText } from './findings.ts';
 import type { LoadedConfig } from './load.ts';
-export async function onlineFindings(_l: LoadedConfig): Promise<Finding[]> { return []; }
+
+/** Longest wait for one URL; a check is no place for the two minutes that a login may take. */
+const longestWaitMs = 10_000;
+
+/** Checks what only the network can tell: each authentication endpoint passes its test request, each handler URL answers. */
+export async function onlineFindings(loaded: LoadedConfig): Promise<Finding[]> {
+  const findings = await Promise.all([...calloutChecks(loaded), ...handlerChecks(loaded)]);
+  return findings.flat();
+}
+
+function finding(loaded: LoadedConfig, path: PropertyKey[], message: string): Finding {
+  const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
+  return { severity: 'error', code: 'online', file: loaded.file, ...place, path: pathText(path), message };
+}
+
+function calloutChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
+  const serverUuid = loaded.config.server.uuid ?? 'svc-validate';
+  return Object.entries(loaded.config.authentications).flatMap(([uuid, options]) => {
+    if (options.type !== 'http' || !options.enabled) return [];
+    const body = credentialsRequestBody(testCredentials(uuid), serverUuid);
+    return options.url.map(async (url) => {
+      const endpoint = createCalloutEndpoint({ ...options, timeout: Math.min(options.timeout, longestWaitMs / 1000) }, systemClock);
+      const result = await endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body });
+      endpoint.close();
+      const reason = testFailure(result);
+      return reason === undefined ? [] : [finding(loaded, ['authentications', uuid, 'url'], `${url}: ${reason}`)];
+    });
+  });
+}
+
+// OPTIONS asks without delivering anything; whatever the status, somebody is there.
+function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
+  return Object.entries(loaded.config.event_handlers).flatMap(([uuid, options]) => {
+    if (!options.enabled) return [];
+    return options.url.map(async (url) => {
+      const endpoint = new RemoteEndpoint({
+        headers: options.headers,
+        username: options.username,
+        password: options.password,
+        timeoutMs: longestWaitMs,
+        maximumReplyBytes: 1024 * 1024,
+        clock: systemClock,
+      });
+      const result = await endpoint.request({ url, method: 'OPTIONS', headers: {} });
+      endpoint.close();
+      return result.kind === 'no-reply' ? [finding(loaded, ['event_handlers', uuid, 'url'], `${url}: ${result.message}`)] : [];
+    });
+  });
+}

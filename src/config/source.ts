@@ -93,10 +93,13 @@ function parseYaml(text: string, lines: LineCounter, refuse: (code: string, mess
 
 function checkShape(value: unknown, path: string[], refuse: (path: string[], message: string) => void): void {
   if (typeof value !== 'object' || value === null) return;
-  if (path.length > deepestNesting) return refuse(path, `The file nests deeper than ${deepestNesting} levels.`);
+  if (path.length > deepestNesting) {
+    refuse(path, `The file nests deeper than ${deepestNesting} levels.`);
+    return;
+  }
   for (const [key, member] of Object.entries(value)) {
     // A key that means something to JavaScript itself must never reach code that copies members.
-    if (key === '__proto__') return refuse(path, 'The key "__proto__" is not allowed.');
+    if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
     checkShape(member, [...path, key], refuse);
   }
 }

@@ -2,31 +2,19 @@ import { mkdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
-import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { EventContext } from '../events/event.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { EventContext, EventDraft } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { baseName, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import { type FileDownload, startDownload } from './file-download.ts';
+import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './file-upload.ts';
 import { readFolder } from './folder-reader.ts';
 import { type LeftBehind, removeFile, removeTree, walkTree } from './folder-remover.ts';
 import { type Location, Mounts } from './mounts.ts';
 import { changeInParent, lookAt, openFile, openFolder } from './opened.ts';
-import type { Quotas } from './quota.ts';
 import { asServiceError } from './system-errors.ts';
-import { isTemporaryName, type Temporaries } from './temporaries.ts';
-
-/** What all accounts' files share in one service. */
-export interface FilesEnvironment {
-  readonly events: EventDispatcher;
-  readonly clock: Clock;
-  readonly temporaries: Temporaries;
-  readonly quotas: Quotas;
-  /** Real folders that no account may reach, whatever its home folder: the data folder. */
-  readonly excludedPaths: readonly string[];
-}
+import { isTemporaryName } from './temporaries.ts';
 
 /** Members of a folder in batches, by name in code point order. */
 export type EntryBatches = AsyncIterable<Entry[]>;
@@ -40,7 +28,7 @@ type MaybeRights = readonly [Right, ...Right[]];
  *
  * All methods throw `ServiceError`; the failure event is emitted by then.
  */
-export class AccountFiles {
+export class AccountFiles implements FileScope {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
@@ -219,7 +207,6 @@ export class AccountFiles {
     return this.#real(this.mounts.locate(path));
   }
 
-  /** Emits an event about a path, with the path members that file events carry (decisions.md 2). */
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
     this.environment.events.emit({ id, context: this.context, data: { ...this.#pathData(path), ...data } });
   }
@@ -229,8 +216,7 @@ export class AccountFiles {
     await this.environment.events.emitDurable(this.draft(id, path, data));
   }
 
-  /** The draft of an event about a path. */
-  draft(id: number, path: VirtualPath, data: Record<string, unknown>) {
+  draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
     return { id, context: this.context, data: { ...this.#pathData(path), ...data } };
   }
 

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import { baseName, type VirtualPath } from '../lib/virtual-path.ts';
-import type { AccountFiles } from './account-files.ts';
 import { type Entry, entryOf } from './entry.ts';
+import type { FileScope } from './file-scope.ts';
 import type { OpenedFile } from './opened.ts';
 
 /** A file opened for reading. The one who opened it calls `end` or `release` once; both close it. */
@@ -18,7 +18,7 @@ export interface FileDownload {
 }
 
 /** Makes a download of a verified file; event 40004. */
-export function startDownload(files: AccountFiles, path: VirtualPath, opened: OpenedFile): FileDownload {
+export function startDownload(files: FileScope, path: VirtualPath, opened: OpenedFile): FileDownload {
   const { clock } = files.environment;
   const startedMs = clock.monotonicMs();
   files.emit(40004, path);

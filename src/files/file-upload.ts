@@ -1,9 +1,9 @@
 import type { BackendDelivery } from '../events/dispatcher.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
-import type { AccountFiles } from './account-files.ts';
 import { type Entry, entryOf } from './entry.ts';
 import { transferData } from './file-download.ts';
+import type { FileScope } from './file-scope.ts';
 import { FileWriter, openWriteTarget } from './file-writer.ts';
 import type { QuotaReservation } from './quota.ts';
 import { asServiceError } from './system-errors.ts';
@@ -45,7 +45,7 @@ export interface FileUpload {
  * @param realPath absolute path, links not resolved
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
  */
-export async function startUpload(files: AccountFiles, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
+export async function startUpload(files: FileScope, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
   const { clock, quotas, temporaries, events } = files.environment;
   const limitBytes = files.account.fileWriteSizeBytes;
   const neededBytes = options.expectedSizeBytes ?? 0;

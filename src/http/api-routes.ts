@@ -1,9 +1,9 @@
 import { ServiceError } from '../lib/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { logout, nextOfQuery, postLogin } from './login.ts';
-import type { Handled } from './member-handlers.ts';
 import { loginPageReply } from './page-replies.ts';
 import { updatePassword } from './password-update.ts';
+import type { Handled } from './reply.ts';
 
 type Action = (exchange: Exchange) => Promise<Handled> | Handled;
 

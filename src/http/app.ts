@@ -6,9 +6,9 @@ import { accountServices, services } from './api-routes.ts';
 import { authenticate } from './authenticate.ts';
 import { Exchange, type HttpService, type Incoming } from './exchange.ts';
 import { faultReply } from './fault-reply.ts';
-import { type Handled, handleMember } from './member-handlers.ts';
+import { handleMember } from './member-handlers.ts';
 import { checkOrigin } from './origin-check.ts';
-import { alreadySent, type Outgoing, sendReply } from './reply.ts';
+import { alreadySent, type Handled, type Outgoing, sendReply } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import { endUnreadBody } from './unread-body.ts';
 

@@ -1,13 +1,6 @@
 import { ServiceError } from '../lib/errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Keeps an address away that guessed too often (decisions.md, "Brute force"). Implementations: memory, later Redis. */
-export interface AddressBans {
-  isRefused(address: string): { retryAfterS: number } | undefined;
-  failed(address: string): void;
-  succeeded(address: string): void;
-}
-
 /** @throws ServiceError `too-many-requests` with event 20005, before any method is asked */
 export function checkBan(exchange: Exchange): void {
   const { service, peer } = exchange;

@@ -9,13 +9,11 @@ import { getFile } from './get-file.ts';
 import { sendHtmlListing } from './html-listing.ts';
 import { FolderRedirect, redirectFolder } from './member-redirect.ts';
 import { putFile, putFolder } from './put.ts';
-import type { alreadySent, Reply } from './reply.ts';
+import type { Handled } from './reply.ts';
 import { folderFormat, mediaTypeOfRequest } from './reply-format.ts';
 import { serverPathOf } from './request-target.ts';
 import { sendZip } from './zip-download.ts';
 
-/** What a handler gives back: a reply, or the mark that it wrote one itself. */
-export type Handled = Reply | typeof alreadySent;
 type MemberHandler = (exchange: Exchange, path: VirtualPath) => Promise<Handled> | Handled;
 
 async function getFileOrRedirect(exchange: Exchange, path: VirtualPath): Promise<Handled> {

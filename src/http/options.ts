@@ -148,6 +148,3 @@ export const httpsOptions = z.strictObject({
   ...tls,
 });
 export type HttpServiceOptions = z.infer<typeof httpOptions> | z.infer<typeof httpsOptions>;
-
-/** Options that every service has, for services of other types. */
-export const commonServiceOptions = common;

@@ -5,14 +5,6 @@ import { type Client, clientOf, type Exchange } from './exchange.ts';
 import type { Reply } from './reply.ts';
 import { readJsonBody } from './request-body.ts';
 
-/** What the password change needs from the accounts; the composition root provides it. */
-export interface PasswordChanger {
-  /** Whether the account is one whose password this service keeps. */
-  isOwn(methodUuid: string): boolean;
-  /** @returns rules that the new password does not meet, or that the current one is wrong; empty when it was changed */
-  change(methodUuid: string, accountName: string, currentPassword: string, newPassword: string): Promise<string[]>;
-}
-
 /** POST of a password change (service.md, "Session and password"; decisions.md 4, `password-update`). */
 export async function updatePassword(exchange: Exchange): Promise<Reply> {
   const client = clientOf(exchange);

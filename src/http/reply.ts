@@ -21,6 +21,9 @@ export interface Reply {
 /** What a handler that wrote to the Node response itself returns. */
 export const alreadySent = Symbol('already sent');
 
+/** What a handler gives back: a reply, or the mark that it wrote one itself. */
+export type Handled = Reply | typeof alreadySent;
+
 export function jsonReply(status: number, value: unknown, headers: ReplyHeaders = {}): Reply {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };
 }

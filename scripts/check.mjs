@@ -1,0 +1,21 @@
+// `npm run check`: types, format and lint, unused code, package, documentation. Runs all of them, then says what failed.
+import { spawnSync } from 'node:child_process';
+
+process.chdir(new URL('..', import.meta.url).pathname);
+const bin = (name) => `node_modules/.bin/${name}`;
+
+const checks = {
+  types: [bin('tsc'), '-p', '.'],
+  'format and lint': [bin('biome'), 'ci', '--max-diagnostics=50', '.'],
+  'unused code': [bin('knip')],
+  documentation: [process.execPath, 'scripts/docs.mjs', '--check'],
+  architecture: [process.execPath, 'scripts/test.mjs', 'architecture'],
+  package: [bin('publint'), '--pack', 'false'],
+};
+
+const failed = Object.entries(checks).filter(([name, [command, ...args]]) => {
+  console.log(`\n== ${name}`);
+  return spawnSync(command, args, { stdio: 'inherit' }).status !== 0;
+});
+console.log(failed.length === 0 ? '\nall checks passed' : `\nfailed: ${failed.map(([name]) => name).join(', ')}`);
+process.exit(failed.length === 0 ? 0 : 1);

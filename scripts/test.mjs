@@ -1,0 +1,72 @@
+// Runs the tests: bundles test/**/*.test.ts with esbuild (one bundle a file, one call a run), then `node --test`.
+//   node scripts/test.mjs [FILTER…] [--coverage] [--name PATTERN]
+// FILTER is a part of a test file's path. Builds dist/svc.mjs first when a source is newer.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { delimiter, join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+import { bundleOptions, requireBanner } from './bundle-options.mjs';
+
+process.chdir(new URL('..', import.meta.url).pathname);
+const { values: options, positionals: filters } = parseArgs({
+  allowPositionals: true,
+  options: { coverage: { type: 'boolean' }, name: { type: 'string' } },
+});
+
+/** Foreign programs that tests use, and the Debian package of each. */
+const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3' };
+
+function filesBelow(folder, suffix) {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((path) => path.endsWith(suffix))
+    .sort();
+}
+
+function newest(folders) {
+  return Math.max(
+    ...folders.flatMap((folder) => filesBelow(folder, '')).map((path) => statSync(path).mtimeMs),
+    statSync('package.json').mtimeMs,
+  );
+}
+
+const bundle = statSync('dist/svc.mjs', { throwIfNoEntry: false });
+if (!bundle || bundle.mtimeMs < newest(['src', 'bin', 'scripts'])) {
+  const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
+  if (built.status !== 0) process.exit(built.status ?? 1);
+}
+
+for (const [program, debianPackage] of Object.entries(programs)) {
+  const isThere = (process.env.PATH ?? '').split(delimiter).some((folder) => statSync(join(folder, program), { throwIfNoEntry: false }));
+  if (!isThere) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
+}
+
+const tests = filesBelow('test', '.test.ts').filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)));
+if (tests.length === 0) {
+  console.error(`no test file matches ${filters.join(' ')}`);
+  process.exit(1);
+}
+const outdir = '.cache/test';
+rmSync(outdir, { recursive: true, force: true });
+mkdirSync(outdir, { recursive: true });
+await build({
+  ...bundleOptions,
+  entryPoints: tests,
+  outdir,
+  outbase: 'test',
+  outExtension: { '.js': '.mjs' },
+  sourcemap: 'inline',
+  external: [...bundleOptions.external, 'esbuild'],
+  banner: { js: requireBanner },
+});
+
+const args = ['--enable-source-maps', '--test', '--test-reporter=spec', `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`];
+if (options.coverage) args.push('--experimental-test-coverage', '--test-coverage-include=src/**');
+if (options.name) args.push(`--test-name-pattern=${options.name}`);
+const outputs = tests.map((path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs')));
+const { status } = spawnSync(process.execPath, [...args, ...outputs], {
+  stdio: 'inherit',
+  env: { ...process.env, SVC_ROOT: process.cwd() },
+});
+process.exit(status ?? 1);

@@ -1,0 +1,127 @@
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
+import type { AccountConfiguration } from '../accounts/account.ts';
+import { permissionsOption, structureOption, virtualFoldersOption } from '../accounts/options.ts';
+import { nearestName } from '../lib/nearest-name.ts';
+import type { AuthResult, PublicFailure } from './auth-method.ts';
+
+/** A reply of the authentication endpoint. */
+export interface CalloutReply {
+  status: number;
+  body: Buffer;
+}
+
+/** Longest failure text that is kept for events, in characters. */
+const longestTextCharacters = 1000;
+
+/** JSON has lists; the text spellings of the configuration are not for replies. */
+const list = z.any().refine(Array.isArray, 'must be a list');
+const absolutePath = z.string().refine(isAbsolute, 'must be an absolute path');
+
+/** The account of a 200 reply (service.md, "Account configuration"): lower-case keys, nothing else. */
+const accountReply = z.strictObject({
+  home_folder_path: absolutePath.optional(),
+  uuid: z.string().optional(),
+  email: z.string().optional(),
+  group: z.string().optional(),
+  create_home_folder: z.boolean().optional(),
+  create_home_folder_owner: z.string().optional(),
+  create_home_folder_group: z.string().optional(),
+  home_folder_structure: list.pipe(structureOption).optional(),
+  virtual_folders: z
+    .array(z.tuple([z.string(), absolutePath]))
+    .pipe(virtualFoldersOption)
+    .optional(),
+  permissions: list.pipe(permissionsOption).optional(),
+});
+const replyBody = z.strictObject({ account: accountReply });
+
+/**
+ * What a reply of the endpoint means: the one verdict, for logins and for `svc auth-test` (service.md, "Authentication
+ * callout outcome"; decisions.md 1). Pure.
+ *
+ * @param groupUuids groups that exist
+ */
+export function verdictOf(reply: CalloutReply, groupUuids: ReadonlySet<string>): AuthResult {
+  switch (reply.status) {
+    case 204:
+      return { outcome: 'authenticated', account: {} };
+    case 200:
+      return reply.body.length === 0 ? { outcome: 'authenticated', account: {} } : accountVerdict(reply.body, groupUuids);
+    case 401:
+      return { outcome: 'next', reason: 'The endpoint does not know the credentials (401).' };
+    case 403:
+      return forbiddenVerdict(reply.body);
+    default:
+      return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint answered with the status ${reply.status}, which rejects.` };
+  }
+}
+
+function invalid(reason: string, configurationFault?: { event: 20031 | 20149; details: unknown }): AuthResult {
+  return { outcome: 'rejected', kind: 'invalid', reason, ...(configurationFault ? { configurationFault } : {}) };
+}
+
+function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResult {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch (error) {
+    return invalid(`The body of the 200 reply is not UTF-8 JSON: ${(error as Error).message}`);
+  }
+  const result = replyBody.safeParse(value);
+  if (!result.success) {
+    const unknownKeys = result.error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => unknownKeyText(issue.path, key)) : [],
+    );
+    if (unknownKeys.length > 0)
+      return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, { event: 20149, details: unknownKeys });
+    const problems = result.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
+    return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: 20031, details: problems });
+  }
+  const { account } = result.data;
+  if (account.group && !groupUuids.has(account.group)) {
+    const details = `account.group: there is no group "${account.group}"`;
+    return invalid(`The 200 reply has bad values: ${details}`, { event: 20031, details: [details] });
+  }
+  return { outcome: 'authenticated', account: withoutEmpty(account) };
+}
+
+/** An empty list or text is the default of service.md, so the group's value applies. */
+function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfiguration {
+  const isGiven = (value: unknown) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
+  const { permissions, ...rest } = account;
+  const hasPermissions = permissions !== undefined && (permissions.general.length > 0 || permissions.rules.length > 0);
+  return { ...Object.fromEntries(Object.entries(rest).filter(([, value]) => isGiven(value))), ...(hasPermissions ? { permissions } : {}) };
+}
+
+function unknownKeyText(path: readonly PropertyKey[], key: string): string {
+  const known = path.length === 0 ? ['account'] : Object.keys(accountReply.shape);
+  const nearest = nearestName(key, known);
+  const where = [...path, key].join('.');
+  if (nearest === undefined) return `"${where}" is not known`;
+  return nearest === key.toLowerCase()
+    ? `"${where}" is not known; keys are lower-case: "${nearest}"`
+    : `"${where}" is not known; did you mean "${nearest}"?`;
+}
+
+function forbiddenVerdict(body: Buffer): AuthResult {
+  const text = body.toString('utf8').trim();
+  const members = jsonObject(text);
+  const reason = 'The endpoint forbids the account (403).';
+  if (!members)
+    return { outcome: 'rejected', kind: 'forbidden', reason, ...(text === '' ? {} : { response: text.slice(0, longestTextCharacters) }) };
+  const shown: PublicFailure = {
+    ...(typeof members.message === 'string' ? { message: members.message } : {}),
+    ...(members.public_response === undefined ? {} : { public_response: members.public_response }),
+  };
+  return { outcome: 'rejected', kind: 'forbidden', reason, response: members, public: shown };
+}
+
+function jsonObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Account } from '../accounts/account.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventDraft } from '../events/event.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { Mounts } from './mounts.ts';
+import type { Quotas } from './quota.ts';
+import type { Temporaries } from './temporaries.ts';
+
+/** What all accounts' files share in one service. */
+export interface FilesEnvironment {
+  readonly events: EventDispatcher;
+  readonly clock: Clock;
+  readonly temporaries: Temporaries;
+  readonly quotas: Quotas;
+  /** Real folders that no account may reach, whatever its home folder: the data folder. */
+  readonly excludedPaths: readonly string[];
+}
+
+/** What one transfer needs of the account's files that it belongs to. */
+export interface FileScope {
+  readonly account: Account;
+  readonly mounts: Mounts;
+  readonly environment: FilesEnvironment;
+  /** Emits an event about a path, with the path members that file events carry (decisions.md 2). */
+  emit(id: number, path: VirtualPath, data?: Record<string, unknown>): void;
+  /** The draft of such an event. */
+  draft(id: number, path: VirtualPath, data?: Record<string, unknown>): EventDraft;
+}

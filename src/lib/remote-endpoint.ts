@@ -1,0 +1,137 @@
+import { createFetch, FetchError } from 'ofetch';
+import type { Clock } from './clock.ts';
+import { systemErrorCode } from './errors.ts';
+import { createTransport, type Transport } from './remote-transport.ts';
+
+/** Why no usable reply came. */
+export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
+
+/** What came of one request to a remote endpoint. */
+export type RemoteResult =
+  | { kind: 'reply'; status: number; reason: string; headers: [string, string][]; body: Buffer; durationMs: number }
+  /** Nothing that could be called a reply. */
+  | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
+  /** A reply began, but it is not one: cut short, too large, not HTTP. */
+  | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
+
+/** How an endpoint is reached (service.md, "Authenticating the service's own requests"). */
+export interface RemoteEndpointOptions {
+  headers: readonly (readonly [string, string])[];
+  /** HTTP Basic; wins over an Authorization line in `headers`. */
+  username: string;
+  password: string;
+  /** Longest time for connecting, headers and body together. */
+  timeoutMs: number;
+  maximumReplyBytes: number;
+  caPem?: string | undefined;
+  clock: Clock;
+}
+
+/** A client of one remote endpoint: one request at a time or many, never a redirect, never more reply than allowed. */
+export class RemoteEndpoint {
+  readonly #options: RemoteEndpointOptions;
+  readonly #transport: Transport;
+  readonly #fetch: ReturnType<typeof createFetch>;
+
+  constructor(options: RemoteEndpointOptions) {
+    this.#options = options;
+    this.#transport = createTransport(options.caPem);
+    this.#fetch = createFetch({ fetch: this.#transport.fetch, Headers: globalThis.Headers, AbortController: globalThis.AbortController });
+  }
+
+  /**
+   * Sends one request and reads the whole reply. Never throws for what the other side does.
+   *
+   * @param request.headers win over the configured ones only where those do not name the header
+   */
+  async request(request: { url: string; method: string; headers: Record<string, string>; body?: string | Buffer }): Promise<RemoteResult> {
+    const { clock, timeoutMs } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const durationMs = () => clock.monotonicMs() - startedMs;
+    const controller = new AbortController();
+    const timer = clock.after(timeoutMs, () => controller.abort(new TimeoutError(timeoutMs)));
+    let hasReply = false;
+    try {
+      const response = await this.#fetch.raw(request.url, {
+        method: request.method,
+        headers: this.#headersOf(request),
+        body: request.body as string,
+        redirect: 'manual',
+        retry: false,
+        ignoreResponseError: true,
+        responseType: 'stream',
+        signal: controller.signal,
+      });
+      hasReply = true;
+      const body = await this.#readBody(response.body as ReadableStream<Uint8Array> | null);
+      return {
+        kind: 'reply',
+        status: response.status,
+        reason: response.statusText,
+        headers: [...response.headers],
+        body,
+        durationMs: durationMs(),
+      };
+    } catch (thrown) {
+      const { fault, message } = faultOf(controller.signal.aborted ? controller.signal.reason : thrown);
+      const isReply = hasReply || fault === 'invalid-http';
+      return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, durationMs: durationMs() };
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  #headersOf(request: { headers: Record<string, string>; body?: string | Buffer }): Headers {
+    const { headers: configured, username, password } = this.#options;
+    const headers = new Headers({ 'user-agent': `svc/${SVC_VERSION}`, accept: '*/*', 'accept-encoding': 'identity', ...request.headers });
+    for (const [name, value] of configured) headers.set(name, value);
+    if (username !== '' || password !== '')
+      headers.set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
+    if (request.body !== undefined) headers.set('content-length', String(Buffer.byteLength(request.body)));
+    return headers;
+  }
+
+  async #readBody(stream: ReadableStream<Uint8Array> | null): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    let sizeBytes = 0;
+    for await (const chunk of stream ?? []) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > this.#options.maximumReplyBytes) throw new TooLargeError(this.#options.maximumReplyBytes);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+}
+
+class TimeoutError extends Error {
+  constructor(timeoutMs: number) {
+    super(`no complete reply within ${timeoutMs / 1000} s`);
+  }
+}
+
+class TooLargeError extends Error {
+  constructor(limitBytes: number) {
+    super(`the reply is larger than ${limitBytes} bytes`);
+  }
+}
+
+function faultOf(thrown: unknown): { fault: RemoteFault; message: string } {
+  const error = thrown instanceof FetchError && thrown.cause ? thrown.cause : thrown;
+  const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof TimeoutError) return { fault: 'timeout', message: text };
+  if (error instanceof TooLargeError) return { fault: 'too-large', message: text };
+  const code = systemErrorCode(error) ?? '';
+  if (code === 'ECONNREFUSED') return { fault: 'refused', message: 'the connection was refused' };
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { fault: 'dns', message: `the host name cannot be resolved (${code})` };
+  if (code === 'ECONNRESET' || code === 'EPIPE')
+    return { fault: 'reset', message: 'the connection was closed before the reply was complete' };
+  if (code.startsWith('HPE_') || error instanceof RangeError)
+    return { fault: 'invalid-http', message: `the reply is not valid HTTP (${code || text})` };
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code))
+    return { fault: 'tls', message: `TLS failed: ${text} (${code})` };
+  return { fault: 'unreachable', message: `${text}${code === '' ? '' : ` (${code})`}` };
+}

@@ -1,0 +1,24 @@
+import type { Clock } from './clock.ts';
+
+/** How long a failing URL of several is left alone (service.md, "Limits"). */
+const suspensionMs = 300_000;
+
+/** Which of several URLs are worth asking. */
+export class UrlHealth {
+  readonly #clock: Clock;
+  readonly #suspendedUntilMs = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The URLs that are not suspended, in order. */
+  available(urls: readonly string[]): string[] {
+    const nowMs = this.#clock.monotonicMs();
+    return urls.filter((url) => (this.#suspendedUntilMs.get(url) ?? 0) <= nowMs);
+  }
+
+  suspend(url: string): void {
+    this.#suspendedUntilMs.set(url, this.#clock.monotonicMs() + suspensionMs);
+  }
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { test } from 'node:test';
+
+/** Who stands above whom: a file imports from a strictly lower rank or its own folder (CONTRIBUTING, "Structure"). */
+const ranks = [
+  ['lib'],
+  ['accounts'],
+  ['events'],
+  ['auth', 'files', 'webhooks'],
+  ['http', 'monitor'],
+  ['config'],
+  ['service.ts'],
+  ['cli'],
+  ['bin'],
+];
+
+/** Each package has one home; a key ending in `/` is a folder. */
+const homes: Record<string, string[]> = {
+  hono: ['src/http/', 'src/monitor/'],
+  '@hono/node-server': ['src/http/', 'src/monitor/'],
+  ofetch: ['src/lib/remote-'],
+  commander: ['src/cli/'],
+  cosmiconfig: ['src/config/'],
+  yaml: ['src/config/', 'src/accounts/accounts-file.ts'],
+  zod: [
+    'src/config/',
+    'src/lib/option-types.ts',
+    'src/accounts/accounts-file.ts',
+    'src/accounts/options.ts',
+    'src/auth/options.ts',
+    'src/events/options.ts',
+    'src/http/options.ts',
+    'src/monitor/options.ts',
+    'src/webhooks/options.ts',
+  ],
+  re2js: ['src/lib/expression.ts'],
+  '@fastify/busboy': ['src/http/form-fields.ts'],
+  'node:fs': [
+    'src/files/',
+    'src/accounts/',
+    'src/config/',
+    'src/cli/',
+    'src/events/event-log-',
+    'src/lib/data-folder.ts',
+    'src/lib/file-lock.ts',
+    'src/lib/remote-',
+    'src/http/tls-context.ts',
+    'src/http/send-file.ts',
+    'src/http/get-file.ts',
+    'src/http/zip-download.ts',
+  ],
+  'node:fs/promises': ['src/lib/atomic-write.ts'],
+};
+
+const largestFileLines = 400;
+
+interface SourceFile {
+  path: string;
+  text: string;
+  imports: string[];
+}
+
+function sourcesBelow(folder: string): SourceFile[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|mjs)$/.test(name))
+    .map((name) => {
+      const path = join(folder, name);
+      const text = readFileSync(path, 'utf8');
+      return { path, text, imports: [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string) };
+    });
+}
+
+const sources = [...sourcesBelow('src'), ...sourcesBelow('bin')];
+const everything = [...sources, ...sourcesBelow('test'), ...sourcesBelow('scripts')];
+
+function rankOf(path: string): number {
+  const room = path.startsWith('bin/') ? 'bin' : (path.split('/')[1] as string);
+  return ranks.findIndex((names) => names.includes(room));
+}
+
+function targetOf(source: SourceFile, specifier: string): string {
+  return normalize(join(dirname(source.path), specifier));
+}
+
+test('every room has a rank', () => {
+  const homeless = sources.filter((source) => rankOf(source.path) < 0 && !source.path.endsWith('.d.ts'));
+  assert.deepEqual(
+    homeless.map((source) => source.path),
+    [],
+  );
+});
+
+test('imports go down the ranks or stay in their folder', () => {
+  const wrong = sources.flatMap((source) =>
+    source.imports
+      .filter((specifier) => specifier.startsWith('.'))
+      .map((specifier) => targetOf(source, specifier))
+      .filter((target) => rankOf(target) >= rankOf(source.path) && source.path.split('/')[1] !== target.split('/')[1])
+      .map((target) => `${source.path} -> ${target}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('each package is imported at its home only', () => {
+  const wrong = sources.flatMap((source) =>
+    source.imports
+      .filter((specifier) => !specifier.startsWith('.'))
+      .map((specifier) =>
+        specifier.startsWith('node:')
+          ? specifier
+          : specifier
+              .split('/')
+              .slice(0, specifier.startsWith('@') ? 2 : 1)
+              .join('/'),
+      )
+      .filter((name) => homes[name] && !homes[name].some((home) => source.path.startsWith(home)))
+      .map((name) => `${source.path} imports ${name}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('no import cycles', () => {
+  const graph = new Map(
+    sources.map((source) => [source.path, source.imports.filter((name) => name.startsWith('.')).map((name) => targetOf(source, name))]),
+  );
+  const done = new Set<string>();
+  const visit = (path: string, trail: string[]): string | undefined => {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path].join(' -> ');
+    if (done.has(path)) return undefined;
+    for (const next of graph.get(path) ?? []) {
+      const cycle = visit(next, [...trail, path]);
+      if (cycle) return cycle;
+    }
+    done.add(path);
+    return undefined;
+  };
+  for (const path of graph.keys()) assert.equal(visit(path, []), undefined);
+});
+
+test(`no file has more than ${largestFileLines} lines`, () => {
+  const long = everything.filter((source) => source.text.split('\n').length > largestFileLines + 1).map((source) => source.path);
+  assert.deepEqual(long, []);
+});
+
+test('time comes from lib/clock.ts alone', () => {
+  const wrong = sources.filter(
+    (source) =>
+      source.path !== 'src/lib/clock.ts' &&
+      /\b(Date\.now|setTimeout|setInterval)\b\s*\(/.test(source.text) &&
+      !/\.setTimeout\(/.test(source.text),
+  );
+  assert.deepEqual(
+    wrong.map((source) => source.path),
+    [],
+  );
+});
+
+test('nothing is marked as unfinished, and there are no barrels', () => {
+  const marks = new RegExp(['TO', 'DO|FIX', 'ME'].join(''));
+  assert.deepEqual(
+    sources.filter((source) => marks.test(source.text) || /\/index\.ts$/.test(source.path)).map((source) => source.path),
+    [],
+  );
+});
