@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect } from 'node:net';
+
+/** A reply, read whole. */
+export interface TestReply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** Header lines as sent: name, value, name, value… */
+  rawHeaders: string[];
+  body: Buffer;
+  text: string;
+  /** The body as JSON. */
+  json<T = Record<string, unknown>>(): T;
+}
+
+export interface TestRequest {
+  headers?: Record<string, string | string[]>;
+  body?: string | Buffer;
+  /** `name:password`, null for none; default alice's. */
+  user?: string | null;
+  /** A status of 500 fails the test unless it is expected. */
+  mayFail?: boolean;
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
+}
+
+/** A client that sends exactly what it is told: the target is not normalised. */
+export class Client {
+  readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
+    const { user = 'alice:secret', body } = options;
+    const headers: Record<string, string | string[]> = { ...options.headers };
+    if (user !== null && !('authorization' in headers)) headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
+    if (body !== undefined && !('transfer-encoding' in headers) && !('content-length' in headers))
+      headers['content-length'] = String(Buffer.byteLength(body));
+    const { hostname, port, protocol } = new URL(this.url);
+    const send = protocol === 'https:' ? httpsRequest : httpRequest;
+    return new Promise((resolve, reject) => {
+      const outgoing = send(
+        { hostname, port, method, path: target, headers, agent: false, ca: options.ca, cert: options.cert, key: options.key },
+        (incoming) => {
+          const chunks: Buffer[] = [];
+          incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+          incoming.on('error', reject);
+          incoming.on('end', () => {
+            const content = Buffer.concat(chunks);
+            const status = incoming.statusCode ?? 0;
+            const text = content.toString('utf8');
+            if (!options.mayFail) assert.notEqual(status, 500, `${method} ${target} failed: ${text}`);
+            resolve({
+              status,
+              headers: incoming.headers,
+              rawHeaders: incoming.rawHeaders,
+              body: content,
+              text,
+              json: () => JSON.parse(text),
+            });
+          });
+        },
+      );
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
+  }
+
+  get(target: string, options: TestRequest = {}): Promise<TestReply> {
+    return this.send('GET', target, options);
+  }
+
+  put(target: string, body: string | Buffer, options: TestRequest = {}): Promise<TestReply> {
+    return this.send('PUT', target, { ...options, body });
+  }
+
+  /** The JSON listing of a folder as names. */
+  async names(target: string, options: TestRequest = {}): Promise<string[]> {
+    const reply = await this.get(target, { ...options, headers: { accept: 'application/json' } });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json<{ content: { name: string }[] }>().content.map((entry) => entry.name);
+  }
+
+  /** Sends folder commands. */
+  commands(target: string, commands: unknown, options: TestRequest = {}): Promise<TestReply> {
+    return this.send('POST', target, {
+      ...options,
+      body: JSON.stringify({ commands }),
+      headers: { 'content-type': 'application/json', ...options.headers },
+    });
+  }
+
+  /** Logs in over JSON. @returns the session ID */
+  async login(username = 'alice', password = 'secret'): Promise<string> {
+    const reply = await this.send('POST', '/__svc__/login', {
+      user: null,
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ username, password }),
+    });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json<{ results: [{ session: string }] }>().results[0].session;
+  }
+
+  /** Sends raw bytes and reads until the connection ends or `untilIdleMs` passes without more. */
+  raw(bytes: string | Buffer, untilIdleMs = 400): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(this.port, '127.0.0.1', () => socket.write(bytes));
+      let text = '';
+      socket.setTimeout(untilIdleMs, () => socket.destroy());
+      socket.on('data', (chunk) => {
+        text += chunk.toString('latin1');
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? resolve(text) : reject(error)));
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import { configFromObject } from '../../src/config/load.ts';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { journalFolder } from '../../src/events/event-log-file.ts';
+import { readEvents } from '../../src/events/event-log-reader.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { createService, type Service } from '../../src/service.ts';
+import { Client } from './client.ts';
+import { temporaryFolder } from './temp.ts';
+
+/** A running server for one test. */
+export interface TestServer extends Client {
+  service: Service;
+  /** The test's own folder. */
+  folder: string;
+  /** Home folder of the account `alice`. */
+  home: string;
+  /** All events so far, in order. */
+  events(): Promise<ServiceEvent[]>;
+  /** IDs of the events so far, without those of start and login. */
+  eventIds(): Promise<number[]>;
+  /** Log lines so far. */
+  log: string[];
+  stop(): Promise<boolean>;
+}
+
+// One hash for all tests: hashing costs more than most tests.
+const cheapHash = hashPassword('secret');
+
+type Section = Record<string, unknown>;
+
+/** Sections of a configuration; what is left out is a folder for `alice` (password `secret`) over http. */
+export interface TestConfig {
+  server?: Section;
+  group?: Section;
+  groups?: Section;
+  account?: Section;
+  accounts?: Section;
+  authentications?: Section;
+  service?: Section;
+  services?: Section;
+  event_handlers?: Section;
+}
+
+/** The configuration that `startServer` starts. */
+export async function testConfig(folder: string, config: TestConfig = {}) {
+  return configFromObject(
+    {
+      server: {
+        name: 'test',
+        data_folder_path: join(folder, 'data'),
+        security_policy: { ban_after_failures: 0 },
+        shutdown_timeout: 5,
+        ...config.server,
+      },
+      groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home'), ...config.group }, ...config.groups },
+      accounts: { alice: { password: await cheapHash, ...config.account }, ...config.accounts },
+      authentications: config.authentications ?? {},
+      services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
+      event_handlers: config.event_handlers ?? {},
+    },
+    folder,
+  );
+}
+
+/** Starts a server in this process on a free port, stopped with the test. */
+export async function startServer(t: TestContext, config: TestConfig = {}): Promise<TestServer> {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'home'));
+  const log: string[] = [];
+  const service = createService(await testConfig(folder, config), {
+    clock: systemClock,
+    log: createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => log.push(line) }),
+  });
+  await service.start();
+  let running = true;
+  const stop = () => {
+    const wasRunning = running;
+    running = false;
+    return wasRunning ? service.stop() : Promise.resolve(true);
+  };
+  t.after(stop);
+  const events = async () => {
+    const all: ServiceEvent[] = [];
+    for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, (bad) => assertNoBadLine(bad.reason)))
+      all.push(event);
+    return all;
+  };
+  const quiet = new Set([20001, 20076, 20156, 20181, 20137]);
+  const eventIds = async () => (await events()).map((event) => Number(event.id)).filter((id) => !quiet.has(id));
+  const client = new Client(service.listening()[0]?.url ?? '');
+  return Object.assign(client, { service, folder, home: join(folder, 'home'), events, eventIds, log, stop });
+}
+
+function assertNoBadLine(reason: string): never {
+  throw new Error(`The journal has a bad line: ${reason}`);
+}
