@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startServer } from '../support/server.ts';
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+const both = ['basic realm="Web files access"', 'session'];
+
+function challenges(rawHeaders: string[]): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'www-authenticate');
+}
+
+test('login over JSON gives a session ID that authenticates', async (t) => {
+  const server = await startServer(t);
+  const first = await server.login();
+  const second = await server.login();
+  assert.match(first, /^[\w-]{43}$/);
+  assert.notEqual(first, second);
+  const reply = await server.get('/home/', { user: null, headers: { authorization: `session ${first}`, accept: 'application/json' } });
+  assert.equal(reply.status, 200);
+  assert.deepEqual(
+    readFileSync(join(server.folder, 'data/journal/events-00000001.ndjson'), 'utf8').includes(first),
+    false,
+    'no session ID in the journal',
+  );
+});
+
+test('login by form sets the cookie of the specification', async (t) => {
+  const server = await startServer(t);
+  const reply = await server.send('POST', '/__svc__/login', { user: null, headers: form, body: 'username=alice&password=secret' });
+  assert.equal(reply.status, 302);
+  assert.equal(reply.headers.location, '/home/');
+  const cookie = reply.headers['set-cookie']?.[0] ?? '';
+  assert.match(cookie, /^SVC_HTTP_SESSION=[\w-]{43}; Path=\/; HttpOnly; SameSite=strict$/);
+  const headers = { cookie: `other=1; ${cookie.split(';')[0]}`, accept: 'application/json' };
+  assert.equal((await server.get('/home/', { user: null, headers })).status, 200);
+
+  const wanted = await server.send('POST', '/__svc__/login', {
+    user: null,
+    headers: form,
+    body: 'username=alice&password=secret&next=%2Fhome%2Fd%2F',
+  });
+  assert.equal(wanted.headers.location, '/home/d/');
+  for (const next of ['//evil.example', 'https://evil.example/', '/\\evil', '/home/\r\nx: y', '/elsewhere']) {
+    const open = await server.send('POST', '/__svc__/login', {
+      user: null,
+      headers: form,
+      body: `username=alice&password=secret&next=${encodeURIComponent(next)}`,
+    });
+    assert.equal(open.headers.location, '/home/', `no open redirect to ${next}`);
+  }
+});
+
+test('a failed login is 401 with the errors body, or the page with the message', async (t) => {
+  const server = await startServer(t);
+  const json = await server.send('POST', '/__svc__/login', {
+    user: null,
+    headers: { ...form, accept: 'application/json' },
+    body: 'username=alice&password=wrong',
+  });
+  assert.equal(json.status, 401);
+  assert.equal(json.json<{ errors: { title: string }[] }>().errors[0]?.title, 'Unauthorized');
+  const page = await server.send('POST', '/__svc__/login', {
+    user: null,
+    headers: { ...form, accept: 'text/html' },
+    body: 'username=al%22ice&password=wrong',
+  });
+  assert.equal(page.status, 401);
+  assert.match(page.headers['content-type'] ?? '', /^text\/html/);
+  assert.match(page.text, /value="al&quot;ice"/);
+  assert.equal(page.text.includes('wrong'), false, 'the password is not shown again');
+  assert.deepEqual(
+    (await server.eventIds()).filter((id) => id === 40000 || id === 20021),
+    [20021, 40000, 20021, 40000],
+  );
+});
+
+test('malformed logins are 400, other types 415', async (t) => {
+  const server = await startServer(t);
+  const send = (type: string, body: string) =>
+    server.send('POST', '/__svc__/login', { user: null, headers: { 'content-type': type }, body });
+  assert.equal((await send('application/json', '{')).status, 400);
+  assert.equal((await send('application/json', '{"username":1,"password":"x"}')).status, 400);
+  assert.equal((await send('application/x-www-form-urlencoded', 'username=alice')).status, 400);
+  assert.equal((await send('text/plain', 'x')).status, 415);
+  assert.equal((await send('application/x-www-form-urlencoded', `username=${'x'.repeat(20_000)}&password=x`)).status, 413);
+});
+
+test('names and passwords that no method is asked about', async (t) => {
+  const server = await startServer(t);
+  for (const user of [':secret', `${'x'.repeat(151)}:secret`, `alice:${'x'.repeat(151)}`, 'a/b:x', 'a\\b:x', '..:x', 'a\u0007b:x']) {
+    assert.equal((await server.get('/home/', { user })).status, 401, user);
+  }
+});
+
+test('without credentials: two challenge lines, or the login page for browsers', async (t) => {
+  const server = await startServer(t);
+  const reply = await server.get('/home/', { user: null });
+  assert.equal(reply.status, 401);
+  assert.deepEqual(challenges(reply.rawHeaders), both);
+  assert.equal(reply.json<{ errors: { title: string }[] }>().errors[0]?.title, 'Unauthorized');
+  for (const authorization of [
+    'session nonsense',
+    'session ',
+    'Bearer x',
+    'Basic !!!',
+    'Basic',
+    `Basic ${Buffer.from('alice:wrong').toString('base64')}`,
+  ]) {
+    const refused = await server.get('/home/', { user: null, headers: { authorization } });
+    assert.equal(refused.status, 401, authorization);
+    assert.deepEqual(challenges(refused.rawHeaders), both);
+  }
+  const browser = await server.get('/home/a%20b/?x=1', { user: null, headers: { accept: 'text/html,*/*;q=0.8' } });
+  assert.equal(browser.status, 302);
+  assert.equal(browser.headers.location, '/__svc__/login?next=%2Fhome%2Fa%2520b%2F%3Fx%3D1');
+  assert.deepEqual(challenges(browser.rawHeaders), ['basic realm="Web files access"']);
+  assert.match(browser.text, /__svc__\/login/);
+  assert.equal((await server.get('/home/', { user: null, headers: { accept: 'text/html;q=0' } })).status, 401);
+});
+
+test('announce_session_authentication: false leaves the session challenge out', async (t) => {
+  const server = await startServer(t, { service: { announce_session_authentication: 'no', announce_version: 'no' } });
+  const reply = await server.get('/home/', { user: null });
+  assert.deepEqual(challenges(reply.rawHeaders), ['basic realm="Web files access"']);
+  assert.equal(reply.headers.server, 'svc');
+});
+
+test('logout ends the session', async (t) => {
+  const server = await startServer(t);
+  const session = await server.login();
+  const authorization = `session ${session}`;
+  assert.equal((await server.send('POST', '/__svc__/logout', { user: null, headers: { authorization } })).status, 204);
+  assert.equal((await server.get('/home/', { user: null, headers: { authorization } })).status, 401);
+  const page = await server.send('POST', '/__svc__/logout', { user: null, headers: { accept: 'text/html' } });
+  assert.equal(page.headers.location, '/__svc__/login');
+  assert.ok((await server.eventIds()).includes(40037));
+});
+
+test('a session ends after its idle time and at its maximum age, with event 40015', async (t) => {
+  const idle = await startServer(t, { service: { idle_connection_timeout: 1 } });
+  const headers = { authorization: `session ${await idle.login()}`, accept: 'application/json' };
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  for (let round = 0; round < 3; round++) {
+    await wait(500);
+    assert.equal((await idle.get('/home/', { user: null, headers })).status, 200, 'activity keeps it alive');
+  }
+  await wait(2300);
+  assert.equal((await idle.get('/home/', { user: null, headers })).status, 401);
+  assert.ok((await idle.eventIds()).includes(40015));
+
+  const old = await startServer(t, { service: { session_maximum_age: 1 } });
+  const aged = { authorization: `session ${await old.login()}`, accept: 'application/json' };
+  await wait(600);
+  assert.equal((await old.get('/home/', { user: null, headers: aged })).status, 200);
+  await wait(700);
+  assert.equal((await old.get('/home/', { user: null, headers: aged })).status, 401);
+});
+
+test('CSRF: a foreign Origin or Referer is refused on every change, login too', async (t) => {
+  const server = await startServer(t, { service: { accepted_origins: 'https://files.example.com' } });
+  writeFileSync(join(server.home, 'a'), 'old');
+  const own = `http://127.0.0.1:${server.port}`;
+  for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'garbage']) {
+    for (const [method, target] of [
+      ['PUT', '/home/a'],
+      ['DELETE', '/home/a'],
+      ['POST', '/home/'],
+      ['POST', '/__svc__/login'],
+    ] as const) {
+      assert.equal((await server.send(method, target, { headers: { origin }, body: 'x' })).status, 400, `${method} ${origin}`);
+    }
+  }
+  assert.equal((await server.put('/home/a', 'x', { headers: { referer: 'https://evil.example/page' } })).status, 400);
+  assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'old');
+  assert.equal((await server.get('/home/a', { headers: { origin: 'https://evil.example' } })).status, 200, 'reading changes nothing');
+  for (const origin of [own, 'https://files.example.com'])
+    assert.equal((await server.put('/home/a', 'x', { headers: { origin } })).status, 201);
+  assert.equal((await server.put('/home/a', 'x', { headers: { referer: `${own}/home/` } })).status, 201);
+});
+
+test('brute force: 429 with Retry-After without asking anybody; a success resets the count', async (t) => {
+  const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 60 } } });
+  const session = await server.login();
+  const wrong = () => server.get('/home/', { user: 'alice:wrong' });
+  assert.deepEqual([(await wrong()).status, (await wrong()).status], [401, 401]);
+  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 200);
+  assert.deepEqual([(await wrong()).status, (await wrong()).status, (await wrong()).status], [401, 401, 401]);
+  const banned = await server.get('/home/');
+  assert.equal(banned.status, 429);
+  assert.ok(Number(banned.headers['retry-after']) > 50);
+  const asked = (await server.events()).filter((event) => event.id === '20021').length;
+  await wrong();
+  assert.equal((await server.events()).filter((event) => event.id === '20021').length, asked);
+  assert.ok((await server.eventIds()).includes(20005));
+  assert.equal(
+    (await server.get('/home/', { user: null, headers: { authorization: `session ${session}`, accept: 'application/json' } })).status,
+    200,
+  );
+});
+
+test('password-update', async (t) => {
+  const server = await startServer(t, {
+    group: { allow_own_password_change: true },
+    server: {
+      password_policy: { minimum_length: 10, character_requirements: ['digit'], history: 2 },
+      security_policy: { ban_after_failures: 0 },
+    },
+  });
+  const session = await server.login();
+  const other = await server.login();
+  const update = (current: string, next: string, options = {}) =>
+    server.send('POST', '/home/__svc__/password-update', {
+      user: null,
+      headers: { authorization: `session ${session}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ current_password: current, new_password: next }),
+      ...options,
+    });
+  assert.equal(
+    (await update('secret', 'long enough 1', { user: 'alice:secret', headers: { 'content-type': 'application/json' } })).status,
+    401,
+    'Basic does not do',
+  );
+  assert.equal((await update('wrong', 'long enough 1')).status, 422);
+  const unmet = await update('secret', 'short');
+  assert.equal(unmet.status, 422);
+  assert.equal(unmet.json<{ errors: unknown[] }>().errors.length, 2);
+  assert.equal((await update('secret', 'long enough 1')).status, 204);
+  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 401, 'the old password is over');
+  const json = { accept: 'application/json' };
+  assert.equal((await server.get('/home/', { user: 'alice:long enough 1', headers: json })).status, 200);
+  assert.equal(
+    (await server.get('/home/', { user: null, headers: { ...json, authorization: `session ${other}` } })).status,
+    401,
+    'other sessions ended',
+  );
+  assert.equal((await server.get('/home/', { user: null, headers: { ...json, authorization: `session ${session}` } })).status, 200);
+  assert.equal((await update('long enough 1', 'long enough 1')).status, 422, 'history');
+  assert.match(readFileSync(join(server.folder, 'data/accounts.yaml'), 'utf8'), /password_overrides:\n {2}alice:/);
+  const ids = await server.eventIds();
+  assert.deepEqual([ids.includes(20085), ids.includes(20086)], [true, true]);
+});
+
+test('password-update is refused where the group does not allow it', async (t) => {
+  const server = await startServer(t);
+  const reply = await server.send('POST', '/home/__svc__/password-update', {
+    user: null,
+    headers: { authorization: `session ${await server.login()}`, 'content-type': 'application/json' },
+    body: '{"current_password":"secret","new_password":"something else"}',
+  });
+  assert.equal(reply.status, 403);
+});
