@@ -118,7 +118,7 @@ export class AccountFiles implements FileScope {
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
-      await changeInParent(this.mounts.roots, this.#real(location), (member) => mkdirSync(member));
+      await changeInParent(this.mounts.roots, this.#writable(location), (member) => mkdirSync(member));
     } catch (error) {
       const meaning = asServiceError(error);
       this.emit(meaning.code === 'exists' ? 40030 : 40011, path, { details: meaning.message });
@@ -136,7 +136,7 @@ export class AccountFiles implements FileScope {
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
-      return await startUpload(this, path, this.#real(location), options);
+      return await startUpload(this, path, this.#writable(location), options);
     } catch (error) {
       const meaning = asServiceError(error);
       this.emit(40022, path, { details: meaning.message, metadata: options.metadata });
@@ -261,6 +261,11 @@ export class AccountFiles implements FileScope {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
     throw new ServiceError('not-found', 'Path not found.');
+  }
+
+  #writable(location: Location): string {
+    if (location.kind !== 'real') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
+    return location.realPath;
   }
 
   #removable(path: VirtualPath): string {

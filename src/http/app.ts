@@ -8,6 +8,7 @@ import { Exchange, type HttpService, type Incoming } from './exchange.ts';
 import { faultReply } from './fault-reply.ts';
 import { handleMember } from './member-handlers.ts';
 import { checkOrigin } from './origin-check.ts';
+import { assets } from './pages/assets.ts';
 import { alreadySent, type Handled, type Outgoing, sendReply } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import { endUnreadBody } from './unread-body.ts';
@@ -29,7 +30,8 @@ function createApp(): Hono<Environment> {
   route('/member', member);
   route('/root', () => redirect('/home/'));
   route('/home', () => redirect('/home/'));
-  route('/server', () => ({ status: 204, headers: { allow: 'OPTIONS, GET, HEAD, PUT, POST, DELETE', dav: '1', 'ms-author-via': 'DAV' } }));
+  route('/server', aboutServer);
+  for (const name of assets.keys()) route(`/service/${name}`, (exchange) => sendAsset(exchange, name));
   for (const [name, action] of Object.entries(services)) route(`/service/${name}`, action);
   for (const [name, action] of Object.entries(accountServices)) route(`/account-service/${name}`, authenticated(action));
   app.notFound(async (context) => {
@@ -39,6 +41,24 @@ function createApp(): Hono<Environment> {
     return RESPONSE_ALREADY_SENT;
   });
   return app;
+}
+
+function aboutServer({ method }: Exchange): Handled {
+  if (method !== 'OPTIONS') throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
+  return { status: 204, headers: { allow: 'OPTIONS, GET, HEAD, PUT, POST, DELETE' } };
+}
+
+// The name changes with the content, so browsers may keep it for ever.
+function sendAsset({ method }: Exchange, name: string): Handled {
+  const asset = assets.get(name);
+  if (!asset || (method !== 'GET' && method !== 'HEAD'))
+    throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow: 'GET, HEAD' } });
+  const headers = {
+    'content-type': asset.contentType,
+    'cache-control': 'public, max-age=31536000, immutable',
+    'x-content-type-options': 'nosniff',
+  };
+  return { status: 200, headers, body: asset.body };
 }
 
 function redirect(location: string): Handled {

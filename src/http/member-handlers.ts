@@ -70,8 +70,7 @@ export async function handleMember(exchange: Exchange): Promise<Handled> {
   const handler = handlers[method];
   if (handler) return handler(exchange, target.path);
   const allow = allowOf(target.isFolder);
-  if (method === 'OPTIONS')
-    return { status: 204, headers: { allow, dav: '1', 'ms-author-via': 'DAV', 'server-path': serverPathOf(target.path) } };
+  if (method === 'OPTIONS') return { status: 204, headers: { allow, 'server-path': serverPathOf(target.path) } };
   if (method === 'POST' && !target.isFolder) await redirectPostOfFolder(exchange, target.path);
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow } });
 }

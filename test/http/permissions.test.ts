@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const json = { accept: 'application/json' };
+
+/** The status of each operation on `/d/f` and `/d/` under one set of permissions. */
+async function outcomes(server: TestServer): Promise<Record<string, number>> {
+  mkdirSync(join(server.home, 'd/sub'), { recursive: true });
+  writeFileSync(join(server.home, 'd/f'), 'x');
+  const status = async (method: string, target: string, body?: string) =>
+    (await server.send(method, target, { headers: json, ...(body === undefined ? {} : { body }) })).status;
+  return {
+    read: await status('GET', '/home/d/f'),
+    list: await status('GET', '/home/d/'),
+    write: await status('PUT', '/home/d/f', 'y'),
+    mkdir: await status('PUT', '/home/d/new/'),
+    deleteFile: await status('DELETE', '/home/d/f'),
+    deleteFolder: await status('DELETE', '/home/d/sub/'),
+  };
+}
+
+const denied = { read: 403, list: 403, write: 403, mkdir: 403, deleteFile: 403, deleteFolder: 403 };
+const table: [string[], Record<string, number>][] = [
+  [['allow-full-control'], { read: 200, list: 200, write: 201, mkdir: 201, deleteFile: 204, deleteFolder: 204 }],
+  [[], denied],
+  [['allow-full-control', 'deny-full-control'], denied],
+  [['allow-read'], { ...denied, read: 200 }],
+  [['allow-list'], { ...denied, list: 200 }],
+  [['allow-traverse'], { ...denied, list: 200 }],
+  [['allow-write'], { ...denied, write: 201 }],
+  [['allow-create-folder'], { ...denied, mkdir: 201 }],
+  [['allow-delete-file'], { ...denied, deleteFile: 204 }],
+  [['allow-delete-folder'], denied],
+  [['allow-delete-file', 'allow-delete-folder'], { ...denied, deleteFile: 204, deleteFolder: 204 }],
+  [['allow-rename', 'allow-set-attributes'], denied],
+];
+
+test('each permission keyword grants exactly its operations', async (t) => {
+  for (const [keywords, expected] of table) {
+    const server = await startServer(t, { group: { permissions: [keywords] } });
+    assert.deepEqual(await outcomes(server), expected, keywords.join(', '));
+    await server.stop();
+  }
+});
+
+test('a refusal tells nothing about what exists', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-list']] } });
+  writeFileSync(join(server.home, 'there'), 'x');
+  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
+    const [there, missing] = [await server.send(method, '/home/there'), await server.send(method, '/home/missing')];
+    assert.deepEqual([there.status, there.text], [403, missing.text], method);
+    assert.equal(missing.status, 403, method);
+  }
+});
+
+test('rules: the first that matches replaces the general set; globs ignore case and cross folders', async (t) => {
+  const server = await startServer(t, {
+    group: {
+      permissions: [
+        ['allow-read', 'allow-list'],
+        ['/in/*', 'allow-full-control'],
+        ['*.csv', 'deny-full-control'],
+        ['e/^\\/logs\\/\\d+$/', 'allow-write'],
+        ['/${USER}/*', 'allow-write'],
+      ],
+    },
+  });
+  for (const folder of ['in/deep', 'logs', 'alice']) mkdirSync(join(server.home, folder), { recursive: true });
+  writeFileSync(join(server.home, 'secret.csv'), 'x');
+  writeFileSync(join(server.home, 'plain'), 'x');
+  const status = async (method: string, target: string) =>
+    (await server.send(method, target, { body: method === 'PUT' ? 'x' : '' })).status;
+  assert.equal(await status('PUT', '/home/in/deep/a.csv'), 201, 'the rule on /in/* comes first');
+  assert.equal(await status('PUT', '/home/in'), 403, '/in/* does not match /in');
+  assert.equal(await status('GET', '/home/plain'), 200);
+  for (const name of ['secret.csv', 'SECRET.CSV', 'secret%2Ecsv', '/secret.csv', 'secret.csv/'])
+    assert.equal(await status('GET', `/home/${name}`), 403, name);
+  assert.equal(await status('PUT', '/home/logs/1'), 201);
+  assert.equal(await status('PUT', '/home/logs/x'), 403);
+  assert.equal(await status('PUT', '/home/alice/x'), 201);
+});
+
+test('a recursive delete checks every member before the first removal', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['*.keep', 'allow-read']] } });
+  mkdirSync(join(server.home, 'd/e/f'), { recursive: true });
+  for (const name of ['d/a', 'd/e/b', 'd/e/f/x.keep']) writeFileSync(join(server.home, name), 'x');
+  assert.equal((await server.send('DELETE', '/home/d/')).status, 403);
+  for (const name of ['d/a', 'd/e/b', 'd/e/f/x.keep']) assert.ok(existsSync(join(server.home, name)), name);
+  const reply = await server.commands('/home/', [{ command: 'delete', target: 'd' }]);
+  assert.equal(reply.status, 422);
+});
+
+test('traverse shows sub-folders only', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-traverse']] } });
+  mkdirSync(join(server.home, 'd'));
+  writeFileSync(join(server.home, 'f'), '');
+  assert.deepEqual(await server.names('/home/'), ['d']);
+});
+
+test('virtual folders: longest prefix, parents, hidden entries, nothing fixed is changed', async (t) => {
+  const server = await startServer(t);
+  await server.stop();
+  const folder = server.folder;
+  for (const name of ['shared/x', 'deep', 'home/shared', 'home/proj']) mkdirSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, 'shared/s.txt'), 'shared');
+  writeFileSync(join(folder, 'deep/d.txt'), 'deep');
+  writeFileSync(join(folder, 'home/shared/hidden.txt'), 'hidden');
+  writeFileSync(join(folder, 'home/proj/hidden.txt'), 'hidden');
+  const virtual = await startServer(t, {
+    group: {
+      home_folder_path: join(folder, 'home'),
+      virtual_folders: [
+        ['/shared', join(folder, 'shared')],
+        ['/shared/x/deep', join(folder, 'deep')],
+        ['/proj/a/b', join(folder, 'deep')],
+      ],
+    },
+  });
+  assert.deepEqual(await virtual.names('/home/'), ['proj', 'shared']);
+  assert.deepEqual(await virtual.names('/home/shared/'), ['s.txt', 'x']);
+  assert.deepEqual(await virtual.names('/home/shared/x/'), ['deep']);
+  assert.equal((await virtual.get('/home/shared/x/deep/d.txt')).text, 'deep');
+  assert.deepEqual(await virtual.names('/home/proj/'), ['a']);
+  assert.deepEqual(await virtual.names('/home/proj/a/b/'), ['d.txt']);
+  assert.equal((await virtual.get('/home/shared/hidden.txt')).status, 404);
+  assert.equal((await virtual.get('/home/proj/hidden.txt')).status, 404);
+  assert.equal((await virtual.put('/home/proj/new', 'x')).status, 403);
+  for (const path of ['shared/', 'shared/x/deep/', 'shared/x/', 'proj/', 'proj/a/', 'proj/a/b/']) {
+    assert.equal((await virtual.send('DELETE', `/home/${path}`)).status, 403, path);
+    assert.equal((await virtual.send('PUT', `/home/${path}`)).status, 409, path);
+    assert.equal((await virtual.put(`/home/${path.slice(0, -1)}`, 'x')).status, 409, path);
+  }
+  assert.equal((await virtual.put('/home/shared/new.txt', 'x')).status, 201);
+  assert.equal(readFileSync(join(folder, 'shared/new.txt'), 'utf8'), 'x');
+  const event = (await virtual.events()).findLast((candidate) => candidate.id === '40017');
+  assert.equal(event?.data.path, '/shared/new.txt');
+  assert.equal(event?.data.real_path, join(folder, 'shared/new.txt'));
+  assert.equal(event?.data.directory_name, '/shared');
+  symlinkSync(join(folder, 'deep/d.txt'), join(folder, 'home/link'));
+  assert.equal((await virtual.get('/home/link')).text, 'deep', 'another root of the account is inside');
+});
+
+test('home folders: ${USER}, created with structure, or the login fails', async (t) => {
+  const server = await startServer(t);
+  await server.stop();
+  const group = { home_folder_path: `${server.folder}/homes/\${USER}`, home_folder_structure: ['in', ['out/sent'], '/abs'] };
+  const created = await startServer(t, { group });
+  assert.deepEqual(await created.names('/home/'), ['abs', 'in', 'out']);
+  assert.ok(existsSync(`${server.folder}/homes/alice/out/sent`));
+  assert.ok((await created.events()).some((event) => event.id === '20042'));
+  await created.stop();
+  const missing = await startServer(t, { group: { home_folder_path: `${server.folder}/nowhere/\${USER}`, create_home_folder: 'no' } });
+  assert.equal((await missing.get('/home/')).status, 401);
+  assert.deepEqual((await missing.eventIds()).slice(0, 2), [20067, 20142]);
+});
+
+test('disabled accounts and groups are rejected', async (t) => {
+  const account = await startServer(t, { account: { enabled: 'no' } });
+  assert.equal((await account.get('/home/')).status, 401);
+  assert.ok((await account.eventIds()).includes(20136));
+  const group = await startServer(t, { group: { enabled: false } });
+  assert.equal((await group.get('/home/')).status, 401);
+  assert.ok((await group.eventIds()).includes(20142));
+});
+
+test('anonymous lets in requests without credentials, as its group allows', async (t) => {
+  const server = await startServer(t, {
+    authentications: { local: { type: 'application' }, public: { type: 'anonymous', group: 'PUBLIC' } },
+    groups: { PUBLIC: { home_folder_path: './public', permissions: [['allow-read', 'allow-list']] } },
+  });
+  const options = { user: null, headers: json };
+  assert.equal((await server.get('/home/', options)).status, 200);
+  assert.equal((await server.send('PUT', '/home/x', { user: null, body: 'x' })).status, 403);
+  assert.equal((await server.get('/home/', { user: 'alice:wrong', headers: json })).status, 401, 'wrong credentials are not anonymous');
+  assert.equal((await server.get('/home/', { headers: json })).status, 200);
+});
+
+test('file size limit and quota', async (t) => {
+  const server = await startServer(t, { group: { file_write_size: 1000, quota_size: 2500 } });
+  const body = (bytes: number) => Buffer.alloc(bytes, 1);
+  assert.equal((await server.put('/home/a', body(1001))).status, 413);
+  assert.equal((await server.put('/home/a', body(1001), { headers: { 'transfer-encoding': 'chunked' } })).status, 413);
+  assert.equal((await server.put('/home/a', body(1000))).status, 201);
+  assert.equal((await server.put('/home/b', body(1000))).status, 201);
+  assert.equal((await server.put('/home/c', body(501))).status, 507);
+  assert.equal((await server.put('/home/c', body(501), { headers: { 'transfer-encoding': 'chunked' } })).status, 507);
+  assert.equal((await server.put('/home/c', body(500))).status, 201);
+  assert.equal((await server.put('/home/a', body(1000))).status, 201, 'what is replaced makes room');
+  assert.equal((await server.send('DELETE', '/home/b')).status, 204);
+  assert.equal((await server.put('/home/d', body(1000))).status, 201);
+  assert.deepEqual(await server.names('/home/'), ['a', 'c', 'd']);
+});
+
+test('maximum_request_size', async (t) => {
+  const server = await startServer(t, { service: { maximum_request_size: 1000 } });
+  assert.equal((await server.put('/home/a', Buffer.alloc(1001))).status, 413);
+  assert.equal((await server.put('/home/a', Buffer.alloc(1001), { headers: { 'transfer-encoding': 'chunked' } })).status, 413);
+  assert.equal((await server.put('/home/a', Buffer.alloc(1000))).status, 201);
+});
