@@ -24,7 +24,7 @@ export type RequestTarget =
  * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that what the
  * permission rules see is what the file system gets. Empty segments count for nothing (`//` is `/`).
  *
- * @param raw the target as the client sent it, a latin1 string as Node.js delivers it
+ * @param raw the target as the client sent it; HTTP/1.1's parser lets ASCII through only
  * @throws ServiceError `name-invalid` or `bad-request` for what is no target of ours: bad percent codes, invalid
  *   UTF-8, NUL, an encoded slash, `.` and `..` segments however written
  */

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../src/events/catalogue.ts';
+import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { processAccount } from '../../src/events/event-factory.ts';
+import type { EventLog } from '../../src/events/event-log.ts';
+import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const decided = [
+  20001, 20002, 20181, 20005, 20011, 20012, 20021, 20031, 20149, 20042, 20067, 20066, 20076, 20077, 20078, 20085, 20086, 20111, 20136,
+  20137, 20142, 20156, 20157, 20174, 20189, 40000, 40003, 40004, 40039, 40040, 40035, 40005, 40036, 40007, 40014, 40010, 40011, 40030,
+  40012, 40013, 40026, 40027, 40015, 40037, 40016, 40025, 40041, 40018, 40019, 40017, 40021, 40022, 40042, 40043, 40055, 40056, 40065,
+  40060, 40061, 40062, 40063, 40066, 40067, 40028,
+];
+
+test('the catalogue has every decided event once, with groups that exist', () => {
+  assert.deepEqual(eventCatalogue.map((definition) => definition.id).sort(), decided.toSorted());
+  for (const { id, meaning, groups } of eventCatalogue) {
+    assert.ok(meaning.length > 5 && groups.length > 0, String(id));
+    for (const group of groups) assert.ok(eventGroups.includes(group));
+  }
+  assert.throws(() => eventDefinition(1));
+  assert.equal(messageOf(40017, { path: '/a' }), 'The file "/a" was uploaded.');
+});
+
+test('timestamps have all forms of decisions.md 2', () => {
+  const zone = process.env.TZ;
+  process.env.TZ = 'Europe/Berlin';
+  try {
+    assert.deepEqual(jsonTimestamps(1_591_402_889_123.5), { timestamp: '1591402889.123500', cwa_14051: '2020-06-06 02:21:29' });
+    const forms = allTimestamps('1591402889.123500');
+    assert.deepEqual(
+      [forms.iso_8601, forms.iso_8601_fractional, forms.iso_8601_local, forms.iso_8601_basic, forms.iso_8601_compact],
+      ['2020-06-06T00:21:29Z', '2020-06-06T00:21:29.123500000Z', '2020-06-06T02:21:29+02:00', '20200606T002129Z', '20200606T002129'],
+    );
+    const { year_decimal, year_no_century, month_decimal, month_padded, day_padded, day_decimal, day_of_year_padded } = forms;
+    assert.deepEqual(
+      [year_decimal, year_no_century, month_decimal, month_padded, day_padded, day_decimal, day_of_year_padded],
+      ['2020', '20', '6', '06', '06', '6', '158'],
+    );
+    const { hour_padded_24, hour_decimal_24, hour_padded_12, hour_decimal_12, hour_am_pm, minute_padded, second_decimal } = forms;
+    assert.deepEqual(
+      [hour_padded_24, hour_decimal_24, hour_padded_12, hour_decimal_12, hour_am_pm, minute_padded, second_decimal],
+      ['02', '2', '02', '2', 'AM', '21', '29'],
+    );
+    assert.equal(allTimestamps('1577836799.000000').day_of_year_padded, '001', 'new year in local time');
+    assert.equal(allTimestamps('1577880000.000000').hour_padded_12, '01');
+  } finally {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
+});
+
+class MemoryLog implements EventLog {
+  readonly events: ServiceEvent[] = [];
+  readonly end = { segment: 1, offset: 0 };
+  append(event: ServiceEvent) {
+    this.events.push(event);
+    return this.end;
+  }
+  async appendDurable(event: ServiceEvent) {
+    return this.append(event);
+  }
+  assertWritable() {}
+  async close() {}
+}
+
+test('the dispatcher journals first, then tells; emitAndWait waits for its one handler', async () => {
+  const log = new MemoryLog();
+  const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
+  const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' }, group: 'g' };
+  const told: [string, number, string | undefined, string | undefined][] = [];
+  const forget = dispatcher.onEvent(({ event, group, takenBy }) => told.push([event.id, log.events.length, group, takenBy]));
+  dispatcher.emit({ id: 40007, context, data: { path: '/', gone: undefined } });
+  await dispatcher.emitDurable({ id: 40010, context });
+  assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'nobody')).delivery, { outcome: 'unavailable' });
+  const unregister = dispatcher.registerBlockingHandler('h', async (event) => ({
+    outcome: 'delivered',
+    status: 200,
+    headers: [['x', event.id]],
+  }));
+  assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'h')).delivery.headers, [['x', '40017']]);
+  unregister();
+  forget();
+  dispatcher.emit({ id: 40007, context });
+  assert.deepEqual(told, [
+    ['40007', 1, 'g', undefined],
+    ['40010', 2, 'g', undefined],
+    ['40017', 3, 'g', undefined],
+    ['40017', 4, 'g', 'h'],
+  ]);
+  assert.deepEqual(log.events[0]?.data, { path: '/' });
+  assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the group is no member of the event');
+});

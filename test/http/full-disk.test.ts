@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startServer } from '../support/server.ts';
+import { smallDisk } from '../support/small-disk.ts';
+
+/** Fills a disk to its last block. */
+function fill(path: string): void {
+  writeFileSync(path, '');
+  assert.throws(() => {
+    for (;;) appendFileSync(path, Buffer.alloc(4096, 1));
+  }, /ENOSPC/);
+}
+
+test('a full disk of files: 507, the old file whole, no debris', async (t) => {
+  const disk = smallDisk(t, 4000);
+  if (!disk) return;
+  const server = await startServer(t, { group: { home_folder_path: disk } });
+  assert.equal((await server.put('/home/a', 'old')).status, 201);
+  for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
+    assert.equal((await server.put('/home/a', Buffer.alloc(6_000_000, 1), { headers })).status, 507);
+    assert.deepEqual(readdirSync(disk), ['a']);
+    assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
+  }
+  assert.equal((await server.put('/home/b', 'still works')).status, 201);
+});
+
+test('a full disk of the journal: changes are refused, reads go on, and it recovers', async (t) => {
+  const disk = smallDisk(t, 4000);
+  if (!disk) return;
+  const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });
+  mkdirSync(join(server.home, 'd'));
+  assert.equal((await server.put('/home/a', 'old')).status, 201);
+  fill(join(disk, 'filler'));
+  for (let index = 0; index < 20; index++) await server.get('/home/a');
+  assert.equal((await server.get('/home/a')).text, 'old');
+  for (const [method, target] of [
+    ['PUT', '/home/a'],
+    ['PUT', '/home/new/'],
+    ['DELETE', '/home/a'],
+    ['DELETE', '/home/d/'],
+  ] as const) {
+    assert.equal(
+      (await server.send(method, target, method === 'PUT' && target === '/home/a' ? { body: 'new' } : {})).status,
+      507,
+      `${method} ${target}`,
+    );
+  }
+  assert.equal((await server.commands('/home/', [{ command: 'delete', target: 'a' }])).status, 422);
+  assert.deepEqual(readdirSync(server.home), ['a', 'd']);
+  assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'old');
+  truncateSync(join(disk, 'filler'), 0);
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  assert.equal((await server.put('/home/a', 'new')).status, 201);
+});

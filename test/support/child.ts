@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** The executable that the build makes. */
+export const executable = join(process.env.SVC_ROOT ?? process.cwd(), 'dist/svc.mjs');
+
+/** What a command printed and how it ended. */
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A running `svc`. */
+export interface Running {
+  child: ChildProcess;
+  /** Resolves when a line of stdout matches. @throws when the process ends before */
+  line(pattern: RegExp): Promise<RegExpExecArray>;
+  ended: Promise<Ended>;
+  stdout(): string;
+  stderr(): string;
+}
+
+interface Options {
+  cwd: string;
+  env?: Record<string, string>;
+  input?: string | Buffer;
+  uid?: number;
+}
+
+/** Starts `svc` with arguments; ended with the test. */
+export function start(t: TestContext, args: string[], options: Options): Running {
+  const { NODE_TEST_CONTEXT: _, SVC_CONFIG: __, ...env } = process.env;
+  const child = spawn(process.execPath, [executable, ...args], {
+    cwd: options.cwd,
+    env: { ...env, ...options.env },
+    ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(options.input ?? '');
+  const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr })));
+  t.after(() => child.kill('SIGKILL'));
+  const line = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const match = pattern.exec(stdout);
+        if (match) resolve(match);
+      };
+      child.stdout.on('data', look);
+      look();
+      void ended.then((end) => reject(new Error(`svc ended (${end.code}) before ${pattern}: ${end.stderr}`)));
+    });
+  return { child, line, ended, stdout: () => stdout, stderr: () => stderr };
+}
+
+/** Runs `svc` to its end. */
+export function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
+  return start(t, args, options).ended;
+}
