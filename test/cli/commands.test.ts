@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { verifyPassword } from '../../src/accounts/passwords.ts';
+import { executable, run } from '../support/child.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+test('init writes a configuration that validates, and never overwrites', async (t) => {
+  const folder = temporaryFolder(t);
+  const init = await run(t, ['init'], { cwd: folder });
+  assert.equal(init.code, 0);
+  assert.match(init.stderr, /Password: \S{16}/);
+  assert.equal(statSync(join(folder, 'svc.config.yaml')).mode & 0o777, 0o600);
+  const valid = await run(t, ['validate'], { cwd: folder });
+  assert.equal(valid.code, 0, valid.stderr);
+  assert.match(valid.stdout, /is valid: 1 service, 1 authentication method, 1 group, 1 account, 0 event handlers/);
+  const again = await run(t, ['init'], { cwd: folder });
+  assert.equal(again.code, 2);
+  assert.match(again.stderr, /svc\.config\.yaml exists/);
+});
+
+test('validate: 0, 1 and 2; --json on stdout alone; the alias', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'bad.yaml'), 'services:\n  web: {type: http, port: 99999}\n  w2: {type: ftp}\n');
+  const bad = await run(t, ['validate', 'bad.yaml'], { cwd: folder });
+  assert.equal(bad.code, 1);
+  assert.match(
+    bad.stderr,
+    /bad\.yaml:2:27: error\[bad-value\]: services\.web\.port: must be a number from 0 to 65535\n {4} {2}web: .*\n {4} {26}\^/,
+  );
+  assert.match(bad.stderr, /2 errors, 0 warnings/);
+  const asJson = await run(t, ['validate-config', 'bad.yaml', '--json'], { cwd: folder });
+  assert.deepEqual([asJson.code, asJson.stderr], [1, '']);
+  const report = JSON.parse(asJson.stdout);
+  assert.equal(report.valid, false);
+  assert.deepEqual(Object.keys(report.findings[0]), ['severity', 'code', 'file', 'line', 'column', 'path', 'message']);
+  assert.equal((await run(t, ['validate'], { cwd: folder })).code, 2, 'there is none');
+  assert.equal((await run(t, ['validate', 'missing.yaml'], { cwd: folder })).code, 2);
+  assert.equal((await run(t, ['validate', '.'], { cwd: folder })).code, 2);
+});
+
+test('the configuration is found under every name, and SVC_CONFIG names one', async (t) => {
+  const text = {
+    'svc.config.yaml': 'services: {a: {type: http}}',
+    'svc.config.yml': 'services: {a: {type: http}}',
+    'svc.config.json': '{"services":{"a":{"type":"http"}}}',
+    '.svcrc': 'services: {a: {type: http}}',
+    '.svcrc.yaml': 'services: {a: {type: http}}',
+    '.svcrc.json': '{"services":{"a":{"type":"http"}}}',
+    'package.json': '{"name":"x","svc":{"services":{"a":{"type":"http"}}}}',
+  };
+  for (const [name, content] of Object.entries(text)) {
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, name), content);
+    const end = await run(t, ['validate'], { cwd: folder });
+    assert.equal(end.code, 0, `${name}: ${end.stderr}`);
+    assert.ok(end.stdout.includes(join(folder, name)));
+    mkdirSync(join(folder, 'below'));
+    assert.equal((await run(t, ['validate'], { cwd: join(folder, 'below') })).code, 2, 'parents are not searched');
+    assert.equal((await run(t, ['validate'], { cwd: join(folder, 'below'), env: { SVC_CONFIG: `../${name}` } })).code, 0);
+  }
+  const js = temporaryFolder(t);
+  writeFileSync(join(js, 'svc.config.js'), 'console.log("ran"); module.exports = {}');
+  const end = await run(t, ['validate'], { cwd: js });
+  assert.deepEqual([end.code, end.stdout], [2, ''], 'a configuration never runs code');
+});
+
+test('hash-password prints a hash of the first line of stdin', async (t) => {
+  const folder = temporaryFolder(t);
+  const end = await run(t, ['hash-password'], { cwd: folder, input: 'päss word\nmore\n' });
+  assert.match(end.stdout, /^\$scrypt\$ln=\d+,r=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+\n$/);
+  assert.equal(await verifyPassword('päss word', end.stdout.trim()), true);
+  assert.equal((await run(t, ['hash-password'], { cwd: folder, input: '' })).code, 2);
+});
+
+test('schema describes both spellings of every option', async (t) => {
+  const { stdout, code } = await run(t, ['schema'], { cwd: temporaryFolder(t) });
+  assert.equal(code, 0);
+  const schema = JSON.parse(stdout);
+  assert.deepEqual(Object.keys(schema.properties), [
+    '$schema',
+    'server',
+    'authentications',
+    'groups',
+    'accounts',
+    'services',
+    'event_handlers',
+  ]);
+  assert.match(stdout, /Seconds without activity/);
+});
+
+test('help and version; a reader that goes away is no error', async (t) => {
+  const folder = temporaryFolder(t);
+  const { version } = JSON.parse(readFileSync(join(process.env.SVC_ROOT ?? '.', 'package.json'), 'utf8'));
+  assert.equal((await run(t, ['--version'], { cwd: folder })).stdout, `${version}\n`);
+  const help = await run(t, ['--help'], { cwd: folder });
+  assert.equal(help.code, 0);
+  for (const command of ['serve', 'validate', 'init', 'hash-password', 'schema'])
+    assert.match(help.stdout, new RegExp(`\\n {2}${command}`));
+  assert.match((await run(t, ['serve', '--help'], { cwd: folder })).stdout, /Examples:/);
+  assert.match((await run(t, ['valdate'], { cwd: folder })).stderr, /Did you mean validate/);
+  const piped = spawnSync('sh', ['-c', `${process.execPath} ${executable} schema | head -1; exit 0`], { cwd: folder, encoding: 'utf8' });
+  assert.equal(piped.stderr, '');
+});
+
+test('the one file works alone in an empty folder', async (t) => {
+  const folder = temporaryFolder(t);
+  copyFileSync(executable, join(folder, 'svc'));
+  const { NODE_PATH: _, ...env } = process.env;
+  const end = spawnSync(join(folder, 'svc'), ['--version'], { cwd: folder, env, encoding: 'utf8' });
+  assert.equal(end.status, 0, end.stderr);
+});
