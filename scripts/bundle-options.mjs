@@ -1,11 +1,27 @@
 // What the build and the tests share: how a bundle is made of the sources.
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'fflate';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 /** Makes `require` available to the CommonJS packages inside an ESM bundle (commander 14, cosmiconfig 9). */
 export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
+
+/** `svc:swagger-ui`: Swagger UI's two files, packed; one path for all platforms keeps the build reproducible. */
+const swaggerUi = {
+  name: 'swagger-ui',
+  setup(build) {
+    build.onResolve({ filter: /^svc:swagger-ui$/ }, ({ path }) => ({ path, namespace: 'packed' }));
+    build.onLoad({ filter: /.*/, namespace: 'packed' }, () => {
+      const packed = (name) => {
+        const bytes = readFileSync(new URL(`../node_modules/swagger-ui-dist/${name}`, import.meta.url));
+        return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
+      };
+      return { contents: JSON.stringify({ css: packed('swagger-ui.css'), js: packed('swagger-ui-bundle.js') }), loader: 'json' };
+    });
+  },
+};
 
 /** @type {import('esbuild').BuildOptions} */
 export const bundleOptions = {
@@ -19,5 +35,6 @@ export const bundleOptions = {
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.css': 'text', '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
   define: { SVC_VERSION: JSON.stringify(version) },
+  plugins: [swaggerUi],
   logLevel: 'warning',
 };

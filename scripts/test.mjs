@@ -61,7 +61,13 @@ await build({
   banner: { js: requireBanner },
 });
 
-const args = ['--enable-source-maps', '--test', '--test-reporter=spec', '--test-timeout=120000', `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`];
+const args = [
+  '--enable-source-maps',
+  '--test',
+  '--test-reporter=spec',
+  '--test-timeout=120000',
+  `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`,
+];
 if (options.coverage) args.push('--experimental-test-coverage', '--test-coverage-include=src/**');
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
 const outputs = tests.map((path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs')));

@@ -21,3 +21,9 @@ declare module '*.client.js' {
   const text: string;
   export default text;
 }
+
+/** Swagger UI's style and script, gzip-compressed, in base64; made by the bundler. */
+declare module 'svc:swagger-ui' {
+  const files: { css: string; js: string };
+  export default files;
+}

@@ -147,4 +147,11 @@ Examples:
       .description('print the JSON Schema of the configuration')
       .addHelpText('after', '\nExample:\n  svc schema > svc.schema.json')
       .action(() => run(async () => (await import('./schema.ts')).schema())),
+  (program, run) =>
+    program
+      .command('openapi')
+      .description('print the OpenAPI document of the REST API')
+      .addOption(new Option('--format <format>', 'form of the document').choices(['yaml', 'json']).default('yaml'))
+      .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
+      .action((options) => run(async () => (await import('./openapi.ts')).openapi(options))),
 ];

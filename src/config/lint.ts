@@ -23,6 +23,7 @@ export function lintConfig(loaded: LoadedConfig): Finding[] {
   };
   const { config } = loaded;
   checkServices(config, report);
+  checkAvailability(config, report);
   checkReferences(config, report);
   checkFolders(config, report);
   return findings.sort((a, b) => a.line - b.line || a.column - b.column);
@@ -49,6 +50,22 @@ function checkServices(config: Config, report: Report): void {
     if (service.type === 'http' && (service.tls_certificate_path || service.tls_key_path || service.tls_client_ca_path)) {
       report('warning', 'tls-unused', ['services', uuid, 'type'], 'the tls_… options have no effect on a service of type http');
     }
+  }
+}
+
+/** Says what is accepted but has no effect in this version, so that nobody relies on it. */
+function checkAvailability(config: Config, report: Report): void {
+  const later = (path: PropertyKey[], what: string) => report('warning', 'not-available', path, `${what} in this version`);
+  if (config.server.state.type === 'redis') {
+    report('error', 'not-available', ['server', 'state', 'type'], 'state in Redis is not available in this version; use memory');
+  }
+  for (const [uuid, handler] of Object.entries(config.event_handlers)) {
+    if (handler.enabled) later(['event_handlers', uuid], 'events are journalled, but not delivered,');
+  }
+  for (const [uuid, service] of Object.entries(config.services)) {
+    if (service.enabled && service.type === 'monitor') later(['services', uuid, 'type'], 'a service of type monitor is not started');
+    if (service.type !== 'monitor' && service.webdav_compatibility)
+      later(['services', uuid, 'webdav_compatibility'], 'webdav_compatibility has no effect');
   }
 }
 

@@ -58,7 +58,7 @@ function sendAsset({ method }: Exchange, name: string): Handled {
     'cache-control': 'public, max-age=31536000, immutable',
     'x-content-type-options': 'nosniff',
   };
-  return { status: 200, headers, body: asset.body };
+  return { status: 200, headers, body: asset.body() };
 }
 
 function redirect(location: string): Handled {

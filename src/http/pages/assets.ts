@@ -1,22 +1,36 @@
 import { createHash } from 'node:crypto';
+import swaggerUi from 'svc:swagger-ui';
+import { gunzipSync } from 'fflate';
+import apiScript from '../assets/openapi.client.js';
 import style from '../assets/page.css';
 
 /** A file that pages refer to, under a name that changes with its content. */
 export interface Asset {
   contentType: string;
-  body: Buffer;
+  body: () => Buffer;
 }
 
-function named(name: string, extension: string, text: string): string {
-  return `assets/${name}.${createHash('sha256').update(text).digest('hex').slice(0, 12)}.${extension}`;
+const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
+const all = new Map<string, Asset>();
+
+function add(name: string, extension: keyof typeof contentTypes, text: string, body: () => Buffer): string {
+  const path = `assets/${name}.${createHash('sha256').update(text).digest('hex').slice(0, 12)}.${extension}`;
+  all.set(path, { contentType: contentTypes[extension], body });
+  return `/__svc__/${path}`;
 }
 
-const styleName = named('page', 'css', style);
-
-/** URL path of the style sheet. */
-export const stylePath = `/__svc__/${styleName}`;
+/** URL paths of the files that pages refer to. */
+export const assetPaths = {
+  style: add('page', 'css', style, () => Buffer.from(style)),
+  apiScript: add('openapi', 'js', apiScript, () => Buffer.from(apiScript)),
+  // Packed into the executable; unpacked when somebody opens the API page.
+  swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, () => unpacked(swaggerUi.css)),
+  swaggerScript: add('swagger-ui', 'js', swaggerUi.js, () => unpacked(swaggerUi.js)),
+};
 
 /** All assets by their name below `/__svc__/`. */
-export const assets: ReadonlyMap<string, Asset> = new Map([
-  [styleName, { contentType: 'text/css; charset=utf-8', body: Buffer.from(style) }],
-]);
+export const assets: ReadonlyMap<string, Asset> = all;
+
+function unpacked(base64: string): Buffer {
+  return Buffer.from(gunzipSync(Buffer.from(base64, 'base64')));
+}

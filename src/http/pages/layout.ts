@@ -1,4 +1,4 @@
-import { stylePath } from './assets.ts';
+import { assetPaths } from './assets.ts';
 import { type Html, html } from './html.ts';
 
 /** The frame of every page. */
@@ -11,7 +11,7 @@ export function layout(model: { title: string; body: Html; refreshTo?: string | 
 <meta name="color-scheme" content="light dark">
 <title>${model.title}</title>
 ${model.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${model.refreshTo}">`}
-<link rel="stylesheet" href="${stylePath}">
+<link rel="stylesheet" href="${assetPaths.style}">
 </head>
 <body>
 ${model.body}

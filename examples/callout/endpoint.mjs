@@ -1,0 +1,31 @@
+// An authentication endpoint in plain Node.js. Start it with: node endpoint.mjs [PORT]
+import { createServer } from 'node:http';
+
+/** Your own user base; here two users in memory. */
+const users = {
+  alice: { password: 'correct horse', account: { group: 'STAFF', email: 'alice@example.com' } },
+  bob: { password: 'battery staple', account: { permissions: [['allow-read', 'allow-list']] } },
+};
+const locked = new Set(['mallory']);
+
+const server = createServer(async (request, response) => {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const { credentials } = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  const user = users[credentials.username];
+  if (locked.has(credentials.username)) {
+    // Rejected for good: no other method is asked.
+    response.writeHead(403, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ message: 'This account is locked.', extra: 'ticket 4711', public_response: { locked: true } }));
+  } else if (!user || credentials.type !== 'password' || user.password !== credentials.content) {
+    // Not known here: the next method of the chain is asked.
+    response.writeHead(401, { 'Content-Type': 'text/plain' });
+    response.end('unknown');
+  } else {
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ account: user.account }));
+  }
+});
+server.listen(Number(process.argv[2] ?? 9000), '127.0.0.1', () =>
+  console.log(`listening on http://127.0.0.1:${server.address().port}/auth`),
+);

@@ -1,0 +1,126 @@
+// Writes the generated parts of README.md: option tables from the schema, commands from --help, events from the catalogue.
+//   node scripts/docs.mjs          writes them
+//   node scripts/docs.mjs --check  fails when they are stale
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { build } from 'esbuild';
+import { bundleOptions, requireBanner } from './bundle-options.mjs';
+
+process.chdir(new URL('..', import.meta.url).pathname);
+
+async function importSources() {
+  const contents =
+    "export { configJsonSchema } from './src/config/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts';";
+  const outfile = '.cache/docs.mjs';
+  await build({ ...bundleOptions, stdin: { contents, resolveDir: process.cwd(), loader: 'ts' }, outfile, banner: { js: requireBanner } });
+  return import(new URL(`../${outfile}`, import.meta.url));
+}
+
+const { configJsonSchema, eventCatalogue, pathMembers } = await importSources();
+const schema = configJsonSchema();
+
+function resolve(node) {
+  const target = node.$ref
+    ? node.$ref
+        .split('/')
+        .slice(1)
+        .reduce((at, key) => at[key], schema)
+    : node;
+  return { ...target, ...node };
+}
+
+function cell(text) {
+  return String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+function defaultText(node) {
+  if (node.default === undefined) return '';
+  if (JSON.stringify(node.default) === '{"general":["allow-full-control"],"rules":[]}') return '`[[allow-full-control]]`';
+  const isEmpty =
+    node.default === '' ||
+    JSON.stringify(node.default) === '{"include":[],"exclude":[]}' ||
+    JSON.stringify(node.default) === '[]' ||
+    JSON.stringify(node.default) === '{}';
+  return isEmpty || node.default === null ? '' : `\`${cell(JSON.stringify(node.default))}\``;
+}
+
+function table(title, node, required = []) {
+  const rows = Object.entries(node.properties ?? {}).map(([name, member]) => {
+    const option = resolve(member);
+    const must = required.includes(name) && option.default === undefined ? ' (required)' : '';
+    return `| \`${name}\` | ${defaultText(option)} | ${cell(option.description ?? '')}${must} |`;
+  });
+  return `#### ${title}\n\n${node.description ? `${node.description}\n\n` : ''}| option | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
+}
+
+function options() {
+  const sections = [];
+  const server = resolve(schema.properties.server);
+  const nested = ['state', 'log', 'events', 'password_policy', 'security_policy'];
+  sections.push(
+    table('`server`', {
+      ...server,
+      properties: Object.fromEntries(Object.entries(server.properties).filter(([name]) => !nested.includes(name))),
+    }),
+  );
+  for (const name of nested) sections.push(table(`\`server.${name}\``, resolve(server.properties[name])));
+  for (const name of ['authentications', 'groups', 'accounts', 'services', 'event_handlers']) {
+    const entry = resolve(resolve(schema.properties[name]).additionalProperties);
+    const variants = entry.anyOf ?? entry.oneOf;
+    if (!variants) sections.push(table(`\`${name}.<UUID>\``, entry, entry.required));
+    else {
+      const seen = new Set();
+      for (const variant of variants.map(resolve)) {
+        const type = variant.properties.type.const;
+        const body = JSON.stringify({ ...variant.properties, type: '', port: '' });
+        if (seen.has(body)) continue;
+        seen.add(body);
+        const label = type === 'http' && name === 'services' ? '`http` and `https`' : `\`${type}\``;
+        sections.push(
+          table(`\`${name}.<UUID>\` of type ${label}`, { ...variant, description: variant.properties.type.description }, variant.required),
+        );
+      }
+    }
+  }
+  return sections.join('\n');
+}
+
+function help(...args) {
+  const { stdout, status } = spawnSync(process.execPath, ['dist/svc.mjs', ...args, '--help'], {
+    encoding: 'utf8',
+    env: { ...process.env, COLUMNS: '100', NO_COLOR: '1' },
+  });
+  if (status !== 0) throw new Error(`svc ${args.join(' ')} --help ended with ${status}`);
+  return stdout.trimEnd();
+}
+
+function commands() {
+  const names = [...help().matchAll(/^ {2}([a-z][a-z-]+)(?:\|[a-z-]+)? .*$/gm)]
+    .map((match) => match[1])
+    .filter((name) => name !== 'help' && name !== 'svc');
+  return names.map((name) => `#### \`svc ${name}\`\n\n\`\`\`text\n${help(name)}\n\`\`\`\n`).join('\n');
+}
+
+function events() {
+  const rows = eventCatalogue.map(({ id, meaning, groups, data, isAboutPath }) => {
+    const members = [...(isAboutPath ? ['path members'] : []), ...data.map((name) => `\`${name}\``)].join(', ');
+    return `| ${id} | ${cell(meaning.replaceAll('{', '‹').replaceAll('}', '›'))} | ${groups.join(', ')} | ${members} |`;
+  });
+  return `Path members: ${pathMembers.map((name) => `\`${name}\``).join(', ')}.\n\n| ID | meaning | groups | data |\n|---|---|---|---|\n${rows.join('\n')}\n`;
+}
+
+let text = readFileSync('README.md', 'utf8');
+for (const [name, make] of Object.entries({ options, commands, events })) {
+  const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
+  if (!pattern.test(text)) throw new Error(`README.md has no place for the generated ${name}.`);
+  text = text.replace(pattern, (_, start, end) => `${start}\n${make()}\n${end}`);
+}
+if (process.argv.includes('--check')) {
+  if (text !== readFileSync('README.md', 'utf8')) {
+    console.error('README.md is stale: run "npm run docs".');
+    process.exit(1);
+  }
+  console.log('the generated parts of README.md are up to date');
+} else {
+  writeFileSync('README.md', text);
+}
