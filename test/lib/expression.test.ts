@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ServiceError } from '../../src/lib/errors.ts';
+import { compileExpression } from '../../src/lib/expression.ts';
+
+const cases: [string, string[], string[]][] = [
+  ['*.pdf', ['a.pdf', '/x/A.PDF', '.pdf'], ['a.pdf2', 'pdf']],
+  ['/inbox/*', ['/inbox/a', '/INBOX/a/b', '/inbox/'], ['/inbox', '/inbo/x']],
+  ['g/*.pdf/', ['a.pdf'], ['a.pdf/']],
+  ['a?c', ['abc', 'a\nc', 'a😀c'], ['ac', 'abbc']],
+  ['[a-c]x', ['ax', 'Bx'], ['dx', 'x']],
+  ['[!a-c]x', ['dx'], ['ax', 'Ax']],
+  ['what[?]', ['what?'], ['whats']],
+  ['[[]x]', ['[x]'], ['x']],
+  ['*.csv | *.tsv', ['a.csv', 'b.TSV'], ['a.txt', 'a.csv | b.txt']],
+  ['[|]', ['|'], ['a']],
+  ['!*.tmp', ['a.txt'], ['a.tmp']],
+  ['!e/secret/', ['open'], ['top secret']],
+  ['e/^\\/a\\d+$/', ['/a12'], ['/A12', '/a', 'x/a1']],
+  ['e/ABC/i', ['xabcx'], ['ab']],
+  ['m/b.c/', ['abxcd'], ['b\nc']],
+  ['*<Status>OK</Status>*', ['<a>\n<Status>OK</Status>\n</a>'], ['<Status>NO</Status>']],
+  ['*', ['', 'anything\nat all'], []],
+  ['Ä*', ['äpfel'], ['apfel']],
+];
+
+test('expressions match as decisions.md says', () => {
+  for (const [source, matching, other] of cases) {
+    const expression = compileExpression(source);
+    for (const text of matching) assert.equal(expression.matches(text), true, `${source} matches ${JSON.stringify(text)}`);
+    for (const text of other) assert.equal(expression.matches(text), false, `${source} does not match ${JSON.stringify(text)}`);
+  }
+});
+
+test('what does not parse is refused with a reason', () => {
+  for (const source of ['', '  ', '!', 'e/(/', 'e/a/x', 'e/', 'e/a', 'e/(?=a)/', 'e/(a)\\1/', 'x'.repeat(5000)]) {
+    assert.throws(
+      () => compileExpression(source),
+      (error) => error instanceof ServiceError && error.code === 'bad-request',
+      source,
+    );
+  }
+});
+
+test('no text can stall a match: patterns that explode elsewhere take linear time', () => {
+  const text = 'a'.repeat(30_000);
+  const startedMs = performance.now();
+  for (const source of ['e/^(a+)+$/', 'e/(a|aa)+b/', 'e/(.*)*x/', `${'*a'.repeat(12)}b`, `${'a*'.repeat(12)}b`])
+    compileExpression(source).matches(`${text}!`);
+  assert.ok(performance.now() - startedMs < 20_000, 'minutes and more where matching backtracks');
+});
+
+test('a glob without wildcards is a case-insensitive comparison', () => {
+  fc.assert(
+    fc.property(fc.stringMatching(/^[a-zA-Z0-9/._-]{1,20}$/), fc.stringMatching(/^[a-zA-Z0-9/._-]{1,20}$/), (glob, text) => {
+      if (/^[gem]\//.test(glob)) return;
+      assert.equal(compileExpression(glob).matches(text), glob.toLowerCase() === text.toLowerCase());
+      assert.equal(compileExpression(`${glob}*`).matches(glob + text), true);
+      assert.equal(compileExpression(`*${glob}`).matches(text + glob), true);
+    }),
+    { seed: 3, numRuns: 500 },
+  );
+});

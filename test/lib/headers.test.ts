@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { namesType, preferredLanguage, preferredType } from '../../src/lib/accept-header.ts';
+import { parseRange } from '../../src/lib/byte-ranges.ts';
+import { evaluateConditions } from '../../src/lib/conditional-request.ts';
+import { parseExpectedDigests } from '../../src/lib/digest-fields.ts';
+import { parseEntityTags } from '../../src/lib/entity-tags.ts';
+import { ServiceError } from '../../src/lib/errors.ts';
+import { normaliseAddress, parseForwardedClient } from '../../src/lib/forwarded-header.ts';
+import { contentDisposition, isHeaderValue } from '../../src/lib/header-names.ts';
+import { formatHttpDate, parseHttpDate } from '../../src/lib/http-dates.ts';
+import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
+import { nearestName } from '../../src/lib/nearest-name.ts';
+
+const seed = 11;
+
+test('Accept: quality, specificity, order of offers', () => {
+  const offers = ['text/html', 'application/json'];
+  const cases: [string | undefined, string | undefined][] = [
+    [undefined, undefined],
+    ['*/*', 'text/html'],
+    ['application/json', 'application/json'],
+    ['text/html;q=0.5, application/json', 'application/json'],
+    ['text/*;q=0.9, */*;q=0.1', 'text/html'],
+    ['application/*', 'application/json'],
+    ['text/html;q=0, */*', 'application/json'],
+    ['image/png', undefined],
+    ['TEXT/HTML', 'text/html'],
+    ['text/html;level=1', undefined],
+    ['text/html;q=2, application/json;q=0.1', 'application/json'],
+    [',,;;q=1,application/json;q=x', undefined],
+  ];
+  for (const [accept, expected] of cases) assert.equal(preferredType(accept, offers), expected, String(accept));
+  assert.equal(namesType('text/html;q=0.1', 'text/html'), true);
+  assert.equal(namesType('text/html;q=0', 'text/html'), false);
+  assert.equal(namesType('*/*', 'text/html'), false);
+  assert.equal(preferredLanguage('fr;q=0.5, de-AT', ['en', 'de', 'fr']), 'de');
+});
+
+test('ranges always lie inside the file and never grow', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.stringMatching(/^bytes=[-0-9, ]{0,40}$/)), fc.nat(1000), (header, size) => {
+      const ranges = parseRange(header, size);
+      if (ranges === undefined || ranges === 'unsatisfiable') return;
+      assert.ok(ranges.length > 0 && ranges.length <= 50);
+      for (const { start, end } of ranges) assert.ok(start >= 0 && start <= end && end < size);
+    }),
+    { seed, numRuns: 3000 },
+  );
+});
+
+test('HTTP dates: three forms read, one written, nonsense refused', () => {
+  for (const text of ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])
+    assert.equal(parseHttpDate(text), 784_111_777_000, text);
+  for (const text of [
+    '',
+    'now',
+    'Sun, 31 Feb 2021 00:00:00 GMT',
+    'Sun, 06 Nov 1994 25:00:00 GMT',
+    'Sun, 06 Nov 1994 08:49:37 CET',
+    '1994-11-06',
+  ])
+    assert.equal(parseHttpDate(text), undefined, text);
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 4_000_000_000 }), (second) =>
+      assert.equal(parseHttpDate(formatHttpDate(second * 1000 + 999)), second * 1000),
+    ),
+    { seed },
+  );
+});
+
+test('parsers of client headers never throw anything but ServiceError', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary-ascii' })), (text) => {
+      parseEntityTags(text);
+      parseHttpDate(text);
+      preferredType(text, ['text/html']);
+      parseForwardedClient('Forwarded', text);
+      parseForwardedClient('X-Forwarded-For', text);
+      for (const action of [
+        () => parseKeyValueList(text),
+        () => parseList(text),
+        () => parseExpectedDigests({ 'content-digest': text, 'oc-checksum': text, 'content-md5': text }),
+      ]) {
+        try {
+          action();
+        } catch (error) {
+          assert.ok(error instanceof ServiceError, String(error));
+        }
+      }
+    }),
+    { seed, numRuns: 3000 },
+  );
+});
+
+test('If-Match and If-None-Match compare strongly and weakly', () => {
+  const current = { etag: '"a"', lastModifiedMs: 0 };
+  const put = (headers: Record<string, string>) => evaluateConditions({ method: 'PUT', headers, current });
+  assert.equal(put({ 'if-match': '"x", "a"' }), 'proceed');
+  assert.equal(put({ 'if-match': 'W/"a"' }), 'precondition-failed');
+  assert.equal(put({ 'if-match': 'garbage' }), 'precondition-failed', 'a malformed If-Match fails safely');
+  assert.equal(put({ 'if-none-match': 'W/"a"' }), 'precondition-failed');
+  assert.equal(evaluateConditions({ method: 'PUT', headers: { 'if-match': '*' }, current: undefined }), 'precondition-failed');
+  assert.equal(evaluateConditions({ method: 'PUT', headers: { 'if-none-match': '*' }, current: undefined }), 'proceed');
+});
+
+test('forwarded clients: ports, IPv6, quotes, nonsense', () => {
+  const cases: [string, string, unknown][] = [
+    ['X-Forwarded-For', '203.0.113.7, 10.0.0.1', { address: '203.0.113.7', port: 0 }],
+    ['X-Forwarded-For', '203.0.113.7:4711', { address: '203.0.113.7', port: 4711 }],
+    ['X-Forwarded-For', '2001:db8::1', { address: '2001:db8::1', port: 0 }],
+    ['X-Forwarded-For', '[2001:DB8::1]:443', { address: '2001:db8::1', port: 443 }],
+    ['X-Forwarded-For', '::ffff:203.0.113.7', { address: '203.0.113.7', port: 0 }],
+    ['X-Forwarded-For', 'unknown', undefined],
+    ['X-Forwarded-For', '203.0.113.7:99999', undefined],
+    ['Forwarded', 'for=192.0.2.60;proto=http;by=203.0.113.43', { address: '192.0.2.60', port: 0 }],
+    ['Forwarded', 'proto=https; For="[2001:db8:cafe::17]:4711", for=10.0.0.1', { address: '2001:db8:cafe::17', port: 4711 }],
+    ['Forwarded', 'for=_hidden', undefined],
+    ['Forwarded', 'for="a,b";x=y, for=1.2.3.4', undefined],
+  ];
+  for (const [name, value, expected] of cases) assert.deepEqual(parseForwardedClient(name, value), expected, value);
+  assert.equal(normaliseAddress('fe80::1%eth0'), 'fe80::1');
+});
+
+test('lists with the quoting of RFC 4180 go round', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { minLength: 1 }), (items) => {
+      const text = items.map((item) => `"${item.replaceAll('"', '""')}"`).join(', ');
+      assert.deepEqual(parseList(text), items);
+    }),
+    { seed },
+  );
+  for (const text of ['"a', 'a"b', '"a" b']) assert.throws(() => parseList(text), ServiceError);
+});
+
+test('no file name leaves its Content-Disposition', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => {
+      const value = contentDisposition('attachment', name);
+      assert.ok(isHeaderValue(value) && /^attachment; filename="[^"\\]*"(; filename\*=UTF-8''[\w.!~%-]*)?$/.test(value), value);
+    }),
+    { seed, numRuns: 1000 },
+  );
+});
+
+test('the nearest name is a likely one or none', () => {
+  const known = ['port', 'address', 'home_folder_path'];
+  assert.equal(nearestName('prot', known), 'port');
+  assert.equal(nearestName('Home_Folder_Path', known), 'home_folder_path');
+  assert.equal(nearestName('zzzzzz', known), undefined);
+});
