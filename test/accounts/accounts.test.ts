@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { AccountsFile } from '../../src/accounts/accounts-file.ts';
+import { hashPassword, PasswordVerifier, parsePasswordHash, verifyPassword } from '../../src/accounts/passwords.ts';
+import { expandUserInExpression } from '../../src/accounts/permissions.ts';
+import { expandUserInPath, isUserName, userForPath } from '../../src/accounts/user-names.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openDataFolder } from '../../src/lib/data-folder.ts';
+import { ServiceError } from '../../src/lib/errors.ts';
+import { compileExpression } from '../../src/lib/expression.ts';
+import { createLog, silentLog } from '../../src/lib/log.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+test('password hashes: salted, verified, normalised, bounded in cost', async () => {
+  const [one, two] = [await hashPassword('pässword'), await hashPassword('pässword')];
+  assert.notEqual(one, two);
+  assert.equal(await verifyPassword('pa\u0308ssword', one), true, 'the same text in another normal form');
+  assert.equal(await verifyPassword('password', one), false);
+  for (const bad of [
+    '',
+    'secret',
+    '$scrypt$ln=14,r=8,p=5$AAAA$BBBB',
+    one.replace('ln=14', 'ln=30'),
+    one.replace('r=8', 'r=999'),
+    one.replace('p=5', 'p=0'),
+    `${one} `,
+  ]) {
+    assert.throws(() => parsePasswordHash(bad), ServiceError, bad);
+  }
+});
+
+test('the verifier remembers what was right, not what was wrong, and an unknown name takes as long', async () => {
+  const verifier = new PasswordVerifier();
+  const hash = await hashPassword('secret');
+  const time = async (action: () => Promise<boolean>) => {
+    const startedMs = performance.now();
+    const result = await action();
+    return { result, ms: performance.now() - startedMs };
+  };
+  const first = await time(() => verifier.verify('secret', hash));
+  const again = await time(() => verifier.verify('secret', hash));
+  const wrong = await time(() => verifier.verify('wrong', hash));
+  const wrongAgain = await time(() => verifier.verify('wrong', hash));
+  const unknown = await time(() => verifier.verifyUnknown('secret'));
+  assert.deepEqual([first.result, again.result, wrong.result, wrongAgain.result, unknown.result], [true, true, false, false, false]);
+  assert.ok(
+    again.ms < wrong.ms / 5 && wrongAgain.ms > wrong.ms / 4 && unknown.ms > wrong.ms / 4,
+    JSON.stringify([again, wrong, wrongAgain, unknown]),
+  );
+  assert.equal(await verifier.verify('secret', await hashPassword('other')), false, 'remembered for that hash only');
+});
+
+test('account names that could do harm are refused; the rest cannot leave their folder', () => {
+  for (const name of ['alice', 'a@b.c', 'ü', 'a b', 'x'.repeat(150), '...']) assert.equal(isUserName(name), true, name);
+  for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\0b', 'a\nb', 'x'.repeat(151), '\ud800'])
+    assert.equal(isUserName(name), false, JSON.stringify(name));
+  assert.equal(userForPath('a:b*c?d"e<f>g|h'), 'a.b.c.d.e.f.g.h');
+  assert.equal(expandUserInPath('/h/${USER}/x', 'a$&b'), '/h/a$&b/x');
+  for (const name of [':', '?*', '::']) assert.throws(() => expandUserInPath('/h/${USER}', name), ServiceError, name);
+  assert.equal(compileExpression(expandUserInExpression('/${USER}/*', '[a-z]')).matches('/b/x'), false);
+  assert.equal(compileExpression(expandUserInExpression('/${USER}/*', '[a-z]')).matches('/[a-z]/x'), true);
+  assert.equal(compileExpression(expandUserInExpression('e/^\\/${USER}\\//', 'a.+')).matches('/abc/'), false);
+});
+
+test('the accounts file: read when it changes, kept when it becomes invalid, written under concurrent changes', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'accounts.yaml');
+  const clock = new ManualClock();
+  const hash = await hashPassword('x');
+  writeFileSync(path, `accounts:\n  carol: {password: "${hash}"}\n`);
+  const lines: string[] = [];
+  const file = new AccountsFile(
+    path,
+    { alice: { enabled: true, password: hash } },
+    clock,
+    createLog({ level: 'info', format: 'json', clock, write: (line) => lines.push(line) }),
+  );
+  assert.deepEqual([file.find('alice')?.enabled, file.find('carol')?.enabled, file.find('dave')], [true, true, undefined]);
+  writeFileSync(path, `dave: {password: "${hash}", enabled: no}\n`);
+  clock.advance(1001);
+  assert.deepEqual([file.find('carol'), file.find('dave')?.enabled], [undefined, false], 'a bare map is fine too');
+  writeFileSync(path, 'dave: {pasword: x}\n');
+  utimesSync(path, 1, 1);
+  clock.advance(1001);
+  assert.equal(file.find('dave')?.enabled, false, 'the last valid content stays');
+  assert.match(lines.join(''), /not valid/);
+  assert.throws(() => new AccountsFile(path, {}, clock, silentLog), /accounts file .*accounts\.yaml/);
+
+  const names = Array.from({ length: 12 }, (_, index) => `user${index}`);
+  writeFileSync(path, `accounts:\n${names.map((name) => `  ${name}: {password: "${hash}"}`).join('\n')}\n`);
+  const writers = [1, 2, 3].map(() => new AccountsFile(path, { alice: { enabled: true, password: hash } }, systemClock, silentLog));
+  const fresh = await hashPassword('fresh');
+  await Promise.all(names.map((name, index) => writers[index % 3]?.setPassword(name, fresh, 0)));
+  await writers[0]?.setPassword('alice', fresh, 0);
+  const after = new AccountsFile(path, { alice: { enabled: true, password: hash } }, systemClock, silentLog);
+  for (const name of [...names, 'alice']) assert.equal(after.find(name)?.passwordHash, fresh, name);
+  assert.deepEqual(readdirSync(folder), ['accounts.yaml'], 'no lock and no temporary file is left');
+  const changed = new AccountsFile(
+    path,
+    { alice: { enabled: true, password: await hashPassword('changed in the configuration') } },
+    systemClock,
+    silentLog,
+  );
+  assert.notEqual(changed.find('alice')?.passwordHash, fresh, 'the override is over when the configuration changes its hash');
+  await assert.rejects(after.setPassword('nobody', fresh, 0), ServiceError);
+});
+
+test('the data folder is held by one process at a time', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = openDataFolder(folder);
+  assert.throws(
+    () => openDataFolder(folder),
+    (error) => error instanceof ServiceError && error.details.pid === process.pid,
+  );
+  const uuid = first.serverUuid();
+  first.release();
+  writeFileSync(join(folder, 'svc.pid'), JSON.stringify({ pid: 4_190_000, started: '1' }));
+  const second = openDataFolder(folder);
+  assert.equal(second.serverUuid(), uuid, 'the identity is kept');
+  second.release();
+  writeFileSync(join(folder, 'svc.pid'), JSON.stringify({ pid: process.pid, started: '1' }));
+  openDataFolder(folder).release();
+  writeFileSync(join(folder, 'svc.pid'), 'garbage');
+  openDataFolder(folder).release();
+
+  const executable = join(process.env.SVC_ROOT ?? '.', 'dist/svc.mjs');
+  writeFileSync(
+    join(folder, 'svc.config.yaml'),
+    'server: {data_folder_path: ./d}\ngroups: {DEFAULT_GROUP: {home_folder_path: ./h}}\nservices: {web: {type: http, port: 0}}\n',
+  );
+  const children = Array.from({ length: 4 }, () => spawn(process.execPath, [executable, 'serve'], { cwd: folder }));
+  t.after(() => children.forEach((child) => child.kill('SIGKILL')));
+  const exits = children.map((child) => new Promise<number | null>((resolve) => child.on('close', resolve)));
+  const losers = await Promise.race([
+    Promise.all([...exits].map((exit) => Promise.race([exit, new Promise((resolve) => setTimeout(resolve, 4000, 'running'))]))),
+  ]);
+  assert.deepEqual(losers.toSorted(), [3, 3, 3, 'running'], 'of several that start at once exactly one wins');
+  assert.match(readFileSync(join(folder, 'd/svc.pid'), 'utf8'), /"pid":\d+/);
+});
+
+test('a log line cannot be forged and shows no secret by name', () => {
+  for (const format of ['json', 'pretty'] as const) {
+    let text = '';
+    const log = createLog({
+      level: 'info',
+      format,
+      clock: new ManualClock(),
+      write: (line) => {
+        text += line;
+      },
+    });
+    log.info('name\nFORGED line', {
+      path: 'a\r\nb\u001b[2J',
+      password: 'hunter2',
+      Authorization: 'hunter2',
+      reason: new Error('why', { cause: new Error('deep') }),
+    });
+    log.debug('not shown');
+    assert.equal(text.split('\n').length, 2, format);
+    assert.equal(/hunter2|\u001b\[2J/.test(text), false);
+    assert.match(text, /why \(deep\)/);
+  }
+});

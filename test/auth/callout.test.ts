@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTls } from 'node:https';
+import { createServer as createRaw, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { hasProgram } from '../support/requires.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+interface Asked {
+  headers: IncomingMessage['headers'];
+  body: string;
+  credentials: Record<string, unknown>;
+}
+
+type Answer = (response: ServerResponse, asked: Asked) => void;
+
+/** A real endpoint; the start test is answered with 401. */
+async function endpoint(t: TestContext, answer: Answer) {
+  const asked: Asked[] = [];
+  let sockets = 0;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString('utf8');
+    const item = { headers: request.headers, body, credentials: JSON.parse(body).credentials };
+    if (item.credentials.username === 'svc-test-authentication') {
+      response.writeHead(401).end();
+      return;
+    }
+    asked.push(item);
+    answer(response, item);
+  });
+  server.on('connection', () => {
+    sockets++;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/auth`, asked, server, sockets: () => sockets };
+}
+
+/** An endpoint that answers with raw bytes. */
+async function rawEndpoint(t: TestContext, answer: (socket: Socket) => void): Promise<string> {
+  const server = createRaw((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (chunk) =>
+      chunk.includes('svc-test-authentication') ? socket.end('HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n') : answer(socket),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/auth`;
+}
+
+const json = { accept: 'application/json' };
+const get = (server: TestServer, user = 'zoe:pässword') => server.get('/home/', { user, headers: json });
+
+function callout(url: string, more: Record<string, unknown> = {}, service: Record<string, unknown> = {}) {
+  return { authentications: { remote: { type: 'http', url, ...more }, local: { type: 'application' } }, service };
+}
+
+/** IDs and details of the authentication events so far. */
+async function outcomes(server: TestServer): Promise<[string, unknown][]> {
+  return (await server.events())
+    .filter((event) => /^20(021|1(36|37|42|49)|031)$/.test(event.id))
+    .map((event) => [event.id, event.data.details]);
+}
+
+test('the request has every member of the specification', async (t) => {
+  const remote = await endpoint(t, (response) => response.writeHead(204).end());
+  const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: k', username: 'gate', password: 'way' }));
+  assert.equal((await get(server)).status, 200);
+  const [asked] = remote.asked;
+  const { peer, ...credentials } = asked?.credentials as { peer: Record<string, unknown> };
+  assert.deepEqual(credentials, { type: 'password', username: 'zoe', content: 'pässword', creator: { uuid: 'web', type: 'http' } });
+  assert.deepEqual({ ...peer, port: 0 }, { address: '127.0.0.1', port: 0, family: 'IPv4', protocol: 'TCP' });
+  assert.deepEqual(Object.keys(JSON.parse(asked?.body ?? '')), ['credentials', 'server']);
+  assert.equal(asked?.headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(asked?.headers['x-api-key'], 'k');
+  assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:way').toString('base64')}`);
+});
+
+test('every row of the outcome table', async (t) => {
+  let status = 0;
+  let body: string | Buffer = '';
+  const remote = await endpoint(t, (response) => response.writeHead(status, 'Reason').end(body));
+  const server = await startServer(t, callout(remote.url));
+  const cases: [number, string | Buffer, number, string][] = [
+    [204, '', 200, '20137'],
+    [200, '', 200, '20137'],
+    [200, '{"account":{}}', 200, '20137'],
+    [200, '{"account":{"email":"","permissions":[],"virtual_folders":[]}}', 200, '20137'],
+    [401, 'unknown', 401, '20021'],
+    [403, 'no', 401, '20136'],
+    [403, '{"message":"m","extra":"x"}', 401, '20136'],
+    ...[201, 301, 302, 307, 400, 404, 418, 429, 500, 503].map((code): [number, string, number, string] => [code, '', 401, '20142']),
+    [200, 'no json', 401, '20142'],
+    [200, '[]', 401, '20031,20142'],
+    [200, '{}', 401, '20031,20142'],
+    [200, Buffer.from([0x7b, 0xff]), 401, '20142'],
+    [200, '\ufeff{"account":{}}', 401, '20142'],
+    [200, '{"account":{},"more":1}', 401, '20149,20142'],
+    [200, '{"account":{"Home_Folder_Path":"/x"}}', 401, '20149,20142'],
+    [200, '{"account":{"enabled":true}}', 401, '20149,20142'],
+    [200, '{"account":{"home_folder_path":"relative"}}', 401, '20031,20142'],
+    [200, '{"account":{"create_home_folder":"yes"}}', 401, '20031,20142'],
+    [200, '{"account":{"permissions":[["allow-everything"]]}}', 401, '20031,20142'],
+    [200, '{"account":{"permissions":"allow-read"}}', 401, '20031,20142'],
+    [200, '{"account":{"virtual_folders":[["/a","relative"]]}}', 401, '20031,20142'],
+    [200, '{"account":{"home_folder_structure":["../out"]}}', 401, '20031,20142'],
+    [200, '{"account":{"group":"NONE"}}', 401, '20031,20142'],
+    [200, `"${'x'.repeat(1024 * 1024)}"`, 401, '20142'],
+  ];
+  for (const [code, text, expected, events] of cases) {
+    [status, body] = [code, text];
+    const before = (await outcomes(server)).length;
+    const reply = await get(server);
+    assert.equal(reply.status, expected, `${code} ${String(text).slice(0, 60)}`);
+    assert.equal(
+      (await outcomes(server))
+        .slice(before)
+        .map(([id]) => id)
+        .join(),
+      events,
+      `${code} ${String(text).slice(0, 60)}`,
+    );
+    if (expected === 401)
+      assert.deepEqual(reply.json(), { errors: [{ message: 'The name or the password is not correct.', title: 'Unauthorized' }] });
+  }
+  const [, details] = (await outcomes(server)).find(([id, text]) => id === '20149' && String(text).includes('Home_Folder_Path')) ?? [];
+  assert.match(String(details), /keys are lower-case: "home_folder_path"/);
+});
+
+test('a 401 passes on to the next method, everything else does not', async (t) => {
+  let status = 401;
+  const remote = await endpoint(t, (response) => response.writeHead(status).end());
+  const server = await startServer(t, callout(remote.url));
+  assert.equal((await get(server, 'alice:secret')).status, 200, 'the local method knows alice');
+  for (status of [403, 500]) assert.equal((await get(server, 'alice:secret')).status, 401);
+});
+
+test('the account of a 200 reply is applied', async (t) => {
+  const folder = temporaryFolder(t);
+  const account = {
+    home_folder_path: join(folder, 'zoe'),
+    create_home_folder: true,
+    home_folder_structure: ['in', ['out']],
+    uuid: 'z-1',
+    email: 'zoe@example.com, z@example.com',
+    permissions: [
+      ['allow-read', 'allow-list'],
+      ['/in/*', 'allow-full-control'],
+    ],
+    virtual_folders: [['/shared', folder]],
+  };
+  const remote = await endpoint(t, (response) => response.writeHead(200).end(JSON.stringify({ account })));
+  const server = await startServer(t, callout(remote.url));
+  const user = 'zoe:x';
+  assert.deepEqual(await server.names('/home/', { user }), ['in', 'out', 'shared']);
+  assert.equal((await server.put('/home/in/a', 'x', { user })).status, 201);
+  assert.equal((await server.put('/home/a', 'x', { user })).status, 403);
+  const event = (await server.events()).find((candidate) => candidate.id === '40017');
+  assert.deepEqual(
+    [event?.account.uuid, event?.account.name, event?.account.email, event?.account.emails],
+    [
+      'z-1',
+      'zoe',
+      'zoe@example.com',
+      [
+        ['zoe', 'zoe@example.com'],
+        ['zoe', 'z@example.com'],
+      ],
+    ],
+  );
+});
+
+test('public_error shows message and public_response, never extra', async (t) => {
+  const body = JSON.stringify({ code: 7, message: '<b>locked</b>', extra: 'ticket-4711', public_response: { a: [1] } });
+  const remote = await endpoint(t, (response) => response.writeHead(403).end(body));
+  const shown = await startServer(t, callout(remote.url, {}, { public_error: true }));
+  const reply = await get(shown);
+  assert.deepEqual(reply.json(), { errors: [{ message: '<b>locked</b>', title: 'Unauthorized', response: { a: [1] } }] });
+  const page = await shown.send('POST', '/__svc__/login', {
+    user: null,
+    headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'username=a&password=b',
+  });
+  assert.match(page.text, /&lt;b&gt;locked&lt;\/b&gt;/);
+  assert.equal(/ticket-4711|public_response/.test(page.text + reply.text), false);
+  assert.equal(page.text.includes('<b>'), false);
+  const event = (await shown.events()).find((candidate) => candidate.id === '20136');
+  assert.deepEqual(event?.data.response, JSON.parse(body));
+  const hidden = await startServer(t, callout(remote.url));
+  assert.deepEqual((await get(hidden)).json(), {
+    errors: [{ message: 'The name or the password is not correct.', title: 'Unauthorized' }],
+  });
+});
+
+test('replies that lie: each is rejected with its cause in the event and nothing in the reply', async (t) => {
+  const ok = 'HTTP/1.1 200 OK\r\n';
+  const faults: [string, (socket: Socket) => void, RegExp][] = [
+    ['garbage', (socket) => socket.end('nonsense\r\n\r\n'), /not valid HTTP/],
+    ['closed at once', (socket) => socket.destroy(), /closed before the reply/],
+    ['half a body', (socket) => socket.end(`${ok}Content-Length: 100\r\n\r\n{"acc`), /closed before the reply/],
+    [
+      'reset after the headers',
+      (socket) => socket.write(`${ok}Content-Length: 5\r\n\r\n`, () => socket.resetAndDestroy()),
+      /closed before the reply/,
+    ],
+    ['bad chunks', (socket) => socket.end(`${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n`), /closed before the reply|not valid HTTP/],
+    ['1xx, then nothing', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), /no complete reply within 0.5 s/],
+    ['headers, then nothing', (socket) => socket.write(`${ok}Content-Length: 5\r\n\r\n{`), /no complete reply within 0.5 s/],
+    [
+      'endless',
+      (socket) => {
+        socket.write(`${ok}\r\n`);
+        const pump = () => {
+          while (socket.writable && socket.write('x'.repeat(65_536)));
+          if (socket.writable) socket.once('drain', pump);
+        };
+        pump();
+      },
+      /larger than 1048576 bytes|within 0.5 s/,
+    ],
+    ['compressed', (socket) => socket.end(`${ok}Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08`), /not UTF-8 JSON/],
+  ];
+  for (const [name, answer, pattern] of faults) {
+    const server = await startServer(t, callout(await rawEndpoint(t, answer), { timeout: 0.5 }));
+    const reply = await get(server);
+    assert.deepEqual(
+      [reply.status, reply.json()],
+      [401, { errors: [{ message: 'The name or the password is not correct.', title: 'Unauthorized' }] }],
+      name,
+    );
+    const [last] = (await outcomes(server)).slice(-1);
+    assert.equal(last?.[0], '20142', name);
+    assert.match(String(last?.[1]), pattern, name);
+    await server.stop();
+  }
+});
+
+test('several URLs: the next is tried when there is no reply; a reply, whatever its status, is final', async (t) => {
+  let status = 204;
+  const good = await endpoint(t, (response) => response.writeHead(status).end());
+  const dead = 'http://127.0.0.1:1/auth';
+  const server = await startServer(t, callout(`${dead}, ${good.url}`));
+  for (let round = 0; round < 3; round++) assert.equal((await get(server)).status, 200);
+  assert.equal(server.log.filter((line) => line.includes('gave no reply')).length, 1, 'the silent one is suspended');
+  const other = await endpoint(t, (response) => response.writeHead(500).end());
+  const strict = await startServer(t, callout(`${other.url}, ${good.url}`));
+  status = 204;
+  assert.equal((await get(strict)).status, 401);
+});
+
+test('the start test: an endpoint that fails it fails closed', async (t) => {
+  const server = await startServer(t, callout('http://127.0.0.1:1/auth'));
+  assert.equal((await get(server, 'alice:secret')).status, 401, 'the local method is not asked');
+  const stopped = (await server.events()).find((event) => event.id === '20157');
+  assert.deepEqual([stopped?.data.uuid, stopped?.data.family, stopped?.data.type], ['remote', 'authentication', 'http']);
+  assert.match(String(stopped?.data.reason), /refused/);
+});
+
+test('a disabled method is skipped with event 20111 where the service names it', async (t) => {
+  const server = await startServer(t, callout('http://127.0.0.1:1/auth', { enabled: 'no' }, { authentications: 'remote, local' }));
+  assert.equal((await get(server, 'alice:secret')).status, 200);
+  assert.ok((await server.eventIds()).includes(20111));
+});
+
+test('cache_seconds remembers what was accepted, never a refusal; without it every Basic request asks', async (t) => {
+  const remote = await endpoint(t, (response, { credentials }) => response.writeHead(credentials.content === 'right' ? 204 : 401).end());
+  const cached = await startServer(t, callout(remote.url, { cache_seconds: 60 }));
+  await Promise.all(Array.from({ length: 8 }, () => get(cached, 'zoe:right')));
+  await get(cached, 'zoe:right');
+  assert.equal(remote.asked.length, 1);
+  await get(cached, 'zoe:wrong');
+  await get(cached, 'zoe:wrong');
+  assert.equal(remote.asked.length, 3);
+  const uncached = await startServer(t, callout(remote.url));
+  for (let round = 0; round < 3; round++) await get(uncached, 'zoe:right');
+  assert.equal(remote.asked.length, 6);
+  const session = { ...json, authorization: `session ${await uncached.login('zoe', 'right')}` };
+  for (let round = 0; round < 3; round++) await uncached.get('/home/', { user: null, headers: session });
+  assert.equal(remote.asked.length, 7, 'sessions do not ask again');
+});
+
+test('connections are reused: no more sockets than requests at once', async (t) => {
+  const remote = await endpoint(t, (response) => response.writeHead(204).end());
+  const server = await startServer(t, callout(remote.url));
+  for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 4 }, () => get(server)));
+  assert.ok(remote.sockets() <= 5, `${remote.sockets()} sockets`);
+});
+
+test('https endpoints: a private authority is trusted when named, refused when not', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const folder = temporaryFolder(t);
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+  openssl(
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-keyout',
+    'k',
+    '-out',
+    'c',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=x',
+    '-addext',
+    'subjectAltName=IP:127.0.0.1',
+  );
+  const server = createTls({ key: readFileSync(join(folder, 'k')), cert: readFileSync(join(folder, 'c')) }, (request, response) => {
+    request.resume();
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const url = `https://127.0.0.1:${(server.address() as { port: number }).port}/`;
+  assert.equal((await get(await startServer(t, callout(url, { ca_certificates_path: join(folder, 'c') })))).status, 200);
+  const untrusting = await startServer(t, callout(url));
+  assert.equal((await get(untrusting)).status, 401);
+  assert.match(String((await untrusting.events()).find((event) => event.id === '20157')?.data.reason), /TLS failed/);
+});
+
+test('no secret stands in a log line or in the journal', async (t) => {
+  const secrets = ['marker-password', 'marker-key', 'marker-basic', 'marker-reply'];
+  const remote = await endpoint(t, (response) => response.writeHead(200).end('{"account":{"marker-reply-key":1}}'));
+  const server = await startServer(t, callout(remote.url, { headers: 'X-Key: marker-key', username: 'u', password: 'marker-basic' }));
+  await get(server, 'zoe:marker-password');
+  await server.send('POST', '/__svc__/login', {
+    user: null,
+    headers: { 'content-type': 'application/json' },
+    body: '{"username":"zoe","password":"marker-password"}',
+  });
+  await server.stop();
+  const all = server.log.join('') + readFileSync(join(server.folder, 'data/journal/events-00000001.ndjson'), 'utf8');
+  for (const secret of secrets.slice(0, 3)) assert.equal(all.includes(secret), false, secret);
+});

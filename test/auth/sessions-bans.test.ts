@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Account } from '../../src/accounts/account.ts';
+import { MemoryBans, sourceOf } from '../../src/auth/ban-list.ts';
+import { MemorySessions } from '../../src/http/sessions.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const account = (uuid: string) => ({ uuid, name: uuid }) as Account;
+
+test('sessions: idle life, absolute life, transfers count as activity, sweeping', async () => {
+  const clock = new ManualClock();
+  const ended: string[] = [];
+  const sessions = new MemorySessions(
+    clock,
+    () => ({ idleMs: 10_000, maximumAgeMs: 60_000 }),
+    (session) => ended.push(session.account.uuid),
+  );
+  const id = await sessions.create(account('a'));
+  for (let round = 0; round < 4; round++) {
+    clock.advance(9_000);
+    assert.ok(sessions.find(id));
+  }
+  const session = sessions.find(id);
+  assert.ok(session);
+  const hold = sessions.hold(session);
+  clock.advance(20_000);
+  assert.ok(sessions.find(id), 'a running transfer is activity');
+  hold.done();
+  hold.done();
+  clock.advance(4_001);
+  assert.equal(sessions.find(id), undefined, 'the absolute life is over');
+  await sessions.create(account('b'));
+  clock.advance(12_000);
+  assert.deepEqual(ended, ['a', 'b']);
+  assert.equal(sessions.find('unknown'), undefined);
+});
+
+test('all sessions of an account end but one', async () => {
+  const sessions = new MemorySessions(
+    new ManualClock(),
+    () => ({ idleMs: 1e6, maximumAgeMs: 1e6 }),
+    () => {},
+  );
+  const ids = await Promise.all(['a', 'a', 'a', 'b'].map((uuid) => sessions.create(account(uuid))));
+  const [first = ''] = ids;
+  assert.equal(await sessions.endAll('a', sessions.find(first)), 2);
+  assert.deepEqual(
+    ids.map((id) => sessions.find(id) !== undefined),
+    [true, false, false, true],
+  );
+});
+
+test('bans: window, duration, reset by success, off', () => {
+  const clock = new ManualClock();
+  const policy = { ban_after_failures: 3, ban_seconds: 100, ban_window_seconds: 10 };
+  const bans = new MemoryBans(clock, () => policy);
+  const fail = (times: number) => {
+    for (let index = 0; index < times; index++) bans.failed('1.2.3.4');
+  };
+  fail(2);
+  clock.advance(11_000);
+  fail(2);
+  assert.equal(bans.isRefused('1.2.3.4'), undefined, 'old failures do not count');
+  bans.succeeded('1.2.3.4');
+  fail(2);
+  assert.equal(bans.isRefused('1.2.3.4'), undefined, 'a success resets the count');
+  fail(1);
+  assert.deepEqual(bans.isRefused('1.2.3.4'), { retryAfterS: 100 });
+  assert.equal(bans.isRefused('1.2.3.5'), undefined);
+  clock.advance(100_000);
+  assert.equal(bans.isRefused('1.2.3.4'), undefined);
+  policy.ban_after_failures = 0;
+  fail(50);
+  assert.equal(bans.isRefused('1.2.3.4'), undefined);
+});
+
+test('an IPv6 customer is one source: its /64', () => {
+  assert.equal(sourceOf('2001:db8:1:2::1'), sourceOf('2001:db8:1:2:ffff::9'));
+  assert.notEqual(sourceOf('2001:db8:1:2::1'), sourceOf('2001:db8:1:3::1'));
+  assert.equal(sourceOf('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
+  assert.equal(sourceOf('10.0.0.1'), '10.0.0.1');
+});
