@@ -6,7 +6,7 @@ const bin = (name) => `node_modules/.bin/${name}`;
 
 const checks = {
   types: [bin('tsc'), '-p', '.'],
-  'format and lint': [bin('biome'), 'ci', '--max-diagnostics=50', '.'],
+  'format and lint': [bin('biome'), 'ci', '--colors=off', '--max-diagnostics=50', '--error-on-warnings', '.'],
   'unused code': [bin('knip')],
   documentation: [process.execPath, 'scripts/docs.mjs', '--check'],
   architecture: [process.execPath, 'scripts/test.mjs', 'architecture'],

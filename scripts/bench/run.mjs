@@ -91,7 +91,7 @@ async function throughput(server, connections, make) {
   return { value: perSecond, cpuUs: ((cpuSeconds(server.child.pid) - cpuBefore) * 1e6) / count };
 }
 
-async function timed(server, action) {
+async function timed(_server, action) {
   const agent = new Agent({ keepAlive: true });
   const startMs = performance.now();
   const { bytes } = await action(agent);

@@ -119,7 +119,6 @@ export const groupOptions = z
     quota_size: integer(0, largestSizeBytes).default(0).describe('Most that the folders of one account may hold, in bytes; 0 = no limit.'),
   })
   .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
-export type GroupOptions = z.infer<typeof groupOptions>;
 
 const passwordHash = z.string().superRefine((text, context) => {
   try {
@@ -157,4 +156,3 @@ export const accountOptions = z
     permissions: shared.permissions.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
-export type AccountOptions = z.infer<typeof accountOptions>;

@@ -16,7 +16,6 @@ export const permissionKeywords = [
   'allow-delete-folder',
   'allow-set-attributes',
 ] as const;
-export type PermissionKeyword = (typeof permissionKeywords)[number];
 
 const rightBits = {
   read: 1,

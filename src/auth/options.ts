@@ -31,14 +31,12 @@ export const applicationOptions = z.strictObject({
     .default('')
     .describe('File of further accounts, which password changes are written to; default `accounts.yaml` in the data folder.'),
 });
-export type ApplicationOptions = z.infer<typeof applicationOptions>;
 
 export const anonymousOptions = z.strictObject({
   type: z.literal('anonymous').describe('Lets in requests without credentials.'),
   ...common,
   group: uuidText.describe('Group of the account `anonymous`.'),
 });
-export type AnonymousOptions = z.infer<typeof anonymousOptions>;
 
 /** One entry of `authentications`. */
 export const authenticationOptions = z

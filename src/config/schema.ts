@@ -83,5 +83,3 @@ export const configSchema = z.strictObject({
   event_handlers: z.record(uuidText, eventHandlerOptions).default({}).describe('Event handlers by UUID.'),
 });
 export type Config = z.infer<typeof configSchema>;
-export type ServerOptions = Config['server'];
-export type ServiceOptions = Config['services'][string];

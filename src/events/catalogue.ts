@@ -31,7 +31,7 @@ export interface EventDefinition {
   isAboutPath: boolean;
 }
 
-/** Path members of file events (decisions.md 2). */
+/** Path members of file events (decisions.md 2). @public read by scripts/docs.mjs */
 export const pathMembers = ['path', 'real_path', 'file_name', 'directory_name', 'real_file_name', 'real_directory_name'] as const;
 
 const process = ['process', 'informational'] as const satisfies EventGroup[];

@@ -54,20 +54,3 @@ export function preferredType(accept: string | undefined, offers: readonly strin
 export function namesType(accept: string | undefined, type: string): boolean {
   return accept !== undefined && weighedElements(accept).some((element) => element.value === type && element.quality > 0);
 }
-
-/** Chooses a language by `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 look-up): `de-AT` takes `de`. */
-export function preferredLanguage(acceptLanguage: string | undefined, offers: readonly string[]): string | undefined {
-  const ranked = weighedElements(acceptLanguage ?? '').toSorted((a, b) => b.quality - a.quality);
-  for (const { value, quality } of ranked) {
-    const offer = offers.find((candidate) => value === candidate || value.startsWith(`${candidate}-`));
-    if (offer !== undefined && quality > 0) return offer;
-  }
-  return undefined;
-}
-
-/** Whether `Accept-Encoding` takes a content coding (RFC 9110 §12.5.3). */
-export function acceptsEncoding(acceptEncoding: string | undefined, coding: string): boolean {
-  const elements = weighedElements(acceptEncoding ?? '');
-  const element = elements.find(({ value }) => value === coding) ?? elements.find(({ value }) => value === '*');
-  return element !== undefined && element.quality > 0;
-}

@@ -8,8 +8,6 @@ declare const virtualPathBrand: unique symbol;
  */
 export type VirtualPath = string & { readonly [virtualPathBrand]: true };
 
-export const rootPath = '/' as VirtualPath;
-
 /** Longest member name that common file systems take, in UTF-8 bytes. */
 const longestNameBytes = 255;
 

@@ -130,7 +130,6 @@ export const eventHandlerOptions = z
     }
     return { ...options, custom_body: '', extra_data: extraDataOf(options.extra_data, context) };
   });
-export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
 
 function extraDataOf(value: string | Record<string, unknown>, context: z.core.$RefinementCtx): Record<string, unknown> {
   const issue = (message: string) => context.addIssue({ code: 'custom', path: ['extra_data'], message });

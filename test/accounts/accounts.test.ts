@@ -133,7 +133,9 @@ test('the data folder is held by one process at a time', async (t) => {
     'server: {data_folder_path: ./d}\ngroups: {DEFAULT_GROUP: {home_folder_path: ./h}}\nservices: {web: {type: http, port: 0}}\n',
   );
   const children = Array.from({ length: 4 }, () => spawn(process.execPath, [executable, 'serve'], { cwd: folder }));
-  t.after(() => children.forEach((child) => child.kill('SIGKILL')));
+  t.after(() => {
+    for (const child of children) child.kill('SIGKILL');
+  });
   const exits = children.map((child) => new Promise<number | null>((resolve) => child.on('close', resolve)));
   const losers = await Promise.race([
     Promise.all([...exits].map((exit) => Promise.race([exit, new Promise((resolve) => setTimeout(resolve, 4000, 'running'))]))),

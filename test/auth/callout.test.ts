@@ -74,7 +74,7 @@ test('the request has every member of the specification', async (t) => {
   const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: k', username: 'gate', password: 'way' }));
   assert.equal((await get(server)).status, 200);
   const [asked] = remote.asked;
-  const { peer, ...credentials } = asked?.credentials as { peer: Record<string, unknown> };
+  const { peer, ...credentials } = (asked as Asked).credentials as { peer: Record<string, unknown> };
   assert.deepEqual(credentials, { type: 'password', username: 'zoe', content: 'pässword', creator: { uuid: 'web', type: 'http' } });
   assert.deepEqual({ ...peer, port: 0 }, { address: '127.0.0.1', port: 0, family: 'IPv4', protocol: 'TCP' });
   assert.deepEqual(Object.keys(JSON.parse(asked?.body ?? '')), ['credentials', 'server']);

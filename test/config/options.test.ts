@@ -266,7 +266,7 @@ test('files that are no configurations get one clear finding', () => {
     ['{"server": }', /syntax|bad-value/],
     [bomb, /alias/i],
     ['a: &x {b: *x}', /alias|circular|nest|unknown|deep/i],
-    ['{'.repeat(1) + '"a":'.repeat(1) + '['.repeat(40) + ']'.repeat(40) + '}', /nests deeper/],
+    [`${'{'.repeat(1) + '"a":'.repeat(1) + '['.repeat(40) + ']'.repeat(40)}}`, /nests deeper/],
     ['__proto__: {x: 1}', /__proto__/],
     ['server: {name: "\ufffd"}', /UTF-8/],
     ['just text', /map/],
