@@ -98,7 +98,8 @@ function commands() {
   const names = [...help().matchAll(/^ {2}([a-z][a-z-]+)(?:\|[a-z-]+)? .*$/gm)]
     .map((match) => match[1])
     .filter((name) => name !== 'help' && name !== 'svc');
-  return names.map((name) => `#### \`svc ${name}\`\n\n\`\`\`text\n${help(name)}\n\`\`\`\n`).join('\n');
+  const all = names.flatMap((name) => (name === 'mock' ? [['mock', 'auth']] : [[name]]));
+  return all.map((words) => `#### \`svc ${words.join(' ')}\`\n\n\`\`\`text\n${help(...words)}\n\`\`\`\n`).join('\n');
 }
 
 function events() {

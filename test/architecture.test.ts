@@ -31,6 +31,7 @@ const homes: Record<string, string[]> = {
     'src/accounts/accounts-file.ts',
     'src/accounts/options.ts',
     'src/auth/options.ts',
+    'src/cli/auth-suite.ts',
     'src/auth/callout-reply.ts',
     'src/events/options.ts',
     'src/http/options.ts',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -44,9 +44,13 @@ async function freePort(): Promise<number> {
 test('the five-minute tour prints what the README says', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const port = await freePort();
-  const shell = spawn('bash', ['--norc'], { cwd: temporaryFolder(t), env: { ...process.env, NO_COLOR: '1' } });
+  const cwd = temporaryFolder(t);
+  // `npx svc` of the tour is the built executable; exec keeps the process that the shell knows and ends.
+  const tools = temporaryFolder(t);
+  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${process.execPath} ${executable} "$@"\n`, { mode: 0o755 });
+  const shell = spawn('bash', ['--norc'], { cwd, env: { ...process.env, NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` } });
   t.after(() => shell.kill('SIGKILL'));
-  shell.stdin.write(`npx() { shift; ${process.execPath} ${executable} "$@"; }\nexec 2>&1\ntrap 'kill $(jobs -p)' EXIT\n`);
+  shell.stdin.write("exec 2>&1\ntrap 'kill $(jobs -p)' EXIT\n");
   let output = '';
   shell.stdout.on('data', (chunk) => {
     output += chunk;

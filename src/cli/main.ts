@@ -1,15 +1,15 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { logLevels } from '../lib/log.ts';
+import { type Action, portNumber, type Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
 import { reportFailure } from './output.ts';
+import { registerAuthTest } from './register-auth-test.ts';
+import { registerMock } from './register-mock.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
   debug?: boolean;
 }
-
-/** A command's action: gives the exit code. */
-type Action = () => Promise<number>;
 
 const exitCodeHelp = `
 Exit codes:
@@ -67,14 +67,6 @@ function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;
-}
-
-type Register = (program: Command, run: (action: Action) => Promise<void>) => void;
-
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('must be a port number from 0 to 65535');
-  return port;
 }
 
 function workerCount(text: string): number {
@@ -154,4 +146,6 @@ Examples:
       .addOption(new Option('--format <format>', 'form of the document').choices(['yaml', 'json']).default('yaml'))
       .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
       .action((options) => run(async () => (await import('./openapi.ts')).openapi(options))),
+  registerAuthTest,
+  registerMock,
 ];

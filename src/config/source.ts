@@ -131,3 +131,15 @@ function locate(
   const { line, col } = lines.linePos(offset);
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 }
+
+/**
+ * Reads YAML or JSON that is no configuration (test suites).
+ *
+ * @throws Error with one line that says what is wrong and where
+ */
+export function readPlainYaml(text: string): unknown {
+  const document = parseDocument(text, { uniqueKeys: true, prettyErrors: true, stringKeys: true });
+  const [error] = document.errors;
+  if (error) throw new Error(error.message.split('\n', 1)[0]);
+  return document.toJS({ maxAliasCount: 100 });
+}

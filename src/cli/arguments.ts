@@ -1,0 +1,31 @@
+import { type Command, InvalidArgumentError } from 'commander';
+
+/** A command's action: gives the exit code. */
+export type Action = () => Promise<number>;
+
+/** Adds one command to the program; `run` reports what the action throws. */
+export type Register = (program: Command, run: (action: Action) => Promise<void>) => void;
+
+/** Reads a port. */
+export function portNumber(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('must be a port number from 0 to 65535');
+  return port;
+}
+
+/** Reads a time in seconds. */
+export function secondsNumber(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('must be a number of seconds');
+  return Number(text);
+}
+
+/** Reads a status code. */
+export function statusNumber(text: string): number {
+  if (!/^[2-9]\d\d$/.test(text)) throw new InvalidArgumentError('must be a status code from 200 to 999');
+  return Number(text);
+}
+
+/** Gathers an option that may be given several times. */
+export function gathered(text: string, before: string[]): string[] {
+  return [...before, text];
+}

@@ -1,0 +1,35 @@
+/** One test case of a JUnit report. */
+export interface JunitCase {
+  name: string;
+  passed: boolean;
+  message: string;
+  duration_ms: number;
+}
+
+function escapeXml(text: string): string {
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
+    .toWellFormed()
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/"/g, '&quot;');
+}
+
+/** A JUnit XML report, as CI systems read it. */
+export function junitXml(suite: string, cases: readonly JunitCase[]): string {
+  const seconds = (ms: number) => (ms / 1000).toFixed(3);
+  const failures = cases.filter((item) => !item.passed).length;
+  const total = seconds(cases.reduce((sum, item) => sum + item.duration_ms, 0));
+  const lines = cases.map((item) => {
+    const head = `    <testcase classname="${escapeXml(suite)}" name="${escapeXml(item.name)}" time="${seconds(item.duration_ms)}"`;
+    return item.passed ? `${head}/>` : `${head}>\n      <failure message="${escapeXml(item.message)}"/>\n    </testcase>`;
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="${cases.length}" failures="${failures}" time="${total}">
+  <testsuite name="${escapeXml(suite)}" tests="${cases.length}" failures="${failures}" time="${total}">
+${lines.join('\n')}
+  </testsuite>
+</testsuites>
+`;
+}

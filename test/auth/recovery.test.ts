@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { test } from 'node:test';
+import { CalloutMethod } from '../../src/auth/callout.ts';
+import { calloutOptions } from '../../src/auth/options.ts';
+import type { EventDispatcher } from '../../src/events/dispatcher.ts';
+import type { EventDraft } from '../../src/events/event.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+/** Real time for durations, but timers that the test fires. */
+class TimerClock extends ManualClock {
+  override monotonicMs(): number {
+    return systemClock.monotonicMs();
+  }
+}
+
+test('a method that failed its start test is tried again every minute until it passes', async (t) => {
+  let status = 500;
+  let asked = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    asked++;
+    response.writeHead(status).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const drafts: EventDraft[] = [];
+  const events = { emit: (draft: EventDraft) => drafts.push(draft) } as unknown as EventDispatcher;
+  const clock = new TimerClock();
+  const options = calloutOptions.parse({
+    type: 'http',
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`,
+    timeout: 5,
+  });
+  const method = new CalloutMethod('m', options, { groupUuids: new Set(), serverUuid: 's', events, clock, log: silentLog });
+  const until = async (condition: () => boolean) => {
+    for (let round = 0; round < 200 && !condition(); round++) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.ok(condition());
+  };
+  await method.start();
+  assert.deepEqual([method.state, asked], ['failed', 1]);
+  clock.advance(60_000);
+  await until(() => asked === 2);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(method.state, 'failed');
+  status = 401;
+  clock.advance(60_000);
+  await until(() => method.state === 'running');
+  clock.advance(600_000);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(asked, 3, 'no more tests once it works');
+  assert.deepEqual(
+    drafts.map((draft) => draft.id),
+    [20157, 20156],
+    'one event when it failed, one when it recovered',
+  );
+  assert.match(String(drafts[0]?.data?.reason), /status 500/);
+  await method.stop();
+});

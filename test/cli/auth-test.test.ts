@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { executable, run, start } from '../support/child.ts';
+import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+async function mock(t: TestContext, ...args: string[]): Promise<{ url: string; stdout: () => string }> {
+  const server = start(t, ['mock', 'auth', '--port', '0', ...args], { cwd: temporaryFolder(t) });
+  const [, url = ''] = await server.line(/listening on (\S+)\n/);
+  return { url, stdout: server.stdout };
+}
+
+const alice = ['--username', 'alice', '--password', 'marker-secret'];
+
+test('every outcome has its exit code, against the mock that produces it', async (t) => {
+  const cwd = temporaryFolder(t);
+  const cases: [string[], string[], number, RegExp][] = [
+    [['--accept', 'alice:marker-secret'], [], 0, /authenticated 204/],
+    [['--accept', 'alice:other'], [], 10, /next 401/],
+    [['--reject', 'alice'], [], 11, /rejected 403/],
+    [['--default', 'reject'], [], 11, /rejected 403/],
+    [['--status', '500'], [], 11, /rejected 500/],
+    [['--status', '404'], [], 11, /warning: the status looks like a wrong path/],
+    [['--fault', 'redirect'], [], 11, /warning: redirects are not followed/],
+    [['--fault', 'drop'], [], 12, /no reply: the connection was closed/],
+    [['--fault', 'garbage'], [], 12, /invalid reply: .*not valid HTTP/],
+    [['--fault', 'half'], [], 12, /invalid reply: .*closed before the reply/],
+    [['--fault', 'hang'], ['--timeout', '0.3'], 12, /no complete reply within 0.3 s/],
+    [['--accept', 'alice:marker-secret', '--delay', '0.4'], ['--timeout', '0.6'], 0, /warning: the reply took 0\.4 s/],
+    [['--status', '200', '--body', '{"account":{"Home_Folder_Path":"/x"}}'], [], 12, /keys are lower-case: "home_folder_path"/],
+    [['--status', '200', '--body', '<!doctype html><p>Sign in'], [], 12, /warning: the body is an HTML page/],
+    [['--status', '401', '--body', 'x'.repeat(300)], [], 10, /warning: the 401 body has 300 bytes/],
+    [
+      ['--status', '403', '--body', '{"code":5,"message":"m","extra":"e","public_response":{"a":1}}'],
+      [],
+      11,
+      /failure: \{"code":5,"message":"m","extra":"e","public_response":\{"a":1\}\}/,
+    ],
+    [['--accept', 'alice:marker-secret'], ['--expect', 'authenticated'], 0, /as expected/],
+    [['--accept', 'alice:marker-secret'], ['--expect', 'rejected'], 1, /expected rejected, got authenticated/],
+    [['--fault', 'drop'], ['--expect', 'rejected'], 0, /as expected/],
+  ];
+  for (const [mockArgs, args, code, pattern] of cases) {
+    const { url } = await mock(t, ...mockArgs);
+    const end = await run(t, ['auth-test', '--url', url, ...alice, ...args], { cwd });
+    assert.equal(end.code, code, `${mockArgs.join(' ')}\n${end.stdout}${end.stderr}`);
+    assert.match(end.stdout, pattern);
+    assert.equal((end.stdout + end.stderr).includes('marker-secret'), false);
+  }
+  const refused = await run(t, ['auth-test', '--url', 'http://127.0.0.1:1/', ...alice], { cwd });
+  assert.deepEqual([refused.code, /no reply: the connection was refused/.test(refused.stdout)], [12, true]);
+});
+
+test('the account of the reply, as JSON and as text; the request with secrets masked', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'account.json'), '{"home_folder_path":"/srv/a","permissions":[["allow-read"]]}');
+  const server = start(t, ['mock', 'auth', '--port', '0', '--accept', 'alice:marker-secret=account.json'], { cwd });
+  const [, url = ''] = await server.line(/listening on (\S+)\n/);
+  const json = await run(t, ['auth-test', '--url', url, '--password-stdin', '--username', 'alice', '--json'], {
+    cwd,
+    input: 'marker-secret\n',
+  });
+  const document = JSON.parse(json.stdout);
+  assert.deepEqual(
+    [json.code, document.outcome, document.methods[0].status, document.methods[0].account.home_folder_path],
+    [0, 'authenticated', 200, '/srv/a'],
+  );
+  const shown = await run(
+    t,
+    [
+      'auth-test',
+      '--url',
+      url,
+      ...alice,
+      '--header',
+      'X-Key: marker-key',
+      '--basic',
+      'u:marker-basic',
+      '--show-request',
+      '--peer',
+      '[2001:db8::1]:99',
+    ],
+    { cwd },
+  );
+  assert.match(
+    shown.stdout,
+    /POST http:[\s\S]*X-Key: \*\*\*[\s\S]*"content": "\*\*\*"[\s\S]*"address": "2001:db8::1",\n {6}"port": 99,\n {6}"family": "IPv6"/,
+  );
+  assert.equal(/marker/.test(shown.stdout + server.stdout()), false, 'no secret here, nor in what the mock prints');
+});
+
+test('a configuration: the whole chain in order, one method, the effective account', async (t) => {
+  const cwd = temporaryFolder(t);
+  const { url } = await mock(t, '--accept', 'zoe:z');
+  const hash = (await run(t, ['hash-password'], { cwd, input: 'marker-secret' })).stdout.trim();
+  writeFileSync(
+    join(cwd, 'svc.config.yaml'),
+    `authentications:\n  remote: {type: http, url: "${url}"}\n  local: {type: application}\ngroups: {DEFAULT_GROUP: {home_folder_path: "/srv/\${USER}", home_folder_structure: [in]}}\naccounts: {alice: {password: "${hash}"}}\nservices: {web: {type: http}}\n`,
+  );
+  const chain = JSON.parse((await run(t, ['auth-test', ...alice, '--json'], { cwd })).stdout);
+  assert.deepEqual(
+    chain.methods.map((method: { method: string; outcome: string }) => [method.method, method.outcome]),
+    [
+      ['remote', 'next'],
+      ['local', 'authenticated'],
+    ],
+  );
+  const { name, group, home_folder_path, home_folder_structure, permissions } = chain.methods[1].account;
+  assert.deepEqual(
+    [name, group, home_folder_path, home_folder_structure, permissions],
+    ['alice', 'DEFAULT_GROUP', '/srv/alice', ['in'], [['allow-full-control']]],
+  );
+  assert.equal((await run(t, ['auth-test', ...alice, '--method', 'remote'], { cwd })).code, 10);
+  assert.equal((await run(t, ['auth-test', ...alice, '--method', 'nobody'], { cwd })).code, 2);
+  assert.equal((await run(t, ['auth-test', '--username', 'zoe', '--password', 'z'], { cwd })).code, 0);
+});
+
+test('SSH keys and certificates', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const cwd = temporaryFolder(t);
+  const blob = 'AAAAC3NzaC1lZDI1NTE5AAAAIJ2Y0v6v7R7e0fQ5n2a6c1';
+  writeFileSync(join(cwd, 'key.pub'), `ssh-ed25519 ${blob} me@here\n`);
+  writeFileSync(join(cwd, 'bad.pub'), 'not a key');
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', 'k', '-out', 'c.pem', '-days', '2', '-subj', '/CN=carol'],
+    { cwd, stdio: 'pipe' },
+  );
+  const server = start(t, ['mock', 'auth', '--port', '0', '--accept', 'alice:x', '--accept', 'carol:x', '--json'], { cwd });
+  const [, url = ''] = await server.line(/"listening":"([^"]+)"/);
+  assert.equal((await run(t, ['auth-test', '--url', url, '--username', 'alice', '--ssh-key', 'key.pub'], { cwd })).code, 0);
+  assert.equal((await run(t, ['auth-test', '--url', url, '--certificate', 'c.pem'], { cwd })).code, 0);
+  assert.match(server.stdout(), /"type":"ssh-key","username":"alice"[^\n]*"creator":\{"uuid":"svc-auth-test","type":"ssh"\}/);
+  assert.match(server.stdout(), /"type":"ssl-certificate","username":"carol"/);
+  assert.equal(server.stdout().includes(blob), false);
+  for (const args of [
+    ['--username', 'a', '--ssh-key', 'bad.pub'],
+    ['--username', 'a', '--ssh-key', 'none'],
+    ['--certificate', 'bad.pub'],
+    ['--username', 'a'],
+    ['--password', 'x'],
+    [...alice, '--ssh-key', 'key.pub'],
+    [...alice, '--peer', 'nonsense'],
+    [...alice, '--basic', 'x', '--method', 'm'],
+  ]) {
+    assert.equal((await run(t, ['auth-test', '--url', url, ...args], { cwd })).code, 2, args.join(' '));
+  }
+});
+
+test('the example: a suite in CI with a JUnit report', async (t) => {
+  const cwd = temporaryFolder(t);
+  cpSync(join(process.env.SVC_ROOT ?? '.', 'examples/callout'), cwd, { recursive: true });
+  const env = { ...process.env, SVC: `${process.execPath} ${executable}`, REPORT: 'report.xml' };
+  const printed = execFileSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8' });
+  assert.match(printed, /^ok {3}staff get their own folder structure\nok {3}.*\nok {3}.*\n3 cases passed, 0 failed\n$/);
+  assert.match(readFileSync(join(cwd, 'report.xml'), 'utf8'), /<testsuites tests="3" failures="0"/);
+  const { url } = await mock(t, '--default', 'reject');
+  const failing = await run(t, ['auth-test', '--suite', 'cases.yaml', '--junit', 'fail.xml', '--json'], { cwd, env: { CALLOUT_URL: url } });
+  assert.equal(failing.code, 1);
+  assert.deepEqual(
+    failing.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).passed),
+    [false, false, true],
+  );
+  assert.match(
+    readFileSync(join(cwd, 'fail.xml'), 'utf8'),
+    /<failure message="expected authenticated, got rejected \(The endpoint forbids the account \(403\)\.\)"\/>/,
+  );
+  writeFileSync(join(cwd, 'bad.yaml'), '- {username: a, expect: maybe}\n');
+  const bad = await run(t, ['auth-test', '--suite', 'bad.yaml'], { cwd });
+  assert.deepEqual([bad.code, /case 1: expect/.test(bad.stderr)], [2, true]);
+});
