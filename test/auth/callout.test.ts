@@ -263,6 +263,12 @@ test('the start test: an endpoint that fails it fails closed', async (t) => {
   assert.match(String(stopped?.data.reason), /refused/);
 });
 
+test('a host name that does not resolve fails closed', async (t) => {
+  const server = await startServer(t, callout('http://nobody.invalid/auth', { timeout: 5 }));
+  assert.equal((await get(server)).status, 401);
+  assert.match(String((await server.events()).find((event) => event.id === '20157')?.data.reason), /cannot be resolved/);
+});
+
 test('a disabled method is skipped with event 20111 where the service names it', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth', { enabled: 'no' }, { authentications: 'remote, local' }));
   assert.equal((await get(server, 'alice:secret')).status, 200);

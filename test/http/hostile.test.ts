@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { startServer } from '../support/server.ts';
+
+// Swaps a folder and a link that leads outside, as fast as it can, from a thread of its own.
+const swapper = `
+const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
+const { workerData } = require('node:worker_threads');
+const { folder, aside, outside } = workerData;
+const end = Date.now() + 2500;
+while (Date.now() < end) {
+  renameSync(folder, aside);
+  symlinkSync(outside, folder);
+  unlinkSync(folder);
+  renameSync(aside, folder);
+}
+`;
+
+test('a folder that is swapped for a link while requests run never leads outside', async (t) => {
+  const server = await startServer(t);
+  const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));
+  t.after(() => rmSync(outside, { recursive: true, force: true }));
+  writeFileSync(join(outside, 'f'), 'OUTSIDE');
+  const folder = join(server.home, 'd');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'f'), 'inside');
+  const worker = new Worker(swapper, { eval: true, workerData: { folder, aside: join(server.home, 'aside'), outside } });
+  let isSwapping = true;
+  const done = new Promise<void>((resolve) =>
+    worker.once('exit', () => {
+      isSwapping = false;
+      resolve();
+    }),
+  );
+  const seen = new Map<number, number>();
+  while (isSwapping) {
+    const replies = await Promise.all([
+      server.get('/home/d/f'),
+      server.get('/home/d/', { headers: { accept: 'application/json' } }),
+      server.put('/home/d/new', 'x'),
+      server.send('DELETE', '/home/d/new'),
+      server.send('PUT', '/home/d/made/'),
+    ]);
+    for (const reply of replies) {
+      seen.set(reply.status, (seen.get(reply.status) ?? 0) + 1);
+      assert.equal(reply.text.includes('OUTSIDE'), false);
+    }
+  }
+  await done;
+  const { readdirSync, readFileSync } = await import('node:fs');
+  assert.deepEqual(readdirSync(outside), ['f'], 'nothing was created outside');
+  assert.equal(readFileSync(join(outside, 'f'), 'utf8'), 'OUTSIDE', 'nothing was changed outside');
+  assert.ok((seen.get(200) ?? 0) > 10 && (seen.get(404) ?? 0) > 0, `both states were met: ${JSON.stringify([...seen])}`);
+});
+
+test('a link into the data folder, or a moved data folder, shows nothing', async (t) => {
+  const server = await startServer(t);
+  symlinkSync(join(server.folder, 'data'), join(server.home, 'link'));
+  assert.equal((await server.get('/home/link/svc.pid')).status, 404);
+  unlinkSync(join(server.home, 'link'));
+  renameSync(join(server.folder, 'data', 'uploads-under-way'), join(server.home, 'moved-out'));
+  assert.equal((await server.get('/home/moved-out')).status, 200, 'only what is in the data folder is out of reach');
+});
+
+test('maximum_concurrent_connections holds, and the service recovers', async (t) => {
+  const server = await startServer(t, { service: { maximum_concurrent_connections: 5 } });
+  const sockets: Socket[] = [];
+  let closed = 0;
+  for (let index = 0; index < 12; index++) {
+    const socket = connect(server.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.on('close', () => closed++);
+    socket.resume();
+    sockets.push(socket);
+  }
+  await sleep(200);
+  assert.equal(closed, 7, 'those above the limit are closed');
+  for (const socket of sockets) socket.destroy();
+  await sleep(100);
+  assert.equal((await server.put('/home/a', 'x')).status, 201);
+});
+
+test('the client address of a header is believed only where it is configured', async (t) => {
+  const headers = { 'x-forwarded-for': '203.0.113.9:4711, 10.0.0.1', forwarded: 'for=198.51.100.7' };
+  const peerOf = async (service: Record<string, unknown>) => {
+    const server = await startServer(t, { service });
+    await server.put('/home/a', 'x', { headers });
+    const event = (await server.events()).findLast((candidate) => candidate.id === '40017');
+    await server.stop();
+    return event?.account.peer;
+  };
+  const plain = await peerOf({});
+  assert.equal(plain?.address, '127.0.0.1');
+  assert.deepEqual(await peerOf({ client_forwarded_header: 'X-Forwarded-For' }), {
+    address: '203.0.113.9',
+    port: 4711,
+    protocol: 'TCP',
+    family: 'IPv4',
+  });
+  assert.deepEqual(await peerOf({ client_forwarded_header: 'Forwarded' }), {
+    address: '198.51.100.7',
+    port: 0,
+    protocol: 'TCP',
+    family: 'IPv4',
+  });
+});
+
+test('a ban counts the forwarded client, not the proxy', async (t) => {
+  const server = await startServer(t, {
+    service: { client_forwarded_header: 'X-Forwarded-For' },
+    server: { security_policy: { ban_after_failures: 2 } },
+  });
+  const get = (address: string, user: string) =>
+    server.get('/home/', { user, headers: { 'x-forwarded-for': address, accept: 'application/json' } });
+  for (let round = 0; round < 2; round++) assert.equal((await get('203.0.113.1', 'alice:wrong')).status, 401);
+  assert.equal((await get('203.0.113.1', 'alice:secret')).status, 429);
+  assert.equal((await get('203.0.113.2', 'alice:secret')).status, 200);
+});
