@@ -11,7 +11,7 @@ import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './file-upload.ts';
 import { readFolder } from './folder-reader.ts';
 import { type LeftBehind, removeFile, removeTree, walkTree } from './folder-remover.ts';
-import { type Location, Mounts } from './mounts.ts';
+import { type Location, type Mounts, mountsOf } from './mounts.ts';
 import { changeInParent, lookAt, openFile, openFolder } from './opened.ts';
 import { asServiceError } from './system-errors.ts';
 import { isTemporaryName } from './temporaries.ts';
@@ -40,18 +40,13 @@ export class AccountFiles implements FileScope {
     account: Account,
     environment: FilesEnvironment,
     context: EventContext,
-    mounts = new Mounts(account, environment.excludedPaths),
+    mounts = mountsOf(account, environment.excludedPaths),
   ) {
     this.account = account;
     this.environment = environment;
     this.context = context;
     this.mounts = mounts;
     this.#startedMs = environment.clock.nowMs();
-  }
-
-  /** The same account's files for another request. */
-  withContext(context: EventContext): AccountFiles {
-    return new AccountFiles(this.account, this.environment, context, this.mounts);
   }
 
   /**

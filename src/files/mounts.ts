@@ -54,3 +54,19 @@ export class Mounts {
     return [...new Set(names)];
   }
 }
+
+const kept = new WeakMap<object, Mounts>();
+
+/**
+ * The mounts of an account in force, resolved once for the life of its session. As long as one of its folders is missing
+ * they are resolved anew each time.
+ *
+ * @param excluded real folders that stay out of reach; the same for all accounts of a service
+ */
+export function mountsOf(account: Account, excluded: readonly string[]): Mounts {
+  const known = kept.get(account);
+  if (known) return known;
+  const mounts = new Mounts(account, excluded);
+  if (mounts.roots.paths.length === account.virtualFolders.length + 1) kept.set(account, mounts);
+  return mounts;
+}

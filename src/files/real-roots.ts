@@ -79,7 +79,8 @@ export class RealRoots {
 
 function existingRealPath(path: string): string[] {
   try {
-    return [realpathSync(path)];
+    // The native form: the other one asks lstat(2) about every folder on the way.
+    return [realpathSync.native(path)];
   } catch {
     return [];
   }
