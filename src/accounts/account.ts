@@ -6,12 +6,8 @@ import { expandUserInPath } from './user-names.ts';
 /** The group that an account belongs to when it names none (service.md, "Account configuration"). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 
-/**
- * What a group says for its accounts; option names as in the configuration. Members that an account
- * leaves out are taken from here.
- */
-export interface GroupConfiguration {
-  enabled: boolean;
+/** What both an account and its group may say; option names as in the configuration. */
+interface SharedConfiguration {
   home_folder_path?: string | null | undefined;
   create_home_folder?: boolean | null | undefined;
   create_home_folder_owner?: string | null | undefined;
@@ -19,23 +15,21 @@ export interface GroupConfiguration {
   home_folder_structure?: readonly string[] | null | undefined;
   virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
   permissions?: PermissionOptions | null | undefined;
+}
+
+/** What a group says for its accounts. Members that an account leaves out are taken from here. */
+export interface GroupConfiguration extends SharedConfiguration {
+  enabled: boolean;
   allow_own_password_change?: boolean | null | undefined;
   file_write_size?: number | null | undefined;
   quota_size?: number | null | undefined;
 }
 
 /** What an authentication method says of an account (service.md, "Account configuration"). */
-export interface AccountConfiguration {
+export interface AccountConfiguration extends SharedConfiguration {
   uuid?: string | null | undefined;
   email?: string | null | undefined;
   group?: string | null | undefined;
-  home_folder_path?: string | null | undefined;
-  create_home_folder?: boolean | null | undefined;
-  create_home_folder_owner?: string | null | undefined;
-  create_home_folder_group?: string | null | undefined;
-  home_folder_structure?: readonly string[] | null | undefined;
-  virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
-  permissions?: PermissionOptions | null | undefined;
 }
 
 /** An account in force, fixed at login for the life of a session (decisions.md, "Account configuration in force"). */
