@@ -10,7 +10,7 @@ const checks = {
   'unused code': [bin('knip')],
   documentation: [process.execPath, 'scripts/docs.mjs', '--check'],
   architecture: [process.execPath, 'scripts/test.mjs', 'architecture'],
-  package: [bin('publint'), '--pack', 'false'],
+  package: [bin('publint')],
 };
 
 const failed = Object.entries(checks).filter(([name, [command, ...args]]) => {
