@@ -1,5 +1,5 @@
 // Makes dist/svc.mjs: one executable file that needs nothing beside it but Node.js. `--quiet` prints nothing.
-import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
 
@@ -9,12 +9,14 @@ const budgetBytes = 3_500_000;
 const outfile = 'dist/svc.mjs';
 const quiet = process.argv.includes('--quiet');
 process.chdir(new URL('..', import.meta.url).pathname);
-rmSync('dist', { recursive: true, force: true });
+mkdirSync('dist', { recursive: true });
+// Renamed into place at the end: whoever runs the executable meanwhile finds the old one or the new one.
+const unfinished = `${outfile}.${process.pid}`;
 
 const { metafile } = await build({
   ...bundleOptions,
   entryPoints: ['bin/svc.ts'],
-  outfile,
+  outfile: unfinished,
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'eof',
@@ -22,10 +24,11 @@ const { metafile } = await build({
   // The shebang stands in bin/svc.ts; esbuild keeps it first.
   banner: { js: requireBanner },
 });
-chmodSync(outfile, 0o755);
+chmodSync(unfinished, 0o755);
+renameSync(unfinished, outfile);
 
 const sizeBytes = readFileSync(outfile).length;
-if (!quiet) report(metafile.outputs[outfile].inputs);
+if (!quiet) report(metafile.outputs[unfinished].inputs);
 if (sizeBytes > budgetBytes) {
   console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
   process.exitCode = 1;

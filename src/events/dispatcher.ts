@@ -1,7 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, ServiceEvent } from './event.ts';
 import { createEvent } from './event-factory.ts';
-import type { EventLog, LogPosition } from './event-log.ts';
+import type { EventLog } from './event-log.ts';
+import type { LogPosition } from './event-log-position.ts';
 
 /** What came of delivering an event to the handler that a request waits for. */
 export interface BackendDelivery {
@@ -18,7 +19,10 @@ export interface EmittedEvent {
   group: string | undefined;
   /** Where it stands in the journal, when it could be written. */
   position: LogPosition | undefined;
-  /** The handler that a request waits for: it must not be delivered to that one again. */
+  /**
+   * The handler that a request waits for: it is not delivered to that one in the background. The journal carries no mark
+   * of this; a handler that is killed before it recorded the outcome delivers the event after the restart (at least once).
+   */
   takenBy: string | undefined;
 }
 

@@ -1,21 +1,25 @@
-import { close, closeSync, fdatasync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
-import type { EventLog, LogPosition } from './event-log.ts';
+import type { BadLine, EventLog, LoggedEvent } from './event-log.ts';
+import { comparePositions, type LogPosition } from './event-log-position.ts';
+import { readEvents } from './event-log-reader.ts';
 import { JournalReserve } from './event-log-reserve.ts';
+import { removeOldSegments } from './event-log-retention.ts';
+import { SegmentWriter } from './event-log-segment-writer.ts';
 import { listSegments, repairSegment, type Segment, segmentPath, syncFolder } from './event-log-segments.ts';
 
-const fdatasyncAsync = promisify(fdatasync);
-const closeAsync = promisify(close);
+/** How often a file that could not be begun is tried again, and lost events are reported. */
+const retryEveryMs = 1000;
 
-/** Events of reads are on disk after at most this long (decisions.md 2, "The journal"). */
-const syncWithinMs = 100;
+/** How often a quiet journal looks for files past their retention. */
+const retentionEveryMs = 3_600_000;
 
-const dayMs = 86_400_000;
+/** What undelivered events may take on disk past their retention, in bytes. */
+const neededLimitBytes = 10 * 2 ** 30;
 
 export interface FileEventLogOptions {
   /** Folder of the journal, created when missing. */
@@ -24,6 +28,10 @@ export interface FileEventLogOptions {
   maximumFileSizeBytes: number;
   /** Segments whose newest event is older are removed. */
   retentionDays: number;
+  /** The oldest position that a handler still has to read: retention spares it, up to `neededLimitBytes`. */
+  neededFrom?: () => LogPosition | undefined;
+  /** Largest size of what `neededFrom` spares; 10 GiB when left out. */
+  neededLimitBytes?: number;
   clock: Clock;
   log: Log;
   /** Syncs a descriptor; replaced in tests that count syncs or make them fail. */
@@ -32,171 +40,204 @@ export interface FileEventLogOptions {
   write?: (fd: number, bytes: Buffer) => number;
 }
 
-interface Waiter {
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}
-
 /**
  * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so that a killed process loses
  * nothing; `appendDurable` waits for a sync that all callers of the meantime share.
  */
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
-  readonly #sync: (fd: number) => Promise<void>;
-  readonly #write: (fd: number, bytes: Buffer) => number;
   readonly #reserve: JournalReserve;
-  #segment: Segment;
-  #fd: number;
-  #sizeBytes: number;
-  #waiting: Waiter[] = [];
-  #isSyncing = false;
-  #unsynced = false;
-  #syncTimer: { cancel(): void } | undefined;
-  readonly #retired: number[] = [];
+  readonly #retentionTimer: Timer;
+  readonly #ending = new Set<Promise<void>>();
+  readonly #waitingForMore = new Set<() => void>();
+  #writer: SegmentWriter;
+  #segmentTriedAtMs = Number.NEGATIVE_INFINITY;
   #lostEvents = 0;
+  #lostReportedAtMs = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
 
   /** Opens the journal, repairs its end, and removes what is past its retention. */
   constructor(options: FileEventLogOptions) {
     this.#options = options;
-    this.#sync = options.sync ?? fdatasyncAsync;
-    this.#write = options.write ?? writeSync;
-    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
-    this.#reserve = new JournalReserve(options.folder, options.clock);
-    const last = listSegments(options.folder).at(-1);
-    this.#segment = last ?? { number: 1, path: segmentPath(options.folder, 1) };
-    this.#sizeBytes = last ? repairSegment(last.path, options.log) : 0;
-    this.#fd = openSync(this.#segment.path, 'a', 0o600);
-    if (!last) syncFolder(options.folder);
+    const { folder, clock, log } = options;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.#reserve = new JournalReserve(folder, clock, log);
+    const segments = listSegments(folder);
+    // A power cut may tear the last two: a segment is begun while the one before is still being synced.
+    for (const { path } of segments.slice(-2)) repairSegment(path, log);
+    const last = segments.at(-1);
+    this.#writer = new SegmentWriter(last ?? segmentOf(folder, 1), options);
+    if (!last) syncFolder(folder);
     this.#removeOld();
+    this.#retentionTimer = clock.every(retentionEveryMs, () => this.#removeOld());
   }
 
   get end(): LogPosition {
-    return { segment: this.#segment.number, offset: this.#sizeBytes };
+    return { segment: this.#writer.segment.number, offset: this.#writer.sizeBytes };
   }
 
   append(event: ServiceEvent): LogPosition | undefined {
     try {
+      // When the disk is full, half of the reserve is for changes under way: reads alone must not use it up.
+      if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
       const position = this.#appendLine(event);
-      this.#syncSoon();
+      this.#writer.syncSoon();
       return position;
     } catch (error) {
-      this.#lostEvents++;
-      this.#options.log.error('an event could not be journalled', {
-        id: event.id,
-        uuid: event.uuid,
-        lost: this.#lostEvents,
-        reason: error,
-      });
+      this.#reportLost(event, error);
       return undefined;
     }
   }
 
   async appendDurable(event: ServiceEvent): Promise<LogPosition> {
     const position = this.#appendLine(event);
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      if (!this.#isSyncing) void this.#syncWaiting();
-    });
+    try {
+      await this.#writer.synced();
+    } catch (error) {
+      throw journalFault(error);
+    }
     return position;
   }
 
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
+    if (this.#writer.failure !== undefined) this.#replaceFailedSegment();
+  }
+
+  read(from: LogPosition | undefined, onBadLine: (bad: BadLine) => void): AsyncIterable<LoggedEvent> {
+    return readEvents(this.#options.folder, from, onBadLine);
+  }
+
+  waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#isClosed || comparePositions(this.end, from) > 0) return resolve();
+      const settle = () => {
+        this.#waitingForMore.delete(settle);
+        signal?.removeEventListener('abort', settle);
+        if (signal?.aborted) reject(signal.reason);
+        else resolve();
+      };
+      this.#waitingForMore.add(settle);
+      signal?.addEventListener('abort', settle);
+    });
   }
 
   async close(): Promise<void> {
-    this.#syncTimer?.cancel();
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      if (!this.#isSyncing) void this.#syncWaiting();
-    });
-    closeSync(this.#fd);
+    this.#isClosed = true;
+    this.#retentionTimer.cancel();
+    this.#wake();
+    if (this.#lostEvents > 0) this.#options.log.error('events could not be journalled', { lost: this.#lostEvents });
+    await Promise.all(this.#ending);
+    try {
+      await this.#writer.close();
+    } catch (error) {
+      throw journalFault(error);
+    }
   }
 
   #appendLine(event: ServiceEvent): LogPosition {
     const line = Buffer.from(`${JSON.stringify(event)}\n`);
-    if (this.#sizeBytes > 0 && this.#sizeBytes + line.length > this.#options.maximumFileSizeBytes) this.#rotate();
+    this.#rotateFor(line.length);
     const position = this.end;
     try {
-      this.#writeLine(line);
+      this.#writer.append(line);
     } catch (error) {
-      if (systemErrorCode(error) !== 'ENOSPC' && systemErrorCode(error) !== 'EDQUOT') throw journalFailed(error);
-      if (!this.#reserve.release()) throw journalFull(error);
+      if (!isDiskFull(error) || !this.#reserve.release()) throw journalFault(error);
       this.#options.log.error('the disk of the journal is full; changes are refused until there is space');
       try {
-        this.#writeLine(line);
+        this.#writer.append(line);
       } catch (again) {
-        throw journalFull(again);
+        throw journalFault(again);
       }
     }
-    this.#sizeBytes += line.length;
+    this.#reserve.countUse(line.length);
+    if (this.#waitingForMore.size > 0) this.#wake();
     return position;
   }
 
-  // A line that was written in part is cut back, so that the file stays lines of JSON.
-  #writeLine(line: Buffer): void {
-    let written = 0;
+  #wake(): void {
+    for (const settle of [...this.#waitingForMore]) settle();
+  }
+
+  // A full segment that cannot be followed by a new one is written on: too large a file is better than a lost event.
+  #rotateFor(lineBytes: number): void {
+    const { sizeBytes, failure } = this.#writer;
+    if (failure !== undefined) {
+      this.#replaceFailedSegment();
+    } else if (sizeBytes > 0 && sizeBytes + lineBytes > this.#options.maximumFileSizeBytes && this.#mayTrySegment()) {
+      try {
+        this.#beginSegment();
+      } catch (error) {
+        this.#segmentTriedAtMs = this.#options.clock.monotonicMs();
+        this.#options.log.warn('a new journal file could not be begun; the present one is written on', { reason: error });
+      }
+    }
+  }
+
+  // At most once a second, so that a disk that fails every sync does not fill up with files.
+  #replaceFailedSegment(): void {
+    if (!this.#mayTrySegment()) throw journalFault(this.#writer.failure);
+    this.#segmentTriedAtMs = this.#options.clock.monotonicMs();
     try {
-      while (written < line.length) written += this.#write(this.#fd, written === 0 ? line : line.subarray(written));
+      this.#beginSegment();
     } catch (error) {
-      if (written > 0) ftruncateSync(this.#fd, this.#sizeBytes);
+      throw journalFault(error);
+    }
+    this.#options.log.warn('the journal goes on in a new file', { path: this.#writer.segment.path });
+  }
+
+  #mayTrySegment(): boolean {
+    return this.#options.clock.monotonicMs() - this.#segmentTriedAtMs >= retryEveryMs;
+  }
+
+  #beginSegment(): void {
+    const { folder } = this.#options;
+    const next = new SegmentWriter(segmentOf(folder, this.#writer.segment.number + 1), this.#options);
+    try {
+      syncFolder(folder);
+    } catch (error) {
+      this.#end(next);
       throw error;
     }
-    this.#unsynced = true;
-  }
-
-  #syncSoon(): void {
-    if (this.#syncTimer || this.#isSyncing) return;
-    this.#syncTimer = this.#options.clock.after(syncWithinMs, () => {
-      this.#syncTimer = undefined;
-      if (this.#unsynced && !this.#isSyncing) void this.#syncWaiting();
-    });
-  }
-
-  // Group commit: who comes while a sync runs shares the next one.
-  async #syncWaiting(): Promise<void> {
-    this.#isSyncing = true;
-    do {
-      const waiters = this.#waiting;
-      this.#waiting = [];
-      this.#unsynced = false;
-      try {
-        await this.#sync(this.#fd);
-        for (const waiter of waiters) waiter.resolve();
-      } catch (error) {
-        this.#options.log.error('the journal could not be synced', { reason: error });
-        for (const waiter of waiters) waiter.reject(journalFailed(error));
-      }
-      for (const fd of this.#retired.splice(0)) await closeAsync(fd);
-    } while (this.#waiting.length > 0);
-    this.#isSyncing = false;
-    if (this.#unsynced) this.#syncSoon();
-  }
-
-  #rotate(): void {
-    const { folder } = this.#options;
-    const next = { number: this.#segment.number + 1, path: segmentPath(folder, this.#segment.number + 1) };
-    const fd = openSync(next.path, 'ax', 0o600);
-    // Waiters of the old segment wait on a sync that may reach the new one only: this one counts for them.
-    fdatasyncSync(this.#fd);
-    syncFolder(folder);
-    if (this.#isSyncing) this.#retired.push(this.#fd);
-    else closeSync(this.#fd);
-    this.#segment = next;
-    this.#fd = fd;
-    this.#sizeBytes = 0;
+    this.#end(this.#writer);
+    this.#writer = next;
     this.#removeOld();
   }
 
+  // Its last lines are synced and their waiters answered while the next segment is already written.
+  #end(writer: SegmentWriter): void {
+    const ending = writer
+      .close()
+      .catch((error) => this.#options.log.error('a journal file could not be ended', { path: writer.segment.path, reason: error }))
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+
   #removeOld(): void {
-    const { folder, retentionDays, clock, log } = this.#options;
-    const oldestMs = clock.nowMs() - retentionDays * dayMs;
-    for (const segment of listSegments(folder)) {
-      if (segment.number >= this.#segment.number || statSync(segment.path).mtimeMs >= oldestMs) continue;
-      unlinkSync(segment.path);
-      log.info('removed a journal file past its retention', { path: segment.path });
+    const { folder, retentionDays, clock, log, neededFrom } = this.#options;
+    try {
+      removeOldSegments({
+        folder,
+        retentionDays,
+        currentSegment: this.#writer.segment.number,
+        neededFrom: neededFrom?.(),
+        neededLimitBytes: this.#options.neededLimitBytes ?? neededLimitBytes,
+        nowMs: clock.nowMs(),
+        log,
+      });
+    } catch (error) {
+      log.warn('journal files past their retention could not be removed', { reason: error });
     }
+  }
+
+  #reportLost(event: ServiceEvent, reason: unknown): void {
+    this.#lostEvents++;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs - this.#lostReportedAtMs < retryEveryMs) return;
+    this.#lostReportedAtMs = nowMs;
+    const { id, uuid } = event;
+    this.#options.log.error('an event could not be journalled', { id, uuid, lost: this.#lostEvents, reason });
   }
 }
 
@@ -205,10 +246,18 @@ export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
 }
 
+function segmentOf(folder: string, number: number): Segment {
+  return { number, path: segmentPath(folder, number) };
+}
+
+function isDiskFull(error: unknown): boolean {
+  return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
+}
+
 function journalFull(cause?: unknown): ServiceError {
   return new ServiceError('storage-full', 'The disk of the event journal is full; no change is made that cannot be recorded.', { cause });
 }
 
-function journalFailed(cause: unknown): ServiceError {
-  return new ServiceError('internal', 'The event journal could not be written.', { cause });
+function journalFault(cause: unknown): ServiceError {
+  return isDiskFull(cause) ? journalFull(cause) : new ServiceError('internal', 'The event journal could not be written.', { cause });
 }

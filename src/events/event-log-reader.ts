@@ -1,25 +1,26 @@
+import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, read } from 'node:fs';
 import { promisify } from 'node:util';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { ServiceEvent } from './event.ts';
-import type { LoggedEvent, LogPosition } from './event-log.ts';
-import { listSegments } from './event-log-segments.ts';
+import type { BadLine, LoggedEvent } from './event-log.ts';
+import type { LogPosition } from './event-log-position.ts';
+import { listSegments, longestLineBytes } from './event-log-segments.ts';
 
 const readAsync = promisify(read);
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 
-/** A line of the journal that is no event. */
-export interface BadLine {
-  path: string;
-  /** Bytes from the start of the file. */
+interface Line {
+  /** Undefined for a line that is longer than any event. */
+  line: Buffer | undefined;
   offset: number;
-  reason: string;
+  nextOffset: number;
 }
 
 /**
  * Reads a journal from a position to its present end, also while another process writes it. Memory is bounded by one
- * line. Bad lines are reported and skipped.
+ * line. Bad lines are reported and skipped; what has no newline yet is left for the next time.
  *
  * @param from where to begin; undefined for the oldest event that is kept
  */
@@ -28,19 +29,19 @@ export async function* readEvents(
   from: LogPosition | undefined,
   onBadLine: (bad: BadLine) => void,
 ): AsyncGenerator<LoggedEvent> {
-  for (const segment of listSegments(folder)) {
-    if (from && segment.number < from.segment) continue;
-    const start = from?.segment === segment.number ? from.offset : 0;
-    for await (const { line, offset } of readLines(segment.path, start)) {
-      const event = parseEvent(line);
-      if (typeof event === 'string') onBadLine({ path: segment.path, offset, reason: event });
-      else
-        yield { event, position: { segment: segment.number, offset }, next: { segment: segment.number, offset: offset + line.length + 1 } };
+  for (const { number: segment, path } of listSegments(folder)) {
+    if (from && segment < from.segment) continue;
+    const start = from?.segment === segment ? from.offset : 0;
+    for await (const { line, offset, nextOffset } of readLines(path, start)) {
+      const event = line ? parseEvent(line) : `longer than ${longestLineBytes} bytes`;
+      if (line && typeof event !== 'string')
+        yield { event, raw: line, position: { segment, offset }, next: { segment, offset: nextOffset } };
+      else onBadLine({ path, offset, reason: String(event) });
     }
   }
 }
 
-async function* readLines(path: string, start: number): AsyncGenerator<{ line: Buffer; offset: number }> {
+async function* readLines(path: string, start: number): AsyncGenerator<Line> {
   let fd: number;
   try {
     fd = openSync(path, 'r');
@@ -50,21 +51,29 @@ async function* readLines(path: string, start: number): AsyncGenerator<{ line: B
     throw error;
   }
   try {
-    let rest: Buffer = Buffer.alloc(0);
-    let restOffset = start;
+    let offset = start;
+    let parts: Buffer[] = [];
+    let partsBytes = 0;
     for (let position = start; ; ) {
       const chunk = Buffer.allocUnsafe(chunkBytes);
       const { bytesRead } = await readAsync(fd, chunk, 0, chunkBytes, position);
-      if (bytesRead === 0) return;
       position += bytesRead;
-      const bytes = rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
       let lineStart = 0;
-      for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, lineStart)) {
-        yield { line: bytes.subarray(lineStart, end), offset: restOffset + lineStart };
+      for (let end = chunk.indexOf(newline); end >= 0 && end < bytesRead; end = chunk.indexOf(newline, lineStart)) {
+        const piece = chunk.subarray(lineStart, end);
+        const lineBytes = partsBytes + piece.length;
+        const line = partsBytes === 0 ? piece : Buffer.concat([...parts, piece]);
+        yield { line: lineBytes > longestLineBytes ? undefined : line, offset, nextOffset: offset + lineBytes + 1 };
+        offset += lineBytes + 1;
+        parts = [];
+        partsBytes = 0;
         lineStart = end + 1;
       }
-      rest = bytes.subarray(lineStart);
-      restOffset += lineStart;
+      // A line that is half there at the end may be cut back and written anew by its writer: it is not waited for here.
+      if (bytesRead < chunkBytes) return;
+      partsBytes += bytesRead - lineStart;
+      if (partsBytes > longestLineBytes) parts = [];
+      else parts.push(chunk.subarray(lineStart, bytesRead));
     }
   } finally {
     closeSync(fd);
@@ -73,6 +82,7 @@ async function* readLines(path: string, start: number): AsyncGenerator<{ line: B
 
 /** @returns the event of a line, or why it is none */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
+  if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;
   try {
     value = JSON.parse(line.toString('utf8'));

@@ -5,8 +5,8 @@ import type { Log } from '../lib/log.ts';
 const segmentName = /^events-(\d{8,})\.ndjson$/;
 const newline = 0x0a;
 
-/** Longest line that a repair looks back for, in bytes; events are far smaller. */
-const longestLineBytes = 16 * 1024 * 1024;
+/** Longest line that is read, and that a repair looks back for, in bytes; events are far smaller. */
+export const longestLineBytes = 16 * 1024 * 1024;
 
 /** One file of the journal. */
 export interface Segment {
@@ -42,29 +42,26 @@ export function syncFolder(folder: string): void {
 /**
  * Repairs the end of a segment after a crash: a whole event without its newline gets one; a torn one, which nobody was
  * answered for, is cut off.
- *
- * @returns the segment's size in bytes after the repair
  */
-export function repairSegment(path: string, log: Log): number {
+export function repairSegment(path: string, log: Log): void {
   const sizeBytes = statSync(path).size;
-  if (sizeBytes === 0) return 0;
+  if (sizeBytes === 0) return;
   const fd = openSync(path, 'r+');
   try {
     const tail = Buffer.alloc(Math.min(sizeBytes, longestLineBytes));
     const tailStart = sizeBytes - tail.length;
     readSync(fd, tail, 0, tail.length, tailStart);
-    if (tail.at(-1) === newline) return sizeBytes;
+    if (tail.at(-1) === newline) return;
     const lineStart = tail.lastIndexOf(newline) + 1;
     if (isJson(tail.subarray(lineStart).toString('utf8'))) {
       writeSync(fd, '\n', sizeBytes);
       fsyncSync(fd);
       log.warn('the journal ended without a newline; it was added', { path });
-      return sizeBytes + 1;
+      return;
     }
     ftruncateSync(fd, tailStart + lineStart);
     fsyncSync(fd);
     log.warn('the journal ended in a torn event, which was cut off', { path, bytes: tail.length - lineStart });
-    return tailStart + lineStart;
   } finally {
     closeSync(fd);
   }

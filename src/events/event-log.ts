@@ -1,20 +1,23 @@
 import type { ServiceEvent } from './event.ts';
-
-/** A place in the journal; `event-log-file.ts` gives the text form. */
-export interface LogPosition {
-  /** Number of the segment. */
-  segment: number;
-  /** Bytes from the segment's start. */
-  offset: number;
-}
+import type { LogPosition } from './event-log-position.ts';
 
 /** One event as read back. */
 export interface LoggedEvent {
   event: ServiceEvent;
+  /** The event's JSON byte for byte, without its newline; a view that is to be copied when it is kept. */
+  raw: Buffer;
   /** Where the event begins. */
   position: LogPosition;
   /** Where the next one begins. */
   next: LogPosition;
+}
+
+/** A line of the journal that is no event. */
+export interface BadLine {
+  path: string;
+  /** Bytes from the start of the file. */
+  offset: number;
+  reason: string;
 }
 
 /** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
@@ -32,9 +35,23 @@ export interface EventLog {
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
   appendDurable(event: ServiceEvent): Promise<LogPosition>;
-  /** @throws ServiceError `storage-full` when the journal cannot take the record of a change */
+  /** @throws ServiceError `storage-full` or `internal` when the journal cannot take the record of a change, which then must not be made */
   assertWritable(): void;
   /** Where the next event will begin. */
   readonly end: LogPosition;
+  /**
+   * Reads from a position to the present end, in order, with bounded memory. Lines that are no events are reported and
+   * skipped.
+   *
+   * @param from where to begin; undefined for the oldest event that is kept
+   */
+  read(from: LogPosition | undefined, onBadLine: (bad: BadLine) => void): AsyncIterable<LoggedEvent>;
+  /**
+   * Resolves once there is something to read at or behind a position, or the journal is closed.
+   *
+   * @throws the signal's reason when it aborts first
+   */
+  waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;
+  /** Syncs what is written and ends. Resolves all who wait for more. */
   close(): Promise<void>;
 }

@@ -1,6 +1,18 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
 /** The service's own folder, held by one process. */
@@ -19,6 +31,14 @@ interface Owner {
   started: string;
 }
 
+/** A lock file as it was read. */
+interface Lock {
+  /** Undefined when the file is damaged, as a power cut may leave it; then its process is gone, too. */
+  owner: Owner | undefined;
+  /** Tells this very lock from a later one of the same name. */
+  mark: string;
+}
+
 const lockName = 'svc.pid';
 
 /**
@@ -31,7 +51,7 @@ export function openDataFolder(folder: string): DataFolder {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     path = realpathSync(folder);
-    takeLock(path);
+    takeLock(join(path, lockName), folder);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unavailable', `The data folder ${folder} cannot be used: ${(error as Error).message}`, { cause: error });
@@ -40,26 +60,26 @@ export function openDataFolder(folder: string): DataFolder {
     path,
     serverUuid: () => keptUuid(join(path, 'server-uuid')),
     release() {
-      if (readOwner(join(path, lockName))?.pid === process.pid) unlinkSync(join(path, lockName));
+      const lockPath = join(path, lockName);
+      if (readLock(lockPath)?.owner?.pid === process.pid) unlinkSync(lockPath);
     },
   };
 }
 
-function takeLock(folder: string): void {
-  const lockPath = join(folder, lockName);
-  const own = join(folder, `${lockName}.${process.pid}.${randomBytes(4).toString('hex')}`);
+function takeLock(lockPath: string, folder: string): void {
+  const own = `${lockPath}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const owner: Owner = { pid: process.pid, started: startOf(process.pid) };
   writeFileSync(own, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
   try {
     // link(2) creates the name with its content in one step, and fails when it exists.
     while (!tryLink(own, lockPath)) {
-      const holder = readOwner(lockPath);
-      if (holder && isAlive(holder)) {
-        throw new ServiceError('unavailable', `The data folder ${folder} is in use by process ${holder.pid}.`, {
-          details: { pid: holder.pid },
+      const lock = readLock(lockPath);
+      if (lock?.owner && isAlive(lock.owner)) {
+        throw new ServiceError('unavailable', `The data folder ${folder} is in use by process ${lock.owner.pid}.`, {
+          details: { pid: lock.owner.pid },
         });
       }
-      removeStale(lockPath, holder);
+      if (lock) removeStale(lockPath, lock.mark, folder);
     }
   } finally {
     unlinkSync(own);
@@ -76,25 +96,43 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// The stale lock is renamed away before it is removed, and what was renamed is looked at again: of two processes that
-// start at once, the slower one must not remove the fresh lock of the faster.
-function removeStale(lockPath: string, stale: Owner | undefined): void {
-  const aside = `${lockPath}.stale.${randomBytes(4).toString('hex')}`;
+// Of two processes that find the same dead lock, the slower one must not remove the fresh lock of the faster. So only who
+// holds the right to remove this very lock, itself a lock, removes it, after looking whether it is still there.
+function removeStale(lockPath: string, mark: string, folder: string): void {
+  const right = `${lockPath}.${mark}`;
+  takeLock(right, folder);
   try {
-    renameSync(lockPath, aside);
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return;
-    throw error;
+    if (readLock(lockPath)?.mark === mark) unlinkSync(lockPath);
+  } finally {
+    unlinkSync(right);
   }
-  const moved = readOwner(aside);
-  if (moved && isAlive(moved) && moved.pid !== stale?.pid) tryLink(aside, lockPath);
-  unlinkSync(aside);
 }
 
-function readOwner(path: string): Owner | undefined {
+/** @returns undefined when there is none */
+function readLock(path: string): Lock | undefined {
+  let fd: number;
   try {
-    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<Owner>;
-    return typeof value.pid === 'number' ? { pid: value.pid, started: value.started ?? '' } : undefined;
+    fd = openSync(path, 'r');
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    const { ino, mtimeNs } = fstatSync(fd, { bigint: true });
+    const text = readFileSync(fd, 'utf8');
+    const mark = createHash('sha256').update(`${ino} ${mtimeNs} ${text}`).digest('hex').slice(0, 16);
+    return { owner: parseOwner(text), mark };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function parseOwner(text: string): Owner | undefined {
+  try {
+    const value = JSON.parse(text) as { pid?: unknown; started?: unknown } | null;
+    const { pid, started } = value ?? {};
+    // Numbers below 1 address groups of processes (kill(2)), not one.
+    return typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string' ? { pid, started } : undefined;
   } catch {
     return undefined;
   }
@@ -127,6 +165,18 @@ function keptUuid(path: string): string {
     if (systemErrorCode(error) !== 'ENOENT') throw error;
   }
   const uuid = randomUUID();
-  writeFileSync(path, `${uuid}\n`, { mode: 0o600 });
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  writeFileSync(temporary, `${uuid}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  renameSync(temporary, path);
+  syncFolder(dirname(path));
   return uuid;
+}
+
+function syncFolder(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -64,6 +64,8 @@ class MemoryLog implements EventLog {
     return this.append(event);
   }
   assertWritable() {}
+  async *read() {}
+  async waitForMore() {}
   async close() {}
 }
 

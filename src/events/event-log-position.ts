@@ -1,0 +1,25 @@
+/** A place in the journal. */
+export interface LogPosition {
+  /** Number of the segment. */
+  segment: number;
+  /** Bytes from the segment's start. */
+  offset: number;
+}
+
+const positionText = /^(\d{1,15}):(\d{1,15})$/;
+
+/** The text form of a position, for example `00000001:12345`. */
+export function formatPosition(position: LogPosition): string {
+  return `${String(position.segment).padStart(8, '0')}:${position.offset}`;
+}
+
+/** Reads the text form of a position. @returns undefined for any other text */
+export function parsePosition(text: string): LogPosition | undefined {
+  const match = positionText.exec(text);
+  return match ? { segment: Number(match[1]), offset: Number(match[2]) } : undefined;
+}
+
+/** Orders positions: negative when the first comes before the second, 0 when they are the same. */
+export function comparePositions(first: LogPosition, second: LogPosition): number {
+  return first.segment - second.segment || first.offset - second.offset;
+}

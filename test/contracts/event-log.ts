@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { createEvent, processAccount } from '../../src/events/event-factory.ts';
+import type { EventLog, LoggedEvent } from '../../src/events/event-log.ts';
+import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../src/events/event-log-position.ts';
+
+const server = { uuid: 'server', type: 'server', name: 'test' };
+
+/** An event with a text in its data. */
+export function testEvent(text = ''): ServiceEvent {
+  const context = { account: processAccount(), component: server };
+  return createEvent({ id: 20011, context, data: { text } }, server, 1_700_000_000_123.456);
+}
+
+/** Everything that a journal has from a position on; fails on a bad line. */
+export async function readAll(log: Pick<EventLog, 'read'>, from?: LogPosition): Promise<LoggedEvent[]> {
+  const all: LoggedEvent[] = [];
+  const onBadLine = (bad: { reason: string }) => assert.fail(`bad line: ${bad.reason}`);
+  for await (const item of log.read(from, onBadLine)) all.push({ ...item, raw: Buffer.from(item.raw) });
+  return all;
+}
+
+/**
+ * What every implementation of `EventLog` promises.
+ *
+ * @param open opens an empty journal; the test closes it
+ */
+export function eventLogContract(name: string, open: (t: TestContext) => Promise<EventLog>): void {
+  test(`${name}: events come back in order, whole, byte for byte`, async (t) => {
+    const log = await open(t);
+    const texts = ['a', '', 'line\nbreak\r\n', '\ud800 lone', 'ü 🙂', '\0', 'x'.repeat(1_000_000), '"}\n{"id":"1","uuid":"2"}'];
+    const events = texts.map(testEvent);
+    for (const [index, event] of events.entries()) {
+      if (index % 2 === 0) assert.ok(log.append(event));
+      else assert.ok(await log.appendDurable(event));
+    }
+    const read = await readAll(log);
+    assert.deepEqual(
+      read.map(({ raw }) => raw.toString('utf8')),
+      events.map((event) => JSON.stringify(event)),
+    );
+    assert.deepEqual(
+      read.map(({ event }) => event),
+      events.map((event) => JSON.parse(JSON.stringify(event))),
+    );
+    await log.close();
+  });
+
+  test(`${name}: positions are in order, survive their text form, and reading goes on from each`, async (t) => {
+    const log = await open(t);
+    const appended: LogPosition[] = [];
+    for (let index = 0; index < 10; index++) appended.push(await log.appendDurable(testEvent(String(index))));
+    const read = await readAll(log);
+    assert.deepEqual(
+      read.map(({ position }) => position),
+      appended,
+    );
+    for (const [index, { position, next }] of read.entries()) {
+      assert.ok(comparePositions(position, next) < 0);
+      const again = parsePosition(formatPosition(position));
+      assert.deepEqual(again, position);
+      assert.deepEqual(
+        (await readAll(log, again)).map(({ event }) => event.data.text),
+        Array.from({ length: 10 - index }, (_, offset) => String(index + offset)),
+      );
+      assert.equal((await readAll(log, next)).length, 9 - index);
+    }
+    assert.deepEqual(await readAll(log, log.end), []);
+    await log.close();
+  });
+
+  test(`${name}: who waits for more is woken by the next event, by its signal and by the end`, async (t) => {
+    const log = await open(t);
+    const { end } = log;
+    const waiting = log.waitForMore(end);
+    const first = await Promise.race([waiting.then(() => 'woken'), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
+    assert.equal(first, 'waits');
+    log.append(testEvent());
+    await waiting;
+    assert.equal((await readAll(log, end)).length, 1);
+    await log.waitForMore(end);
+    const aborted = log.waitForMore(log.end, AbortSignal.abort(new Error('enough')));
+    await assert.rejects(aborted, /enough/);
+    const later = new AbortController();
+    const abortedLater = log.waitForMore(log.end, later.signal);
+    later.abort(new Error('enough now'));
+    await assert.rejects(abortedLater, /enough now/);
+    const ended = log.waitForMore(log.end);
+    await log.close();
+    await ended;
+  });
+
+  test(`${name}: a hundred durable appends at once are all there, in the order of the calls`, async (t) => {
+    const log = await open(t);
+    log.assertWritable();
+    await Promise.all(Array.from({ length: 100 }, (_, index) => log.appendDurable(testEvent(String(index)))));
+    assert.deepEqual(
+      (await readAll(log)).map(({ event }) => Number(event.data.text)),
+      Array.from({ length: 100 }, (_, index) => index),
+    );
+    await log.close();
+  });
+
+  test(`${name}: what comes after the end is refused, not lost in silence`, async (t) => {
+    const log = await open(t);
+    log.append(testEvent());
+    await log.close();
+    assert.equal(log.append(testEvent()), undefined);
+    await assert.rejects(log.appendDurable(testEvent()));
+  });
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { openDataFolder } from '../../src/lib/data-folder.ts';
+import { isServiceError } from '../../src/lib/errors.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+// This file is also the program of the child processes: SVC_TEST_DATA_FOLDER names the folder that they want.
+const childFolder = process.env.SVC_TEST_DATA_FOLDER;
+
+/** Tries once, says how it went, and holds what it has until stdin ends. */
+function tryToHold(folder: string): void {
+  process.stdin.once('data', () => {
+    try {
+      openDataFolder(folder);
+      process.stdout.write('won\n');
+    } catch (error) {
+      process.stdout.write(`${isServiceError(error, 'unavailable') && error.details.pid ? 'lost' : error}\n`);
+    }
+  });
+  process.stdout.write('ready\n');
+  process.stdin.on('end', () => process.exit());
+}
+
+interface Contender {
+  said(): string[];
+  go(): void;
+  kill(): Promise<unknown>;
+  pid: number;
+}
+
+function startContender(folder: string): Contender {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
+    env: { ...env, SVC_TEST_DATA_FOLDER: folder },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+  });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  return {
+    said: () => text.split('\n').slice(0, -1),
+    go: () => child.stdin.write('go\n'),
+    kill: () => {
+      child.kill('SIGKILL');
+      return ended;
+    },
+    pid: child.pid ?? 0,
+  };
+}
+
+/** The lock of a process that is not there: the number is larger than Linux gives. */
+const dead = JSON.stringify({ pid: 2 ** 22 + 1, started: '1' });
+
+/** The lock that a process takes to remove the given one. */
+function rightToRemove(lockPath: string): string {
+  const { ino, mtimeNs } = statSync(lockPath, { bigint: true });
+  const text = readFileSync(lockPath, 'utf8');
+  return `${lockPath}.${createHash('sha256').update(`${ino} ${mtimeNs} ${text}`).digest('hex').slice(0, 16)}`;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+if (childFolder !== undefined) tryToHold(childFolder);
+else registerTests();
+
+function registerTests(): void {
+  test('the folder is made for its owner alone, and keeps the server UUID', (t) => {
+    const folder = join(temporaryFolder(t), 'a/data');
+    const first = openDataFolder(folder);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    const uuid = first.serverUuid();
+    assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.equal(first.serverUuid(), uuid);
+    first.release();
+    const second = openDataFolder(folder);
+    assert.equal(second.serverUuid(), uuid);
+    second.release();
+    assert.deepEqual(readdirSync(folder), ['server-uuid']);
+  });
+
+  test('a second server on the folder is refused with the number of the first, also through a link', (t) => {
+    const base = temporaryFolder(t);
+    const held = openDataFolder(join(base, 'data'));
+    symlinkSync('data', join(base, 'link'));
+    for (const name of ['data', 'link']) {
+      assert.throws(
+        () => openDataFolder(join(base, name)),
+        (error) => isServiceError(error, 'unavailable') && error.details.pid === process.pid,
+      );
+    }
+    assert.deepEqual(readdirSync(join(base, 'data')), ['svc.pid']);
+    held.release();
+  });
+
+  test('a path that cannot be a folder is an error that names it', (t) => {
+    const base = temporaryFolder(t);
+    writeFileSync(join(base, 'file'), '');
+    assert.throws(
+      () => openDataFolder(join(base, 'file')),
+      (error) => isServiceError(error, 'unavailable') && error.message.includes(join(base, 'file')),
+    );
+  });
+
+  test('locks of the dead are taken over: a number in use by another process, damage, a takeover that died half-way', (t) => {
+    // The number of this very process, which started at another time than the lock says.
+    const reused = `${JSON.stringify({ pid: process.pid, started: '1' })}\n`;
+    const contents = [reused, '', '{"pid":', 'null', '{"pid":0,"started":""}', '{"pid":1.5,"started":""}', dead];
+    for (const content of contents) {
+      const folder = temporaryFolder(t);
+      writeFileSync(join(folder, 'svc.pid'), content);
+      openDataFolder(folder).release();
+      assert.deepEqual(readdirSync(folder), [], JSON.stringify(content));
+    }
+    const folder = temporaryFolder(t);
+    let path = join(folder, 'svc.pid');
+    writeFileSync(path, reused);
+    for (let depth = 0; depth < 2; depth++) {
+      path = rightToRemove(path);
+      writeFileSync(path, reused);
+    }
+    openDataFolder(folder).release();
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  test('of many that start at once on a dead lock exactly one wins', { timeout: 60_000 }, async (t) => {
+    const base = temporaryFolder(t);
+    for (let round = 0; round < 6; round++) {
+      const folder = join(base, String(round));
+      mkdirSync(folder);
+      if (round > 0) writeFileSync(join(folder, 'svc.pid'), dead);
+      const contenders = Array.from({ length: 6 }, () => startContender(folder));
+      t.after(() => Promise.all(contenders.map((contender) => contender.kill())));
+      await until(() => contenders.every((contender) => contender.said().length === 1));
+      for (const contender of contenders) contender.go();
+      await until(() => contenders.every((contender) => contender.said().length === 2));
+      const results = contenders.map((contender) => contender.said()[1]);
+      assert.deepEqual(results.toSorted(), ['lost', 'lost', 'lost', 'lost', 'lost', 'won']);
+      const winner = contenders[results.indexOf('won')];
+      assert.equal(JSON.parse(readFileSync(join(folder, 'svc.pid'), 'utf8')).pid, winner?.pid);
+      assert.throws(
+        () => openDataFolder(folder),
+        (error) => isServiceError(error, 'unavailable') && error.details.pid === winner?.pid,
+      );
+      await winner?.kill();
+      openDataFolder(folder).release();
+      await Promise.all(contenders.map((contender) => contender.kill()));
+    }
+  });
+}
