@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, ServiceEvent } from './event.ts';
 import { createEvent } from './event-factory.ts';
-import type { EventLog } from './event-log.ts';
+import type { EventLog, EventMarks } from './event-log.ts';
 import type { LogPosition } from './event-log-position.ts';
 
 /** What came of delivering an event to the handler that a request waits for. */
@@ -12,29 +12,15 @@ export interface BackendDelivery {
   headers?: [string, string][];
 }
 
-/** An event as listeners get it. */
-export interface EmittedEvent {
-  event: ServiceEvent;
-  /** Group of the account, for filters; not part of the event. */
-  group: string | undefined;
-  /** Where it stands in the journal, when it could be written. */
-  position: LogPosition | undefined;
-  /**
-   * The handler that a request waits for: it is not delivered to that one in the background. The journal carries no mark
-   * of this; a handler that is killed before it recorded the outcome delivers the event after the restart (at least once).
-   */
-  takenBy: string | undefined;
-}
-
 /** Delivers one event while a request waits. Never throws. */
-export type BlockingHandler = (event: ServiceEvent) => Promise<BackendDelivery>;
+export type BlockingHandler = (event: ServiceEvent, marks: EventMarks, position: LogPosition) => Promise<BackendDelivery>;
 
 /** What modules that emit events need. */
 export interface EventDispatcher {
-  /** Journals an event (written at once, synced within 100 ms) and tells the listeners. */
+  /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
   emit(draft: EventDraft): ServiceEvent;
   /**
-   * Journals an event and tells the listeners; it is on disk when the promise resolves.
+   * Journals an event and wakes the handlers; it is on disk when the promise resolves.
    *
    * @throws ServiceError `storage-full` or `internal`
    */
@@ -50,7 +36,6 @@ export class JournalledDispatcher implements EventDispatcher {
   readonly #log: EventLog;
   readonly #server: EventServer;
   readonly #clock: Clock;
-  readonly #listeners = new Set<(emitted: EmittedEvent) => void>();
   readonly #blocking = new Map<string, BlockingHandler>();
 
   constructor(log: EventLog, server: EventServer, clock: Clock) {
@@ -61,32 +46,26 @@ export class JournalledDispatcher implements EventDispatcher {
 
   emit(draft: EventDraft): ServiceEvent {
     const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    this.#tell(draft, event, this.#log.append(event), undefined);
+    this.#log.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    this.#tell(draft, event, await this.#log.appendDurable(event), undefined);
+    await this.#log.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    const position = await this.#log.appendDurable(event);
     const handler = this.#blocking.get(handlerUuid);
-    this.#tell(draft, event, position, handler && handlerUuid);
-    return { event, delivery: handler ? await handler(event) : { outcome: 'unavailable' } };
+    const marks = { group: draft.context.group, takenBy: handler && handlerUuid };
+    const position = await this.#log.appendDurable(event, marks);
+    return { event, delivery: handler ? await handler(event, marks, position) : { outcome: 'unavailable' } };
   }
 
   assertWritable(): void {
     this.#log.assertWritable();
-  }
-
-  /** @returns a function that ends the subscription */
-  onEvent(listener: (emitted: EmittedEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** Names the one who delivers for `emitAndWait`. @returns a function that takes it back */
@@ -95,9 +74,5 @@ export class JournalledDispatcher implements EventDispatcher {
     return () => {
       if (this.#blocking.get(handlerUuid) === handler) this.#blocking.delete(handlerUuid);
     };
-  }
-
-  #tell(draft: EventDraft, event: ServiceEvent, position: LogPosition | undefined, takenBy: string | undefined): void {
-    for (const listener of this.#listeners) listener({ event, group: draft.context.group, position, takenBy });
   }
 }

@@ -3,10 +3,13 @@ import { messageOf } from './catalogue.ts';
 import type { EventAccount, EventDraft, EventPeer, EventServer, ServiceEvent } from './event.ts';
 import { jsonTimestamps } from './timestamps.ts';
 
+const processUuid = '00000000-0000-4000-8000-000000000001';
+const peerUuid = '00000000-0000-4000-8000-000000000002';
+
 /** The account of events that belong to no account (decisions.md 2). */
 export function processAccount(): EventAccount {
   return {
-    uuid: '00000000-0000-4000-8000-000000000001',
+    uuid: processUuid,
     name: 'Process',
     peer: { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' },
   };
@@ -14,7 +17,12 @@ export function processAccount(): EventAccount {
 
 /** The account of events about a client that is not authenticated yet (decisions.md 2). */
 export function peerAccount(peer: EventPeer): EventAccount {
-  return { uuid: '00000000-0000-4000-8000-000000000002', name: 'Unknown', peer };
+  return { uuid: peerUuid, name: 'Unknown', peer };
+}
+
+/** Whether an account is the process or peer account, which belong to no group. */
+export function isSpecialAccount(uuid: string | undefined): boolean {
+  return uuid === processUuid || uuid === peerUuid;
 }
 
 /**

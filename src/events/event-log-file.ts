@@ -4,13 +4,17 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
-import type { BadLine, EventLog, LoggedEvent } from './event-log.ts';
+import { isSpecialAccount } from './event-factory.ts';
+import type { BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
-import { readEvents } from './event-log-reader.ts';
+import { JournalReader } from './event-log-reader.ts';
+import { RecentEvents } from './event-log-recent.ts';
 import { JournalReserve } from './event-log-reserve.ts';
 import { removeOldSegments } from './event-log-retention.ts';
 import { SegmentWriter } from './event-log-segment-writer.ts';
 import { listSegments, repairSegment, type Segment, segmentPath, syncFolder } from './event-log-segments.ts';
+
+const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
 /** How often a file that could not be begun is tried again, and lost events are reported. */
 const retryEveryMs = 1000;
@@ -50,6 +54,8 @@ export class FileEventLog implements EventLog {
   readonly #retentionTimer: Timer;
   readonly #ending = new Set<Promise<void>>();
   readonly #waitingForMore = new Set<() => void>();
+  readonly #recent = new RecentEvents();
+  #isWaking = false;
   #writer: SegmentWriter;
   #segmentTriedAtMs = Number.NEGATIVE_INFINITY;
   #lostEvents = 0;
@@ -76,11 +82,11 @@ export class FileEventLog implements EventLog {
     return { segment: this.#writer.segment.number, offset: this.#writer.sizeBytes };
   }
 
-  append(event: ServiceEvent): LogPosition | undefined {
+  append(event: ServiceEvent, marks: EventMarks = noMarks): LogPosition | undefined {
     try {
       // When the disk is full, half of the reserve is for changes under way: reads alone must not use it up.
       if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
-      const position = this.#appendLine(event);
+      const position = this.#appendLine(event, marks);
       this.#writer.syncSoon();
       return position;
     } catch (error) {
@@ -89,8 +95,8 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  async appendDurable(event: ServiceEvent): Promise<LogPosition> {
-    const position = this.#appendLine(event);
+  async appendDurable(event: ServiceEvent, marks: EventMarks = noMarks): Promise<LogPosition> {
+    const position = this.#appendLine(event, marks);
     try {
       await this.#writer.synced();
     } catch (error) {
@@ -104,8 +110,16 @@ export class FileEventLog implements EventLog {
     if (this.#writer.failure !== undefined) this.#replaceFailedSegment();
   }
 
-  read(from: LogPosition | undefined, onBadLine: (bad: BadLine) => void): AsyncIterable<LoggedEvent> {
-    return readEvents(this.#options.folder, from, onBadLine);
+  openReader(onBadLine: (bad: BadLine) => void): EventReader {
+    const reader = new JournalReader(this.#options.folder, onBadLine);
+    const release = this.#recent.keep();
+    return {
+      next: async (from) => (from && this.#recent.from(from)) ?? reader.next(from),
+      close() {
+        release();
+        reader.close();
+      },
+    };
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {
@@ -136,24 +150,41 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  #appendLine(event: ServiceEvent): LogPosition {
+  #appendLine(event: ServiceEvent, marks: EventMarks): LogPosition {
     const line = Buffer.from(`${JSON.stringify(event)}\n`);
     this.#rotateFor(line.length);
     const position = this.end;
-    try {
+    const hasAccount = !isSpecialAccount(event.account.uuid);
+    const write = () => {
+      this.#writer.mark(event.uuid, marks, hasAccount);
       this.#writer.append(line);
+    };
+    try {
+      write();
     } catch (error) {
       if (!isDiskFull(error) || !this.#reserve.release()) throw journalFault(error);
       this.#options.log.error('the disk of the journal is full; changes are refused until there is space');
       try {
-        this.#writer.append(line);
+        write();
       } catch (again) {
         throw journalFault(again);
       }
     }
     this.#reserve.countUse(line.length);
-    if (this.#waitingForMore.size > 0) this.#wake();
+    const group = hasAccount ? marks.group : undefined;
+    this.#recent.add({ event, raw: line.subarray(0, -1), position, next: this.end, group, takenBy: marks.takenBy });
+    if (this.#waitingForMore.size > 0) this.#wakeSoon();
     return position;
+  }
+
+  // Behind the work of the request that is under way, once for all events of it.
+  #wakeSoon(): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    setImmediate(() => {
+      this.#isWaking = false;
+      this.#wake();
+    });
   }
 
   #wake(): void {

@@ -1,5 +1,6 @@
-import { statSync, unlinkSync } from 'node:fs';
+import { rmSync, statSync, unlinkSync } from 'node:fs';
 import type { Log } from '../lib/log.ts';
+import { marksPath } from './event-log-marks.ts';
 import type { LogPosition } from './event-log-position.ts';
 import { listSegments } from './event-log-segments.ts';
 
@@ -35,6 +36,7 @@ export function removeOldSegments(retention: Retention): void {
     if (isNeeded && neededBytes <= neededLimitBytes) continue;
     try {
       unlinkSync(path);
+      rmSync(marksPath(path), { force: true });
     } catch (error) {
       log.warn('a journal file past its retention could not be removed', { path, reason: error });
       continue;

@@ -3,6 +3,8 @@ import { promisify } from 'node:util';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import type { EventMarks } from './event-log.ts';
+import { MarksWriter } from './event-log-marks.ts';
 import type { Segment } from './event-log-segments.ts';
 
 const fdatasyncAsync = promisify(fdatasync);
@@ -32,6 +34,7 @@ export class SegmentWriter {
   readonly #sync: (fd: number) => Promise<void>;
   readonly #write: (fd: number, bytes: Buffer) => number;
   readonly #fd: number;
+  readonly #marks: MarksWriter;
   #sizeBytes: number;
   #failure: unknown;
   #waiting: Waiter[] = [];
@@ -48,6 +51,7 @@ export class SegmentWriter {
     this.#sync = options.sync ?? fdatasyncAsync;
     this.#write = options.write ?? writeSync;
     this.#fd = openSync(segment.path, 'a', 0o600);
+    this.#marks = new MarksWriter(segment.path);
     this.#sizeBytes = fstatSync(this.#fd).size;
   }
 
@@ -61,6 +65,11 @@ export class SegmentWriter {
    */
   get failure(): unknown {
     return this.#failure;
+  }
+
+  /** Writes what is known of the event that comes next, beside the event itself. */
+  mark(uuid: string, marks: EventMarks, hasAccount: boolean): void {
+    this.#marks.write(this.#sizeBytes, uuid, marks, hasAccount);
   }
 
   /** Writes a line. One that fits in part only is cut back, so that the file stays lines of JSON. */
@@ -105,6 +114,7 @@ export class SegmentWriter {
     } finally {
       this.#syncTimer?.cancel();
       this.#isClosed = true;
+      this.#marks.close();
       closeSync(this.#fd);
     }
   }
@@ -117,6 +127,7 @@ export class SegmentWriter {
       this.#isUnsynced = false;
       try {
         if (this.#failure !== undefined) throw this.#failure;
+        if (this.#marks.isUnsynced) await this.#marks.sync();
         await this.#sync(this.#fd);
         for (const waiter of waiters) waiter.resolve();
       } catch (error) {

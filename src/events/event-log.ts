@@ -1,10 +1,18 @@
 import type { ServiceEvent } from './event.ts';
 import type { LogPosition } from './event-log-position.ts';
 
+/** What is known of an event beside the event object, for handlers that come to it later. */
+export interface EventMarks {
+  /** The group of the account, for `user_groups` filters; service.md lists no such member of the event object. */
+  group: string | undefined;
+  /** The handler that a request waits for: the event is not delivered to that one in the background. */
+  takenBy: string | undefined;
+}
+
 /** One event as read back. */
-export interface LoggedEvent {
+export interface LoggedEvent extends EventMarks {
   event: ServiceEvent;
-  /** The event's JSON byte for byte, without its newline; a view that is to be copied when it is kept. */
+  /** The event's JSON byte for byte, without its newline. */
   raw: Buffer;
   /** Where the event begins. */
   position: LogPosition;
@@ -12,7 +20,15 @@ export interface LoggedEvent {
   next: LogPosition;
 }
 
-/** A line of the journal that is no event. */
+/** Some events in a row. */
+export interface EventBlock {
+  /** Empty at the present end of the journal. */
+  events: LoggedEvent[];
+  /** Where to go on reading. */
+  next: LogPosition;
+}
+
+/** A line of the journal that is no event, or events that are not there any more. */
 export interface BadLine {
   path: string;
   /** Bytes from the start of the file. */
@@ -20,32 +36,37 @@ export interface BadLine {
   reason: string;
 }
 
+/** Reads a journal in order, with bounded memory. */
+export interface EventReader {
+  /**
+   * The events from a position on, as many as are at hand. Lines that are no events are reported and skipped.
+   *
+   * @param from undefined for the oldest event that is kept
+   */
+  next(from: LogPosition | undefined): Promise<EventBlock>;
+  close(): void;
+}
+
 /** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
 export interface EventLog {
   /**
-   * Writes an event; it is with the kernel when this returns, so that a killed process loses nothing, and on disk within
-   * 100 ms. Where the journal cannot take it, it is counted and logged: an event of a read never fails a request.
+   * Writes an event; it is synced within 100 ms. Never throws: an event of a read that cannot be written is counted and
+   * logged.
    *
-   * @returns where the event begins, or undefined when it could not be written
+   * @returns where the event stands, or undefined when it could not be written
    */
-  append(event: ServiceEvent): LogPosition | undefined;
+  append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Writes an event; it is on disk when the promise resolves. Concurrent callers share one sync.
+   * Writes an event and resolves when it is on disk. Concurrent callers share one sync.
    *
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
-  appendDurable(event: ServiceEvent): Promise<LogPosition>;
+  appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition>;
   /** @throws ServiceError `storage-full` or `internal` when the journal cannot take the record of a change, which then must not be made */
   assertWritable(): void;
   /** Where the next event will begin. */
   readonly end: LogPosition;
-  /**
-   * Reads from a position to the present end, in order, with bounded memory. Lines that are no events are reported and
-   * skipped.
-   *
-   * @param from where to begin; undefined for the oldest event that is kept
-   */
-  read(from: LogPosition | undefined, onBadLine: (bad: BadLine) => void): AsyncIterable<LoggedEvent>;
+  openReader(onBadLine: (bad: BadLine) => void): EventReader;
   /**
    * Resolves once there is something to read at or behind a position, or the journal is closed.
    *

@@ -14,10 +14,16 @@ export function testEvent(text = ''): ServiceEvent {
 }
 
 /** Everything that a journal has from a position on; fails on a bad line. */
-export async function readAll(log: Pick<EventLog, 'read'>, from?: LogPosition): Promise<LoggedEvent[]> {
+export async function readAll(log: Pick<EventLog, 'openReader'>, from?: LogPosition): Promise<LoggedEvent[]> {
   const all: LoggedEvent[] = [];
-  const onBadLine = (bad: { reason: string }) => assert.fail(`bad line: ${bad.reason}`);
-  for await (const item of log.read(from, onBadLine)) all.push({ ...item, raw: Buffer.from(item.raw) });
+  const reader = log.openReader((bad: { reason: string }) => assert.fail(`bad line: ${bad.reason}`));
+  for (let position = from; ; ) {
+    const { events, next } = await reader.next(position);
+    if (events.length === 0 && position && comparePositions(next, position) === 0) break;
+    all.push(...events);
+    position = next;
+  }
+  reader.close();
   return all;
 }
 
@@ -108,5 +114,34 @@ export function eventLogContract(name: string, open: (t: TestContext) => Promise
     await log.close();
     assert.equal(log.append(testEvent()), undefined);
     await assert.rejects(log.appendDurable(testEvent()));
+  });
+
+  test(`${name}: group and waiting handler of an event come back beside it, whoever reads, and whenever`, async (t) => {
+    const log = await open(t);
+    const marks = [
+      { group: 'A', takenBy: undefined },
+      { group: 'A', takenBy: 'backend' },
+      { group: 'B', takenBy: undefined },
+      { group: undefined, takenBy: undefined },
+      { group: 'A "ü"\n', takenBy: 'x y' },
+    ];
+    const account = { ...testEvent().account, uuid: 'alice' };
+    const live = log.openReader(() => assert.fail('bad line'));
+    for (const [index, mark] of marks.entries()) {
+      log.append(testEvent(`of the process ${index}`), { group: undefined, takenBy: undefined });
+      const event = { ...testEvent(String(index)), account };
+      if (index % 2 === 0) log.append(event, mark);
+      else await log.appendDurable(event, mark);
+    }
+    const first = await live.next((await readAll(log))[0]?.position);
+    live.close();
+    for (const read of [await readAll(log), first.events.length === 10 ? first.events : await readAll(log)]) {
+      assert.deepEqual(
+        read.filter(({ event }) => event.account.uuid === 'alice').map(({ group, takenBy }) => ({ group, takenBy })),
+        marks,
+      );
+      assert.ok(read.every(({ event, group }) => event.account.uuid === 'alice' || group === undefined));
+    }
+    await log.close();
   });
 }

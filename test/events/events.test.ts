@@ -4,7 +4,7 @@ import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../s
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { processAccount } from '../../src/events/event-factory.ts';
-import type { EventLog } from '../../src/events/event-log.ts';
+import type { EventLog, EventMarks } from '../../src/events/event-log.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -55,44 +55,49 @@ test('timestamps have all forms of decisions.md 2', () => {
 
 class MemoryLog implements EventLog {
   readonly events: ServiceEvent[] = [];
+  readonly marks: (EventMarks | undefined)[] = [];
   readonly end = { segment: 1, offset: 0 };
-  append(event: ServiceEvent) {
+  append(event: ServiceEvent, marks?: EventMarks) {
     this.events.push(event);
+    this.marks.push(marks);
     return this.end;
   }
-  async appendDurable(event: ServiceEvent) {
-    return this.append(event);
+  async appendDurable(event: ServiceEvent, marks?: EventMarks) {
+    return this.append(event, marks);
   }
   assertWritable() {}
-  async *read() {}
+  openReader(): never {
+    throw new Error('not used');
+  }
   async waitForMore() {}
   async close() {}
 }
 
-test('the dispatcher journals first, then tells; emitAndWait waits for its one handler', async () => {
+test('the dispatcher journals each event with its group; emitAndWait then waits for its one handler', async () => {
   const log = new MemoryLog();
   const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
   const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' }, group: 'g' };
-  const told: [string, number, string | undefined, string | undefined][] = [];
-  const forget = dispatcher.onEvent(({ event, group, takenBy }) => told.push([event.id, log.events.length, group, takenBy]));
   dispatcher.emit({ id: 40007, context, data: { path: '/', gone: undefined } });
   await dispatcher.emitDurable({ id: 40010, context });
   assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'nobody')).delivery, { outcome: 'unavailable' });
-  const unregister = dispatcher.registerBlockingHandler('h', async (event) => ({
+  const unregister = dispatcher.registerBlockingHandler('h', async (event, { group }, position) => ({
     outcome: 'delivered',
     status: 200,
-    headers: [['x', event.id]],
+    headers: [['x', `${event.id} ${group} ${position.segment} ${log.events.length}`]],
   }));
-  assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'h')).delivery.headers, [['x', '40017']]);
+  assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'h')).delivery.headers, [['x', '40017 g 1 4']]);
   unregister();
-  forget();
-  dispatcher.emit({ id: 40007, context });
-  assert.deepEqual(told, [
-    ['40007', 1, 'g', undefined],
-    ['40010', 2, 'g', undefined],
-    ['40017', 3, 'g', undefined],
-    ['40017', 4, 'g', 'h'],
-  ]);
+  assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'h')).delivery, { outcome: 'unavailable' });
+  assert.deepEqual(
+    log.events.map(({ id }, index) => [id, log.marks[index]?.group, log.marks[index]?.takenBy]),
+    [
+      ['40007', 'g', undefined],
+      ['40010', 'g', undefined],
+      ['40017', 'g', undefined],
+      ['40017', 'g', 'h'],
+      ['40017', 'g', undefined],
+    ],
+  );
   assert.deepEqual(log.events[0]?.data, { path: '/' });
   assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the group is no member of the event');
 });
