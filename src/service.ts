@@ -25,6 +25,10 @@ import type { Clock } from './lib/clock.ts';
 import { type DataFolder, openDataFolder } from './lib/data-folder.ts';
 import { ServiceError } from './lib/errors.ts';
 import type { Log } from './lib/log.ts';
+import { DeliveryEngine } from './webhooks/delivery-engine.ts';
+import { deliveriesFolder } from './webhooks/delivery-log.ts';
+import { HandlerPositions } from './webhooks/handler-positions.ts';
+import type { WebhookHandler } from './webhooks/webhook-handler.ts';
 
 /** A server: everything that one configuration starts. */
 export interface Service {
@@ -54,6 +58,7 @@ interface Parts {
   methods: Map<string, AuthMethod>;
   groups: Map<string, GroupConfiguration>;
   passwords: LocalPasswords;
+  handlers: Map<string, WebhookHandler>;
 }
 
 /**
@@ -88,10 +93,11 @@ class ServerRuntime implements Service {
     const { server } = this.#config;
     this.#dataFolder = openDataFolder(server.data_folder_path);
     try {
-      this.#core = new Core(this.#config, this.#dataFolder, this.#clock, this.#log);
+      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log);
       const { events } = this.#core;
       this.#emit(20001, { version: SVC_VERSION });
       this.#parts = this.#makeParts(this.#config);
+      this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
       await this.#startMethods(this.#parts);
       for (const uuid of httpServices(this.#config)) await this.#startHttp(uuid, this.#parts);
       this.#emit(20181, { version: SVC_VERSION });
@@ -126,6 +132,7 @@ class ServerRuntime implements Service {
       for (const uuid of added) await this.#stopHttp(`${uuid}/next`, 'the reload failed', 0);
       throw error;
     }
+    this.#core?.deliveries.apply(parts.handlers, Object.keys(config.event_handlers));
     await this.#startMethods(parts);
     this.#config = config;
     for (const uuid of httpServices(config)) {
@@ -143,14 +150,15 @@ class ServerRuntime implements Service {
 
   async stop(): Promise<boolean> {
     const timeoutMs = this.#config.server.shutdown_timeout * 1000;
+    const startedMs = this.#clock.monotonicMs();
     if (this.#core && this.#running.size > 0) this.#emit(20002);
     const finished = await Promise.all([...this.#running.keys()].map((uuid) => this.#stopHttp(uuid, 'the server stops', timeoutMs)));
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
-    await this.#core?.close();
+    const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
     this.#dataFolder?.release();
     this.#core = undefined;
     this.#dataFolder = undefined;
-    return finished.every(Boolean);
+    return finished.every(Boolean) && delivered;
   }
 
   #keepsAddress(uuid: string, config: Config): boolean {
@@ -196,7 +204,13 @@ class ServerRuntime implements Service {
       log: this.#log,
     };
     const methods = new Map(configured.map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, dependencies)]));
-    return { config, groups, methods, passwords: new LocalPasswords([...methods.values()], this.#verifier, config.server.password_policy) };
+    return {
+      config,
+      groups,
+      methods,
+      passwords: new LocalPasswords([...methods.values()], this.#verifier, config.server.password_policy),
+      handlers: core.deliveries.prepare(config.event_handlers),
+    };
   }
 
   // A method that fails to start is in state `failed`, tells so itself, and rejects what reaches it (decisions.md 1).
@@ -285,39 +299,65 @@ class ServerRuntime implements Service {
   }
 }
 
-/** What stays for the life of the process, whatever is reloaded: journal, dispatcher, file environment. */
+/** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
 class Core {
   readonly server: EventServer;
   readonly events: JournalledDispatcher;
   readonly files: FilesEnvironment;
+  readonly deliveries: DeliveryEngine;
   readonly #eventLog: FileEventLog;
   readonly #temporaries: Temporaries;
 
-  constructor(config: Config, dataFolder: DataFolder, clock: Clock, log: Log) {
-    const { server } = config;
-    this.server = { uuid: server.uuid ?? dataFolder.serverUuid(), type: 'server', name: server.name || hostname() };
-    this.#eventLog = new FileEventLog({
+  private constructor(parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>, eventLog: FileEventLog, temporaries: Temporaries) {
+    this.server = parts.server;
+    this.events = parts.events;
+    this.files = parts.files;
+    this.deliveries = parts.deliveries;
+    this.#eventLog = eventLog;
+    this.#temporaries = temporaries;
+  }
+
+  static async open(config: Config, dataFolder: DataFolder, clock: Clock, log: Log): Promise<Core> {
+    const { uuid, name, events: journal } = config.server;
+    const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
+    // Read first: opening the journal removes what no handler needs any more.
+    const positions = await HandlerPositions.open(deliveriesFolder(dataFolder.path), log);
+    let deliveries: DeliveryEngine | undefined;
+    const eventLog = new FileEventLog({
       folder: journalFolder(dataFolder.path),
-      maximumFileSizeBytes: server.events.maximum_file_size,
-      retentionDays: server.events.retention_days,
+      maximumFileSizeBytes: journal.maximum_file_size,
+      retentionDays: journal.retention_days,
+      neededFrom: () => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))),
       clock,
       log,
     });
-    this.events = new JournalledDispatcher(this.#eventLog, this.server, clock);
-    this.#temporaries = new Temporaries(dataFolder.path, log);
-    this.files = {
-      events: this.events,
+    const events = new JournalledDispatcher(eventLog, server, clock);
+    deliveries = new DeliveryEngine(positions, {
+      journal: eventLog,
+      events,
+      server,
+      folder: deliveriesFolder(dataFolder.path),
+      maximumFileSizeBytes: journal.maximum_file_size,
+      retentionDays: journal.retention_days,
       clock,
-      temporaries: this.#temporaries,
-      quotas: new Quotas(clock),
-      excludedPaths: [dataFolder.path],
-    };
+      log,
+    });
+    const temporaries = new Temporaries(dataFolder.path, log);
+    const files = { events, clock, temporaries, quotas: new Quotas(clock), excludedPaths: [dataFolder.path] };
+    return new Core({ server, events, files, deliveries }, eventLog, temporaries);
   }
 
-  async close(): Promise<void> {
+  /** @returns whether all deliveries under way ended in time */
+  async close(timeoutMs: number): Promise<boolean> {
     this.#temporaries.close();
+    const inTime = await this.deliveries.stop(timeoutMs);
     await this.#eventLog.close();
+    return inTime;
   }
+}
+
+function enabledHandlers(config: Config): string[] {
+  return Object.entries(config.event_handlers).flatMap(([uuid, handler]) => (handler.enabled ? [uuid] : []));
 }
 
 function httpServices(config: Config): string[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { headerLines, number, optionalText, urlList, uuidText, yesNo } from '../lib/option-types.ts';
+import { number, optionalText, requestHeaderLines, urlList, uuidText, yesNo } from '../lib/option-types.ts';
 
 const common = {
   enabled: yesNo().default(true).describe('A disabled method is not started and not asked.'),
@@ -15,7 +15,7 @@ export const calloutOptions = z.strictObject({
   timeout: number(0.1, 3600).default(120).describe('Longest time for connecting, sending and the whole reply, in seconds.'),
   username: optionalText().default('').describe('User name for HTTP Basic towards the endpoint.'),
   password: optionalText().default('').describe('Password for HTTP Basic towards the endpoint.'),
-  headers: headerLines().default([]).describe('Headers sent with every request, `Name: value`.'),
+  headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
   test_at_start: yesNo()
     .default(true)
     .describe('Send one test request when the method starts; until one passes, what reaches the method is rejected.'),

@@ -59,9 +59,6 @@ function checkAvailability(config: Config, report: Report): void {
   if (config.server.state.type === 'redis') {
     report('error', 'not-available', ['server', 'state', 'type'], 'state in Redis is not available in this version; use memory');
   }
-  for (const [uuid, handler] of Object.entries(config.event_handlers)) {
-    if (handler.enabled) later(['event_handlers', uuid], 'events are journalled, but not delivered,');
-  }
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.enabled && service.type === 'monitor') later(['services', uuid, 'type'], 'a service of type monitor is not started');
     if (service.type !== 'monitor' && service.webdav_compatibility)

@@ -12,8 +12,13 @@ export interface BackendDelivery {
   headers?: [string, string][];
 }
 
-/** Delivers one event while a request waits. Never throws. */
-export type BlockingHandler = (event: ServiceEvent, marks: EventMarks, position: LogPosition) => Promise<BackendDelivery>;
+/** Delivers events while requests wait. */
+export interface BlockingHandler {
+  /** Delivers one event that is in the journal. Never throws. */
+  deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition): Promise<BackendDelivery>;
+  /** Nobody waits for this event's delivery any more: it could not be made durable. */
+  abandon(event: ServiceEvent): void;
+}
 
 /** What modules that emit events need. */
 export interface EventDispatcher {
@@ -60,8 +65,14 @@ export class JournalledDispatcher implements EventDispatcher {
     const event = createEvent(draft, this.#server, this.#clock.nowMs());
     const handler = this.#blocking.get(handlerUuid);
     const marks = { group: draft.context.group, takenBy: handler && handlerUuid };
-    const position = await this.#log.appendDurable(event, marks);
-    return { event, delivery: handler ? await handler(event, marks, position) : { outcome: 'unavailable' } };
+    let position: LogPosition;
+    try {
+      position = await this.#log.appendDurable(event, marks);
+    } catch (error) {
+      handler?.abandon(event);
+      throw error;
+    }
+    return { event, delivery: handler ? await handler.deliver(event, marks, position) : { outcome: 'unavailable' } };
   }
 
   assertWritable(): void {

@@ -250,6 +250,7 @@ export class FileEventLog implements EventLog {
     try {
       removeOldSegments({
         folder,
+        kind: 'events',
         retentionDays,
         currentSegment: this.#writer.segment.number,
         neededFrom: neededFrom?.(),

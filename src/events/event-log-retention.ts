@@ -2,13 +2,14 @@ import { rmSync, statSync, unlinkSync } from 'node:fs';
 import type { Log } from '../lib/log.ts';
 import { marksPath } from './event-log-marks.ts';
 import type { LogPosition } from './event-log-position.ts';
-import { listSegments } from './event-log-segments.ts';
+import { listSegments, type SegmentKind } from './event-log-segments.ts';
 
 const dayMs = 86_400_000;
 
-/** What is kept of a journal. */
+/** What is kept of a row of files. */
 export interface Retention {
   folder: string;
+  kind: SegmentKind;
   retentionDays: number;
   /** Number of the segment that is written, which always stays. */
   currentSegment: number;
@@ -25,10 +26,10 @@ export interface Retention {
  * to a limit: a receiver that is never there again must not fill the disk.
  */
 export function removeOldSegments(retention: Retention): void {
-  const { folder, log, neededFrom, neededLimitBytes } = retention;
+  const { folder, kind, log, neededFrom, neededLimitBytes } = retention;
   const oldestMs = retention.nowMs - retention.retentionDays * dayMs;
   let neededBytes = 0;
-  for (const { number, path } of listSegments(folder).reverse()) {
+  for (const { number, path } of listSegments(folder, kind).reverse()) {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (!stats || number >= retention.currentSegment || stats.mtimeMs >= oldestMs) continue;
     const isNeeded = neededFrom !== undefined && number >= neededFrom.segment;

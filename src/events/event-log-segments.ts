@@ -2,25 +2,28 @@ import { closeSync, fsyncSync, ftruncateSync, openSync, readdirSync, readSync, s
 import { join } from 'node:path';
 import type { Log } from '../lib/log.ts';
 
-const segmentName = /^events-(\d{8,})\.ndjson$/;
 const newline = 0x0a;
 
 /** Longest line that is read, and that a repair looks back for, in bytes; events are far smaller. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
-/** One file of the journal. */
+/** What a row of files holds: events, deliveries of handlers, deliveries made by hand. */
+export type SegmentKind = 'events' | 'deliveries' | 'replays';
+
+/** One file of a row. */
 export interface Segment {
   number: number;
   path: string;
 }
 
 /** The path of a segment, for example `events-00000001.ndjson`. */
-export function segmentPath(folder: string, number: number): string {
-  return join(folder, `events-${String(number).padStart(8, '0')}.ndjson`);
+export function segmentPath(folder: string, number: number, kind: SegmentKind = 'events'): string {
+  return join(folder, `${kind}-${String(number).padStart(8, '0')}.ndjson`);
 }
 
-/** All segments of a journal folder, oldest first. */
-export function listSegments(folder: string): Segment[] {
+/** All segments of a folder, oldest first. */
+export function listSegments(folder: string, kind: SegmentKind = 'events'): Segment[] {
+  const segmentName = new RegExp(`^${kind}-(\\d{8,})\\.ndjson$`);
   return readdirSync(folder)
     .flatMap((name) => {
       const match = segmentName.exec(name);

@@ -116,6 +116,19 @@ function pairsOf(value: string | string[] | Record<string, string> | null): [str
     });
 }
 
+// They describe the connection and the framing of the message (RFC 9110 §7.6.1, RFC 9112 §6), which are ours.
+const framingHeaders = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
+
+/** Headers for requests to a remote endpoint. */
+export function requestHeaderLines() {
+  return headerLines().superRefine((headers, context) => {
+    for (const [name] of headers) {
+      if (framingHeaders.has(name.toLowerCase()))
+        context.addIssue({ code: 'custom', message: `"${name}" cannot be set: it belongs to the connection` });
+    }
+  });
+}
+
 /** Header names: comma-separated or a list. */
 export function headerNames() {
   return textList().refine((names) => names.every(isHeaderName), 'must be header names');

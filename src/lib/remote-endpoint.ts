@@ -8,7 +8,16 @@ export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'inv
 
 /** What came of one request to a remote endpoint. */
 export type RemoteResult =
-  | { kind: 'reply'; status: number; reason: string; headers: [string, string][]; body: Buffer; durationMs: number }
+  | {
+      kind: 'reply';
+      status: number;
+      reason: string;
+      headers: [string, string][];
+      body: Buffer;
+      /** Whether the body is only the beginning of what came. */
+      isTruncated: boolean;
+      durationMs: number;
+    }
   /** Nothing that could be called a reply. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
   /** A reply began, but it is not one: cut short, too large, not HTTP. */
@@ -23,8 +32,23 @@ export interface RemoteEndpointOptions {
   /** Longest time for connecting, headers and body together. */
   timeoutMs: number;
   maximumReplyBytes: number;
+  /** Whether a longer reply is cut off rather than taken for none. */
+  truncatesReply?: boolean;
   caPem?: string | undefined;
   clock: Clock;
+}
+
+/** One request to a remote endpoint. */
+export interface RemoteRequest {
+  url: string;
+  method: string;
+  /** Win over the configured headers only where those do not name the header. */
+  headers: Record<string, string>;
+  /** Win over all others. */
+  finalHeaders?: Record<string, string>;
+  body?: string | Buffer | undefined;
+  /** Gives the request up. */
+  signal?: AbortSignal | undefined;
 }
 
 /** A client of one remote endpoint: one request at a time or many, never a redirect, never more reply than allowed. */
@@ -42,14 +66,17 @@ export class RemoteEndpoint {
   /**
    * Sends one request and reads the whole reply. Never throws for what the other side does.
    *
-   * @param request.headers win over the configured ones only where those do not name the header
+   * @throws the reason of the request's signal when that aborts
    */
-  async request(request: { url: string; method: string; headers: Record<string, string>; body?: string | Buffer }): Promise<RemoteResult> {
+  async request(request: RemoteRequest): Promise<RemoteResult> {
     const { clock, timeoutMs } = this.#options;
     const startedMs = clock.monotonicMs();
     const durationMs = () => clock.monotonicMs() - startedMs;
     const controller = new AbortController();
     const timer = clock.after(timeoutMs, () => controller.abort(new TimeoutError(timeoutMs)));
+    const giveUp = () => controller.abort(new GivenUpError());
+    if (request.signal?.aborted) giveUp();
+    request.signal?.addEventListener('abort', giveUp);
     let hasReply = false;
     try {
       const response = await this.#fetch.raw(request.url, {
@@ -63,21 +90,24 @@ export class RemoteEndpoint {
         signal: controller.signal,
       });
       hasReply = true;
-      const body = await this.#readBody(response.body as ReadableStream<Uint8Array> | null);
+      const { body, isTruncated } = await this.#readBody(response.body as ReadableStream<Uint8Array> | null);
       return {
         kind: 'reply',
         status: response.status,
         reason: response.statusText,
         headers: [...response.headers],
         body,
+        isTruncated,
         durationMs: durationMs(),
       };
     } catch (thrown) {
+      if (request.signal?.aborted) throw request.signal.reason;
       const { fault, message } = faultOf(controller.signal.aborted ? controller.signal.reason : thrown);
       const isReply = hasReply || fault === 'invalid-http';
       return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, durationMs: durationMs() };
     } finally {
       timer.cancel();
+      request.signal?.removeEventListener('abort', giveUp);
     }
   }
 
@@ -85,25 +115,29 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  #headersOf(request: { headers: Record<string, string>; body?: string | Buffer }): Headers {
+  #headersOf(request: RemoteRequest): Headers {
     const { headers: configured, username, password } = this.#options;
     const headers = new Headers({ 'user-agent': `svc/${SVC_VERSION}`, accept: '*/*', 'accept-encoding': 'identity', ...request.headers });
     for (const [name, value] of configured) headers.set(name, value);
     if (username !== '' || password !== '')
       headers.set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
+    for (const [name, value] of Object.entries(request.finalHeaders ?? {})) headers.set(name, value);
     if (request.body !== undefined) headers.set('content-length', String(Buffer.byteLength(request.body)));
     return headers;
   }
 
-  async #readBody(stream: ReadableStream<Uint8Array> | null): Promise<Buffer> {
+  async #readBody(stream: ReadableStream<Uint8Array> | null): Promise<{ body: Buffer; isTruncated: boolean }> {
     const chunks: Uint8Array[] = [];
     let sizeBytes = 0;
     for await (const chunk of stream ?? []) {
       sizeBytes += chunk.length;
-      if (sizeBytes > this.#options.maximumReplyBytes) throw new TooLargeError(this.#options.maximumReplyBytes);
       chunks.push(chunk);
+      if (sizeBytes <= this.#options.maximumReplyBytes) continue;
+      if (!this.#options.truncatesReply) throw new TooLargeError(this.#options.maximumReplyBytes);
+      // Leaving the loop cancels the stream, which closes the connection.
+      return { body: Buffer.concat(chunks, this.#options.maximumReplyBytes), isTruncated: true };
     }
-    return Buffer.concat(chunks);
+    return { body: Buffer.concat(chunks), isTruncated: false };
   }
 }
 
@@ -112,6 +146,8 @@ class TimeoutError extends Error {
     super(`no complete reply within ${timeoutMs / 1000} s`);
   }
 }
+
+class GivenUpError extends Error {}
 
 class TooLargeError extends Error {
   constructor(limitBytes: number) {

@@ -2,10 +2,16 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type 
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { rootCertificates } from 'node:tls';
-import { systemErrorCode } from './errors.ts';
 
 /** Connections kept to one endpoint while idle. */
 const mostIdleConnections = 64;
+
+/**
+ * How long a connection is kept while idle: less than the servers that people run keep theirs (2 s and more). So a request
+ * hardly ever meets a connection that the other side is closing, and none has to be sent twice to be sure: a POST that
+ * failed may have been taken (RFC 9110 §9.2.2), and only the configuration says whether it is repeated.
+ */
+const longestIdleMs = 1500;
 
 /** `fetch` over node:http and node:https: one pool of kept-alive connections, certificate authorities of our own. */
 export interface Transport {
@@ -23,11 +29,11 @@ const nullBodyStatuses = new Set([204, 205, 304]);
  * @param caPem certificate authorities in PEM, trusted beside the system's
  */
 export function createTransport(caPem?: string): Transport {
-  const keepAlive = { keepAlive: true, maxFreeSockets: mostIdleConnections, scheduling: 'lifo' } as const;
+  const keepAlive = { keepAlive: true, maxFreeSockets: mostIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = new HttpAgent(keepAlive);
   const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...rootCertificates, caPem] }) });
 
-  function send(url: URL, init: RequestInit, isRepeat: boolean): Promise<Response> {
+  function send(url: URL, init: RequestInit): Promise<Response> {
     const isTls = url.protocol === 'https:';
     const options: RequestOptions = {
       method: init.method ?? 'GET',
@@ -44,18 +50,13 @@ export function createTransport(caPem?: string): Transport {
           reject(error);
         }
       });
-      outgoing.on('error', (error) => {
-        // A kept-alive connection that the other side closed just now says nothing about the endpoint.
-        const wasStale = outgoing.reusedSocket && !isRepeat && ['ECONNRESET', 'EPIPE'].includes(systemErrorCode(error) ?? '');
-        if (wasStale) send(url, init, true).then(resolve, reject);
-        else reject(error);
-      });
+      outgoing.on('error', reject);
       outgoing.end(init.body as string | Buffer | undefined);
     });
   }
 
   return {
-    fetch: (input, init = {}) => send(new URL(String(input)), init, false),
+    fetch: (input, init = {}) => send(new URL(String(input)), init),
     close() {
       httpAgent.destroy();
       httpsAgent.destroy();

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 
 /** How long a failing URL of several is left alone (service.md, "Limits"). */
-const suspensionMs = 300_000;
+export const suspensionMs = 300_000;
 
 /** Which of several URLs are worth asking. */
 export class UrlHealth {

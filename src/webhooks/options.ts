@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { eventGroups, isEventId } from '../events/catalogue.ts';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import {
   expressionText,
   type Filter,
   filterList,
-  headerLines,
   integer,
   lineList,
   number,
   optionalText,
+  requestHeaderLines,
   textList,
   urlList,
   yesNo,
@@ -63,6 +64,24 @@ const dataFilter = z
     return rules;
   });
 
+/** Addresses and CIDR ranges, checked; kept as text. */
+const addressFilter = filterList().superRefine((filter, context) => {
+  try {
+    compileAddressRanges([...filter.include, ...filter.exclude]);
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+  }
+});
+
+const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
+  // The secret itself is not shown.
+  for (const [index, secret] of secrets.entries()) {
+    if (secret.startsWith('whsec_') && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret))
+      context.addIssue({ code: 'custom', message: `secret ${index + 1}: what follows "whsec_" must be base64` });
+  }
+});
+
 /** One entry of `event_handlers`. */
 export const eventHandlerOptions = z
   .strictObject({
@@ -75,7 +94,7 @@ export const eventHandlerOptions = z
     usernames: filterList().default({ include: [], exclude: [] }).describe('Account names; `!` excludes.'),
     user_groups: filterList().default({ include: [], exclude: [] }).describe('UUIDs of account groups; `!` excludes.'),
     components: filterList().default({ include: [], exclude: [] }).describe('UUIDs of components; `!` excludes.'),
-    source_addresses: filterList().default({ include: [], exclude: [] }).describe('Client addresses or CIDR ranges; `!` excludes.'),
+    source_addresses: addressFilter.default({ include: [], exclude: [] }).describe('Client addresses or CIDR ranges; `!` excludes.'),
     data_filter: dataFilter.default([]).describe('Rules on event data, one a line: member name, expression. All must hold.'),
     url: urlList().describe('URL that events go to; of several the next is tried when one fails.'),
     request_method: z
@@ -88,7 +107,7 @@ export const eventHandlerOptions = z
       .enum(['json', 'xml', 'soap', 'custom'], { error: 'must be json, xml, soap or custom' })
       .default('json')
       .describe('Form of the body: json, xml (SOAP 1.2; soap means the same), or custom, where `extra_data` is the template.'),
-    headers: headerLines().default([]).describe('Headers sent with every request, `Name: value`.'),
+    headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
     username: optionalText().default('').describe('User name for HTTP Basic.'),
     password: optionalText().default('').describe('Password for HTTP Basic.'),
     timeout: number(0.1, 3600).default(120).describe('Longest time for one request with its whole reply, in seconds.'),
@@ -108,13 +127,15 @@ export const eventHandlerOptions = z
       .describe('Members added to the body, with template variables; for `custom` the body itself.'),
     batch_size: integer(1, 10_000).default(1).describe('At most so many events in one request.'),
     concurrency: integer(1, 256).default(1).describe('Requests under way at once; above 1 the order of events is not kept.'),
-    signing_secret: z
-      .union([textList(), z.null().transform((): string[] => [])])
+    signing_secret: signingSecrets
       .default([])
-      .describe('Secrets for Standard Webhooks signatures; several while one replaces another.'),
+      .describe('Secrets for Standard Webhooks signatures (`whsec_` and base64); several while one replaces another.'),
   })
   .describe('A webhook.')
   .transform((options, context) => {
+    const ours = options.headers.find(([name]) => /^webhook-(id|timestamp|signature)$/i.test(name));
+    if (ours && options.signing_secret.length > 0)
+      context.addIssue({ code: 'custom', path: ['headers'], message: `"${ours[0]}" is set by the signature; remove it or signing_secret` });
     if (options.http_content_type === 'custom') {
       if (typeof options.extra_data !== 'string')
         context.addIssue({
@@ -130,6 +151,9 @@ export const eventHandlerOptions = z
     }
     return { ...options, custom_body: '', extra_data: extraDataOf(options.extra_data, context) };
   });
+
+/** An event handler's options in force. */
+export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
 
 function extraDataOf(value: string | Record<string, unknown>, context: z.core.$RefinementCtx): Record<string, unknown> {
   const issue = (message: string) => context.addIssue({ code: 'custom', path: ['extra_data'], message });

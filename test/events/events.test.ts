@@ -80,11 +80,14 @@ test('the dispatcher journals each event with its group; emitAndWait then waits 
   dispatcher.emit({ id: 40007, context, data: { path: '/', gone: undefined } });
   await dispatcher.emitDurable({ id: 40010, context });
   assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'nobody')).delivery, { outcome: 'unavailable' });
-  const unregister = dispatcher.registerBlockingHandler('h', async (event, { group }, position) => ({
-    outcome: 'delivered',
-    status: 200,
-    headers: [['x', `${event.id} ${group} ${position.segment} ${log.events.length}`]],
-  }));
+  const unregister = dispatcher.registerBlockingHandler('h', {
+    deliver: async (event, { group }, position) => ({
+      outcome: 'delivered',
+      status: 200,
+      headers: [['x', `${event.id} ${group} ${position.segment} ${log.events.length}`]],
+    }),
+    abandon: () => {},
+  });
   assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'h')).delivery.headers, [['x', '40017 g 1 4']]);
   unregister();
   assert.deepEqual((await dispatcher.emitAndWait({ id: 40017, context }, 'h')).delivery, { outcome: 'unavailable' });

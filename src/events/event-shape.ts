@@ -1,0 +1,25 @@
+type Members = Record<string, unknown>;
+
+/** Members that every event has (service.md, "Event object"). */
+const texts = ['id', 'uuid', 'message'] as const;
+
+/** @returns why a value is no event object, or undefined when it is one */
+export function eventProblem(value: unknown): string | undefined {
+  if (!isMembers(value)) return 'not an event object';
+  for (const name of texts) if (typeof value[name] !== 'string') return `"${name}" must be a text`;
+  if (!isMembers(value.timestamp) || typeof value.timestamp.timestamp !== 'string') return '"timestamp.timestamp" must be a text';
+  if (!isMembers(value.data)) return '"data" must be an object';
+  if (!isMembers(value.account) || !hasNames(value.account)) return '"account" must have uuid and name';
+  if (!isMembers(value.account.peer) || typeof value.account.peer.address !== 'string') return '"account.peer" must have an address';
+  if (!isMembers(value.component) || typeof value.component.uuid !== 'string') return '"component" must have a uuid';
+  if (!isMembers(value.server) || typeof value.server.uuid !== 'string') return '"server" must have a uuid';
+  return undefined;
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function hasNames(account: Members): boolean {
+  return typeof account.uuid === 'string' && typeof account.name === 'string';
+}

@@ -1,0 +1,219 @@
+import type { Clock } from '../lib/clock.ts';
+import { compileExpression, type Expression } from '../lib/expression.ts';
+import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
+import type { UrlHealth } from '../lib/url-health.ts';
+import type { Attempt, DeliveryOutcome, RecordedReply } from './delivery-record.ts';
+import type { EventHandlerOptions } from './options.ts';
+import { signatureHeaders, signingKey } from './signing.ts';
+
+/** Largest part of a reply that `expected_response` looks at, and that is read at all. */
+const largestReplyBytes = 1024 * 1024;
+
+/** Largest part of a reply that is kept with a failed delivery (decisions.md 3). */
+const keptReplyBytes = 64 * 1024;
+
+/** A message ready to be sent. */
+export interface Message {
+  /** The `webhook-id`. */
+  id: string;
+  body: Buffer | undefined;
+  contentType: string | undefined;
+  query: readonly (readonly [string, string])[];
+}
+
+/** What came of sending a message. */
+export interface DeliveryResult {
+  outcome: DeliveryOutcome;
+  attempts: Attempt[];
+  /** Status and reason, or why there was no reply. */
+  details: string;
+  status: number | undefined;
+  /** Headers of a valid reply. */
+  headers: [string, string][];
+  /** The last reply, when it was not a valid one. */
+  reply: RecordedReply | undefined;
+  /** URLs that were suspended on the way. */
+  suspended: { url: string; details: string }[];
+}
+
+/** When to stop trying. */
+export interface DeliverySignals {
+  /** Gives up at once, in the middle of a request. */
+  abort?: AbortSignal;
+  /** Waits for no retry any more. */
+  noRetry?: AbortSignal;
+}
+
+/** How messages are sent: what of a handler's options a delivery needs. */
+export type DeliveryOptions = Pick<
+  EventHandlerOptions,
+  'url' | 'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'retry_count' | 'retry_increase'
+> & { signing_secret: readonly string[] };
+
+type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'failed'; error: string };
+
+/** Thrown when a delivery was given up because the service stops; the events are sent again later. */
+export class DeliveryInterrupted extends Error {}
+
+/** Sends messages to the URLs of one handler, with retries and fail-over (service.md, Endpoints B, rules 1 to 5). */
+export class Delivery {
+  readonly #options: DeliveryOptions;
+  readonly #endpoint: RemoteEndpoint;
+  readonly #health: UrlHealth;
+  readonly #clock: Clock;
+  readonly #expected: Expression | undefined;
+  readonly #keys: Buffer[];
+
+  /** @param caPem certificate authorities trusted beside the system's */
+  constructor(options: DeliveryOptions, surroundings: { clock: Clock; health: UrlHealth; caPem: string | undefined }) {
+    this.#options = options;
+    this.#clock = surroundings.clock;
+    this.#health = surroundings.health;
+    this.#expected = options.expected_response === '' ? undefined : compileExpression(options.expected_response);
+    this.#keys = options.signing_secret.map(signingKey);
+    this.#endpoint = new RemoteEndpoint({
+      headers: options.headers,
+      username: options.username,
+      password: options.password,
+      timeoutMs: options.timeout * 1000,
+      maximumReplyBytes: largestReplyBytes,
+      truncatesReply: true,
+      caPem: surroundings.caPem,
+      clock: surroundings.clock,
+    });
+  }
+
+  /**
+   * Sends a message until a URL takes it or all have failed.
+   *
+   * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
+   */
+  async send(message: Message, signals: DeliverySignals = {}): Promise<DeliveryResult> {
+    const { url: urls } = this.#options;
+    const result: DeliveryResult = {
+      outcome: 'failed',
+      attempts: [],
+      details: 'all URLs are suspended',
+      status: undefined,
+      headers: [],
+      reply: undefined,
+      suspended: [],
+    };
+    for (const url of urls.length > 1 ? this.#health.available(urls) : urls) {
+      await this.#tryUrl(url, message, result, signals);
+      if (result.outcome !== 'failed') return result;
+      if (urls.length > 1) {
+        this.#health.suspend(url);
+        result.suspended.push({ url: shownUrl(url), details: result.details });
+      }
+    }
+    return result;
+  }
+
+  close(): void {
+    this.#endpoint.close();
+  }
+
+  async #tryUrl(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<void> {
+    const { retry_count, retry_increase } = this.#options;
+    for (let retry = 0; retry <= retry_count; retry++) {
+      if (retry > 0) await this.#pause(retry * retry_increase * 1000, signals);
+      const verdict = await this.#attempt(url, message, result, signals);
+      if (verdict.kind === 'valid') result.outcome = 'delivered';
+      if (verdict.kind === 'busy') result.outcome = 'discarded';
+      if (verdict.kind !== 'failed') return;
+    }
+  }
+
+  async #pause(delayMs: number, { abort, noRetry }: DeliverySignals): Promise<void> {
+    const signals = [abort, noRetry].filter((signal) => signal !== undefined);
+    try {
+      await this.#clock.sleep(delayMs, signals.length === 0 ? undefined : AbortSignal.any(signals));
+    } catch (error) {
+      throw new DeliveryInterrupted('the service stops', { cause: error });
+    }
+  }
+
+  async #attempt(url: string, message: Message, result: DeliveryResult, { abort }: DeliverySignals): Promise<Verdict> {
+    const nowMs = this.#clock.nowMs();
+    const reply = await this.#request(url, message, nowMs, abort);
+    const verdict = this.#judge(reply);
+    const attempt: Attempt = {
+      url: shownUrl(url),
+      time: new Date(nowMs).toISOString(),
+      duration_ms: Math.round(reply.durationMs * 10) / 10,
+    };
+    result.status = undefined;
+    result.headers = [];
+    result.reply = undefined;
+    if (reply.kind === 'reply') {
+      attempt.status = reply.status;
+      attempt.reason = reply.reason;
+      result.status = reply.status;
+      result.headers = reply.headers;
+      if (verdict.kind !== 'valid') result.reply = recordedReply(reply);
+    }
+    result.details = verdict.kind === 'valid' ? statusText(reply) : verdict.error;
+    if (verdict.kind !== 'valid') attempt.error = verdict.error;
+    result.attempts.push(attempt);
+    return verdict;
+  }
+
+  async #request(url: string, message: Message, nowMs: number, signal: AbortSignal | undefined): Promise<RemoteResult> {
+    try {
+      return await this.#endpoint.request({
+        url: withQuery(url, message.query),
+        method: this.#options.request_method.toUpperCase(),
+        headers: message.contentType === undefined ? {} : { 'content-type': message.contentType },
+        finalHeaders: signatureHeaders(this.#keys, message.id, nowMs, message.body),
+        body: message.body,
+        signal,
+      });
+    } catch (error) {
+      throw new DeliveryInterrupted('the service stops', { cause: error });
+    }
+  }
+
+  #judge(reply: RemoteResult): Verdict {
+    if (reply.kind !== 'reply') return { kind: 'failed', error: reply.message };
+    const isSuccess = reply.status >= 200 && reply.status < 300;
+    if (!isSuccess) {
+      const isBusy = reply.status === 503 && reply.headers.some(([name]) => name.toLowerCase() === 'retry-after');
+      return { kind: isBusy ? 'busy' : 'failed', error: statusText(reply) };
+    }
+    if (!this.#expected) return { kind: 'valid' };
+    if (reply.isTruncated)
+      return { kind: 'failed', error: `${statusText(reply)}, but the reply is larger than ${largestReplyBytes} bytes` };
+    if (this.#expected.matches(reply.body.toString('utf8'))) return { kind: 'valid' };
+    return { kind: 'failed', error: `${statusText(reply)}, but the reply does not match expected_response` };
+  }
+}
+
+/** A URL for events, records and logs: what a query may hold is nobody else's business. */
+export function shownUrl(url: string): string {
+  const query = url.indexOf('?');
+  return query < 0 ? url : `${url.slice(0, query)}?…`;
+}
+
+/** A URL with members added to its query. */
+export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
+  if (query.length === 0) return url;
+  const full = new URL(url);
+  for (const [name, value] of query) full.searchParams.append(name, value);
+  return full.href;
+}
+
+function statusText(reply: RemoteResult): string {
+  return reply.kind === 'reply' ? `${reply.status} ${reply.reason}`.trimEnd() : reply.message;
+}
+
+function recordedReply(reply: Extract<RemoteResult, { kind: 'reply' }>): RecordedReply {
+  const { status, reason, headers, body } = reply;
+  return {
+    status,
+    reason,
+    headers: headers.filter(([name]) => name.toLowerCase() !== 'set-cookie'),
+    body: body.subarray(0, keptReplyBytes).toString('utf8'),
+    is_truncated: reply.isTruncated || body.length > keptReplyBytes,
+  };
+}

@@ -1,0 +1,38 @@
+import { createHash, createHmac } from 'node:crypto';
+
+/**
+ * The key bytes of a signing secret (Standard Webhooks, "Signature scheme"): `whsec_` and base64, base64 alone, or any
+ * other text as it is.
+ */
+export function signingKey(secret: string): Buffer {
+  const text = secret.replace(/^whsec_/, '');
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
+  return isBase64 ? Buffer.from(text, 'base64') : Buffer.from(secret, 'utf8');
+}
+
+/**
+ * The `webhook-id` of a request: the event's UUID, or for several events a digest of theirs, so that the same events sent
+ * again have the same id.
+ */
+export function messageId(uuids: readonly string[]): string {
+  const [only] = uuids;
+  if (uuids.length === 1 && only !== undefined) return only;
+  return `batch_${createHash('sha256').update(uuids.join('\n')).digest('base64url').slice(0, 27)}`;
+}
+
+/**
+ * The headers of Standard Webhooks (https://www.standardwebhooks.com), one signature a secret.
+ *
+ * @param secrets several while one replaces another: a receiver accepts a request when any signature fits
+ * @param nowMs time of this very attempt, Unix time in milliseconds
+ */
+export function signatureHeaders(secrets: readonly Buffer[], id: string, nowMs: number, body: Buffer | undefined): Record<string, string> {
+  if (secrets.length === 0) return {};
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const signatures = secrets.map((key) => {
+    const mac = createHmac('sha256', key).update(`${id}.${timestamp}.`);
+    if (body) mac.update(body);
+    return `v1,${mac.digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}

@@ -1,0 +1,79 @@
+import { type EventDefinition, eventCatalogue } from '../events/catalogue.ts';
+import type { ServiceEvent } from '../events/event.ts';
+import { eventVariable } from '../events/variables.ts';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
+import { compileExpression } from '../lib/expression.ts';
+import type { Filter } from '../lib/option-types.ts';
+import type { DataRule, EventHandlerOptions } from './options.ts';
+
+/** Events about deliveries: what a handler does must not make work for itself, or for two handlers in turn without end. */
+const deliveryEvents = new Set(['20174', '20189', '40042']);
+
+/** Whether a handler wants an event; `group` is the group of the event's account. */
+export type Subscription = (event: ServiceEvent, group: string | undefined) => boolean;
+
+/** The filters of a handler. */
+export type SubscriptionOptions = Pick<
+  EventHandlerOptions,
+  'target' | 'groups' | 'usernames' | 'user_groups' | 'components' | 'source_addresses' | 'data_filter'
+>;
+
+/** Compiles a handler's filters; all of them must hold (service.md, Endpoints B; decisions.md 3). */
+export function createSubscription(handlerUuid: string, options: SubscriptionOptions): Subscription {
+  const ids = new Set(eventCatalogue.filter((definition) => isTarget(definition, options)).map(({ id }) => String(id)));
+  const tests: Subscription[] = [];
+  const add = (filter: Filter<string>, textOf: (event: ServiceEvent, group: string | undefined) => string, matcher = textMatcher) => {
+    if (filter.include.length === 0 && filter.exclude.length === 0) return;
+    const matches = filterMatcher(filter, matcher);
+    tests.push((event, group) => matches(textOf(event, group)));
+  };
+  add(options.usernames, (event) => event.account.name);
+  add(options.user_groups, (_, group) => group ?? '');
+  add(options.components, (event) => event.component.uuid);
+  add(options.source_addresses, (event) => event.account.peer.address, compileAddressRanges);
+  tests.push(...options.data_filter.map(dataTest));
+  return (event, group) => ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && tests.every((test) => test(event, group));
+}
+
+/** Whether an event is about the delivery of an event that is itself about a delivery. */
+export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
+  return deliveryEvents.has(event.id);
+}
+
+// decisions.md 3: never delivered to that same handler. And what is told of the delivery of such an event is told to nobody:
+// two handlers whose receivers are both down would keep each other busy for ever.
+function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
+  return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
+}
+
+function isTarget({ id, groups }: EventDefinition, options: SubscriptionOptions): boolean {
+  const isIn = <T>(filter: Filter<T>, includes: (item: T) => boolean) =>
+    (filter.include.length === 0 || filter.include.some(includes)) && !filter.exclude.some(includes);
+  return isIn(options.target, (item) => item === id) && isIn(options.groups, (item) => groups.some((group) => group === item));
+}
+
+function filterMatcher(
+  { include, exclude }: Filter<string>,
+  matcher: (items: readonly string[]) => (text: string) => boolean,
+): (text: string) => boolean {
+  const included = matcher(include);
+  const excluded = matcher(exclude);
+  return (text) => (include.length === 0 || included(text)) && !excluded(text);
+}
+
+/** Names match exactly; one with `*` or `?` is a glob. */
+function textMatcher(items: readonly string[]): (text: string) => boolean {
+  const names = new Set(items);
+  const globs = items.filter((item) => /[*?]/.test(item)).map((item) => compileExpression(`g/${item}/`));
+  return (text) => names.has(text) || globs.some((glob) => glob.matches(text));
+}
+
+/** A member that is not there satisfies only a negated expression. */
+function dataTest({ name, expression }: DataRule): Subscription {
+  const { matches } = compileExpression(expression);
+  const isNegated = expression.trimStart().startsWith('!');
+  return (event) => {
+    const value = eventVariable(event, `data.${name}`);
+    return value === undefined ? isNegated : matches(value);
+  };
+}

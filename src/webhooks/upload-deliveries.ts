@@ -1,0 +1,76 @@
+import type { ServiceEvent } from '../events/event.ts';
+import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
+import { readDeliveries, recordsSince } from './delivery-log.ts';
+
+/** Most outcomes that are remembered for a handler that is behind; the record of deliveries has them all. */
+const mostRemembered = 20_000;
+
+/** What is known of the delivery that an upload waits for: whether it was made, or a promise of that. */
+export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
+
+/** The deliveries of one handler that uploads wait for: the background passes over those that are recorded. */
+export class UploadDeliveries {
+  readonly #handlerUuid: string;
+  readonly #folder: string;
+  readonly #journalEnd: () => LogPosition;
+  readonly #pending = new Map<string, { willBeMade: Promise<boolean>; resolve: (isMade: boolean) => void }>();
+  readonly #settled = new Map<string, boolean>();
+  /** What stands before it is looked up in the record of deliveries. */
+  #rememberedFrom: LogPosition;
+  #recorded: Promise<Set<string>> | undefined;
+
+  /** @param journalEnd end of the journal: what stands before its present value was awaited by another process */
+  constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
+    this.#handlerUuid = handlerUuid;
+    this.#folder = folder;
+    this.#journalEnd = journalEnd;
+    this.#rememberedFrom = journalEnd();
+  }
+
+  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
+  settle(eventUuid: string, isMade: boolean): void {
+    const pending = this.#pending.get(eventUuid);
+    if (pending) {
+      this.#pending.delete(eventUuid);
+      pending.resolve(isMade);
+      return;
+    }
+    this.#settled.set(eventUuid, isMade);
+    if (this.#settled.size <= mostRemembered) return;
+    this.#settled.clear();
+    this.#recorded = undefined;
+    this.#rememberedFrom = this.#journalEnd();
+  }
+
+  /** What came, or will come, of the delivery of an event. */
+  async outcomeOf(event: ServiceEvent, position: LogPosition): Promise<AwaitedOutcome> {
+    const isMade = this.#settled.get(event.uuid);
+    if (isMade !== undefined) {
+      this.#settled.delete(event.uuid);
+      return { isMade };
+    }
+    const known = this.#pending.get(event.uuid);
+    if (known) return known;
+    if (comparePositions(position, this.#rememberedFrom) < 0) {
+      this.#recorded ??= this.#readRecorded(Number(event.timestamp.timestamp) * 1000);
+      return { isMade: (await this.#recorded).has(event.uuid) };
+    }
+    let resolve: (isMade: boolean) => void = () => {};
+    const willBeMade = new Promise<boolean>((settle) => {
+      resolve = settle;
+    });
+    const pending = { willBeMade, resolve };
+    this.#pending.set(event.uuid, pending);
+    return pending;
+  }
+
+  async #readRecorded(sinceMs: number): Promise<Set<string>> {
+    const uuids = new Set<string>();
+    const from = recordsSince(this.#folder, 'deliveries', sinceMs);
+    for await (const { record } of readDeliveries(this.#folder, 'deliveries', from, () => {})) {
+      if (record.handler !== this.#handlerUuid || record.source !== 'upload') continue;
+      for (const { uuid } of record.events) uuids.add(uuid);
+    }
+    return uuids;
+  }
+}

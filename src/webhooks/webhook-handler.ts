@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import type { EventComponent, EventServer } from '../events/event.ts';
+import { formatPosition, type LogPosition } from '../events/event-log-position.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { UrlHealth } from '../lib/url-health.ts';
+import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import type { EventHandlerOptions } from './options.ts';
+import { createPayload, type OutgoingEvent, type Payload, type RenderedPayload } from './payload.ts';
+import { messageId } from './signing.ts';
+import { createSubscription, type Subscription } from './subscription.ts';
+
+/** What a handler needs of its surroundings. */
+export interface HandlerSurroundings {
+  clock: Clock;
+  health: UrlHealth;
+  server: EventServer;
+}
+
+/** An event on its way, with its place in the journal when it has one. */
+export interface SentEvent extends OutgoingEvent {
+  position?: LogPosition;
+}
+
+/** A delivery that was made, and what it carried. */
+export interface Delivered {
+  events: readonly SentEvent[];
+  rendered: RenderedPayload;
+  result: DeliveryResult;
+}
+
+/** An event handler of type `http`: what it wants, what it says, and how that gets there (service.md, Endpoints B). */
+export class WebhookHandler {
+  readonly uuid: string;
+  readonly options: EventHandlerOptions;
+  readonly component: EventComponent;
+  readonly wants: Subscription;
+  /** Most events of one request. */
+  readonly batchSize: number;
+  readonly #payload: Payload;
+  readonly #delivery: Delivery;
+  readonly #clock: Clock;
+  readonly health: UrlHealth;
+  #underWay = 0;
+  #isClosing = false;
+
+  /** @throws ServiceError `unavailable` when `ca_certificates_path` cannot be read */
+  constructor(uuid: string, options: EventHandlerOptions, { clock, health, server }: HandlerSurroundings) {
+    this.uuid = uuid;
+    this.options = options;
+    this.component = { uuid, type: 'http', name: options.name || uuid };
+    this.wants = createSubscription(uuid, options);
+    this.#payload = createPayload(options, server);
+    this.batchSize = this.#payload.isSingle ? 1 : options.batch_size;
+    this.#clock = clock;
+    this.health = health;
+    this.#delivery = new Delivery(options, { clock, health, caPem: readCa(uuid, options.ca_certificates_path) });
+  }
+
+  /** What a request with these events would carry. */
+  render(events: readonly OutgoingEvent[]): RenderedPayload {
+    return this.#payload.render(events);
+  }
+
+  /**
+   * Sends events in one request.
+   *
+   * @param rendered what to send instead of what today's options make of the events
+   * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
+   */
+  async deliver(events: readonly SentEvent[], signals: DeliverySignals = {}, rendered = this.render(events)): Promise<Delivered> {
+    const { body, contentType, query } = rendered;
+    const id = messageId(events.map(({ event }) => event.uuid));
+    this.#underWay++;
+    try {
+      return { events, rendered, result: await this.#delivery.send({ id, body, contentType, query }, signals) };
+    } finally {
+      this.#underWay--;
+      this.#closeWhenIdle();
+    }
+  }
+
+  /** The record of a delivery. */
+  record({ events, rendered, result }: Delivered, where: Pick<DeliveryRecord, 'source' | 'resume'>): DeliveryRecord {
+    return {
+      time: new Date(this.#clock.nowMs()).toISOString(),
+      handler: this.uuid,
+      outcome: result.outcome,
+      events: events.map(({ event, position }) => ({
+        id: event.id,
+        uuid: event.uuid,
+        ...(position && { position: formatPosition(position) }),
+      })),
+      attempts: result.attempts,
+      ...(result.outcome === 'delivered' ? {} : { details: result.details }),
+      method: this.options.request_method.toUpperCase(),
+      ...(rendered.contentType === undefined ? {} : { content_type: rendered.contentType }),
+      ...(rendered.recorded && { body: rendered.recorded }),
+      ...(result.reply && { reply: result.reply }),
+      ...where,
+    };
+  }
+
+  /** Closes the connections once no request is under way. */
+  close(): void {
+    this.#isClosing = true;
+    this.#closeWhenIdle();
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#isClosing && this.#underWay === 0) this.#delivery.close();
+  }
+}
+
+function readCa(uuid: string, path: string): string | undefined {
+  if (path === '') return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ServiceError('unavailable', `The event handler "${uuid}": ca_certificates_path: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
