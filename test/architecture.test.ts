@@ -54,6 +54,9 @@ const homes: Record<string, string[]> = {
     'src/http/send-file.ts',
     'src/http/get-file.ts',
     'src/http/zip-download.ts',
+    'src/webhooks/delivery-log.ts',
+    'src/webhooks/handler-positions.ts',
+    'src/webhooks/webhook-handler.ts',
   ],
   'node:fs/promises': ['src/lib/atomic-write.ts'],
 };

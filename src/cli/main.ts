@@ -4,6 +4,7 @@ import { type Action, portNumber, type Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
 import { reportFailure } from './output.ts';
 import { registerAuthTest } from './register-auth-test.ts';
+import { registerEvents } from './register-events.ts';
 import { registerMock } from './register-mock.ts';
 
 /** Options of the program itself, beside those of its commands. */
@@ -147,5 +148,6 @@ Examples:
       .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
       .action((options) => run(async () => (await import('./openapi.ts')).openapi(options))),
   registerAuthTest,
+  registerEvents,
   registerMock,
 ];

@@ -14,6 +14,14 @@ export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text:
   return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
 }
 
+/** A text that cannot play tricks on a terminal, on one line. */
+export function visible(text: string): string {
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** Prints a result on stdout. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);

@@ -66,6 +66,18 @@ export function openDataFolder(folder: string): DataFolder {
   };
 }
 
+/** Looks at a data folder without taking it, for commands beside a running service. */
+export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
+  const owner = readLock(join(folder, lockName))?.owner;
+  let serverUuid: string | undefined;
+  try {
+    serverUuid = readFileSync(join(folder, 'server-uuid'), 'utf8').trim() || undefined;
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
+  }
+  return { ownerPid: owner && isAlive(owner) ? owner.pid : undefined, serverUuid };
+}
+
 function takeLock(lockPath: string, folder: string): void {
   const own = `${lockPath}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const owner: Owner = { pid: process.pid, started: startOf(process.pid) };

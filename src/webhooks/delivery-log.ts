@@ -149,17 +149,16 @@ export async function* readDeliveries(
   kind: 'deliveries' | 'replays',
   from: LogPosition | undefined,
   onBadLine: (reason: string) => void,
-): AsyncGenerator<{ record: DeliveryRecord; next: LogPosition }> {
+): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }> {
   const report = (bad: { path: string; offset: number; reason: string }) => onBadLine(`${bad.path}:${bad.offset}: ${bad.reason}`);
   const reader = new LineReader(folder, kind, report);
   try {
     for (let position = from; ; ) {
       const { segment, lines, next } = await reader.next(position);
       if (!segment || lines.length === 0) return;
-      for (const [index, { line, offset }] of lines.entries()) {
+      for (const { line, offset } of lines) {
         const record = parseRecord(line);
-        const nextOffset = lines[index + 1]?.offset ?? next.offset;
-        if (record) yield { record, next: { segment: segment.number, offset: nextOffset } };
+        if (record) yield { record, position: { segment: segment.number, offset } };
         else report({ path: segment.path, offset, reason: 'not a record of a delivery' });
       }
       position = next;

@@ -1,9 +1,4 @@
-import type { EventServer, ServiceEvent } from '../events/event.ts';
-import type { EventHandlerOptions } from './options.ts';
-import { createCustomPayload } from './payload-custom.ts';
-import { createExtraData } from './payload-extra-data.ts';
-import { createJsonPayload } from './payload-json.ts';
-import { createSoapPayload } from './payload-soap.ts';
+import type { ServiceEvent } from '../events/event.ts';
 
 /** An event to be sent, with its JSON as it stands in the journal. */
 export interface OutgoingEvent {
@@ -15,7 +10,7 @@ export interface OutgoingEvent {
  * How a body is kept with the record of its delivery, so that the very same bytes can be sent again: as text, or as what
  * stands before and behind the journal's lines.
  */
-export type RecordedBody = { text: string } | { before: string; after: string };
+export type RecordedBody = { text: string } | { before: string; after: string } | { query: [string, string][] };
 
 /** What one request carries. */
 export interface RenderedPayload {
@@ -24,7 +19,7 @@ export interface RenderedPayload {
   contentType: string | undefined;
   /** Members added to the URL's query. */
   query: [string, string][];
-  recorded: RecordedBody | undefined;
+  recorded: RecordedBody;
 }
 
 /** Makes bodies of events: one of the formats of service.md, Endpoints B. */
@@ -32,36 +27,4 @@ export interface Payload {
   /** Whether a request takes one event only (decisions.md 3). */
   readonly isSingle: boolean;
   render(events: readonly OutgoingEvent[]): RenderedPayload;
-}
-
-/** What a payload is made of. */
-export type PayloadOptions = Pick<EventHandlerOptions, 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers'>;
-
-/** The payload that a handler's options ask for. */
-export function createPayload(options: PayloadOptions, server: EventServer): Payload {
-  const extraData = createExtraData(options.extra_data, server);
-  if (options.request_method === 'get') return createQueryPayload(extraData);
-  switch (options.http_content_type) {
-    case 'json':
-      return createJsonPayload(extraData, server);
-    case 'xml':
-    case 'soap':
-      return createSoapPayload(extraData);
-    case 'custom':
-      return createCustomPayload(options.custom_body, options.headers);
-    default:
-      return options.http_content_type satisfies never;
-  }
-}
-
-// A GET has no body (RFC 9110 §9.3.1); what extra_data names goes into the query.
-function createQueryPayload(extraData: ReturnType<typeof createExtraData>): Payload {
-  return {
-    isSingle: true,
-    render([outgoing]) {
-      const members = Object.entries(extraData.render(outgoing?.event));
-      const query = members.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
-      return { body: undefined, contentType: undefined, query, recorded: undefined };
-    },
-  };
 }

@@ -4,10 +4,11 @@ import { formatPosition, type LogPosition } from '../events/event-log-position.t
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
+import { createPayload } from './create-payload.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { EventHandlerOptions } from './options.ts';
-import { createPayload, type OutgoingEvent, type Payload, type RenderedPayload } from './payload.ts';
+import type { OutgoingEvent, Payload, RenderedPayload } from './payload.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 
@@ -96,7 +97,7 @@ export class WebhookHandler {
       ...(result.outcome === 'delivered' ? {} : { details: result.details }),
       method: this.options.request_method.toUpperCase(),
       ...(rendered.contentType === undefined ? {} : { content_type: rendered.contentType }),
-      ...(rendered.recorded && { body: rendered.recorded }),
+      body: rendered.recorded,
       ...(result.reply && { reply: result.reply }),
       ...where,
     };

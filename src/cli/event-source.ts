@@ -1,0 +1,123 @@
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { ServiceEvent } from '../events/event.ts';
+import type { LoggedEvent } from '../events/event-log.ts';
+import { readEvents } from '../events/event-log-reader.ts';
+import { eventProblem } from '../events/event-shape.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { SentEvent } from '../webhooks/webhook-handler.ts';
+import { eventsSince, type Journal } from './journal.ts';
+
+/** An event to be looked at or sent again; `group` is known for events of the journal. */
+export interface SourceEvent extends SentEvent {
+  group: string | undefined;
+}
+
+/** Says where a line that is no event stands, and why. */
+export type OnBadLine = (place: string, reason: string) => void;
+
+/** Largest document that is read whole: one request body in pretty print. */
+const largestDocumentBytes = 256 * 1024 * 1024;
+
+/** The events of the journal, from a time on. */
+export async function* journalEvents(journal: Journal, sinceMs: number | undefined, onBadLine: OnBadLine): AsyncGenerator<LoggedEvent> {
+  const report = (bad: { path: string; offset: number; reason: string }) => onBadLine(`${bad.path}, byte ${bad.offset}`, bad.reason);
+  yield* readEvents(journal.eventsFolder, eventsSince(journal.eventsFolder, sinceMs), report);
+}
+
+/**
+ * The events of a file or stdin: one event a line, request bodies (`{"events": […]}`) a line, or one such document.
+ *
+ * @param name path of the file, or `-` for stdin
+ * @throws ServiceError `bad-request` when it cannot be read
+ */
+export async function* fileEvents(name: string, onBadLine: OnBadLine): AsyncGenerator<SourceEvent> {
+  const stream = openSource(name);
+  const place = name === '-' ? 'stdin' : name;
+  let number = 0;
+  let head = '';
+  let isDocument: boolean | undefined;
+  for await (const line of lines(stream, name)) {
+    number++;
+    if (isDocument === undefined && line.trim() === '') continue;
+    // A first line that is no JSON of its own begins a document that is written over several lines.
+    isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
+    if (isDocument) {
+      head += `${line}\n`;
+      if (head.length > largestDocumentBytes)
+        throw new ServiceError('bad-request', `${place} is larger than ${largestDocumentBytes} bytes.`);
+      continue;
+    }
+    if (line.trim() !== '') yield* eventsOf(line, `${place}:${number}`, onBadLine);
+  }
+  if (isDocument) yield* documentEvents(head, place, onBadLine);
+}
+
+// What looks like a document and is none may be lines after all, the first of them damaged.
+function* documentEvents(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+  if (parse(text) !== undefined) {
+    yield* eventsOf(text, place, onBadLine);
+    return;
+  }
+  for (const [index, line] of text.split('\n').entries()) if (line.trim() !== '') yield* eventsOf(line, `${place}:${index + 1}`, onBadLine);
+}
+
+function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    onBadLine(place, (error as Error).message);
+    return;
+  }
+  const list = Array.isArray(value) ? value : ((value as { events?: unknown } | null)?.events ?? [value]);
+  if (!Array.isArray(list)) {
+    onBadLine(place, '"events" must be a list');
+    return;
+  }
+  for (const [index, event] of list.entries()) {
+    const problem = eventProblem(event);
+    if (problem !== undefined) onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, problem);
+    else yield { event: event as ServiceEvent, raw: Buffer.from(JSON.stringify(event)), group: undefined };
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function openSource(name: string): Readable {
+  if (name === '-') return process.stdin;
+  if (!existsSync(name)) throw new ServiceError('bad-request', `${name} does not exist.`);
+  if (!statSync(name).isFile()) throw new ServiceError('bad-request', `${name} is not a file.`);
+  return createReadStream(name);
+}
+
+async function* lines(stream: Readable, name: string): AsyncGenerator<string> {
+  let rest: Buffer[] = [];
+  let isFirst = true;
+  const text = (bytes: Buffer) => {
+    const line = bytes.toString('utf8').replace(/\r$/, '');
+    const shown = isFirst ? line.replace(/^\ufeff/, '') : line;
+    isFirst = false;
+    return shown;
+  };
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer | string>) {
+      let bytes = Buffer.from(chunk);
+      for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a)) {
+        yield text(Buffer.concat([...rest, bytes.subarray(0, end)]));
+        rest = [];
+        bytes = bytes.subarray(end + 1);
+      }
+      rest.push(bytes);
+    }
+  } catch (error) {
+    throw new ServiceError('bad-request', `${name} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  if (rest.some(({ length }) => length > 0)) yield text(Buffer.concat(rest));
+}

@@ -1,0 +1,107 @@
+import { LineReader } from '../events/event-log-lines.ts';
+import { formatPosition, type LogPosition, parsePosition } from '../events/event-log-position.ts';
+import { parseEvent } from '../events/event-log-reader.ts';
+import { readDeliveries } from '../webhooks/delivery-log.ts';
+import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
+import type { RenderedPayload } from '../webhooks/payload.ts';
+import type { SentEvent } from '../webhooks/webhook-handler.ts';
+import type { Journal } from './journal.ts';
+
+/** A request as it was sent once. */
+export interface RecordedRequest {
+  record: DeliveryRecord;
+  events: SentEvent[];
+  rendered: RenderedPayload;
+}
+
+/**
+ * The requests that were recorded for some events, byte for byte, in the order they were made: of those with the same first
+ * event to the same handler the newest.
+ *
+ * @param isWanted whether a record is asked for, by handler and the UUID of one of its events
+ * @param onMissing a record whose events the journal does not have any more, or whose body was not kept
+ */
+export async function* recordedRequests(
+  journal: Journal,
+  isWanted: (handler: string, uuid: string) => boolean,
+  onMissing: (place: string, reason: string) => void,
+): AsyncGenerator<RecordedRequest> {
+  const newest = new Map<string, string>();
+  for await (const { record, place } of records(journal, onMissing)) {
+    if (record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
+  }
+  const lines = new JournalLines(journal.eventsFolder);
+  try {
+    for await (const { record, place } of records(journal, () => {})) {
+      if (newest.get(keyOf(record)) !== place) continue;
+      const events = await eventsOf(record, lines);
+      const rendered = events && renderedOf(record, events);
+      if (rendered) yield { record, events, rendered };
+      else onMissing(`${record.handler} ${record.events[0]?.uuid}`, 'what was sent is not kept any more');
+    }
+  } finally {
+    lines.close();
+  }
+}
+
+async function* records(
+  journal: Journal,
+  onMissing: (place: string, reason: string) => void,
+): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
+  for (const kind of ['deliveries', 'replays'] as const) {
+    for await (const { record, position } of readDeliveries(journal.deliveriesFolder, kind, undefined, (reason) =>
+      onMissing('records', reason),
+    ))
+      yield { record, place: `${kind} ${formatPosition(position)}` };
+  }
+}
+
+function keyOf({ handler, events }: DeliveryRecord): string {
+  return `${handler} ${events[0]?.uuid}`;
+}
+
+/** Single lines of the journal; neighbours are read once. */
+class JournalLines {
+  readonly #reader: LineReader;
+  readonly #block = new Map<number, Buffer>();
+  #segment = 0;
+
+  constructor(folder: string) {
+    this.#reader = new LineReader(folder, 'events', () => {});
+  }
+
+  async at(position: LogPosition): Promise<Buffer | undefined> {
+    if (this.#segment !== position.segment || !this.#block.has(position.offset)) {
+      const { segment, lines } = await this.#reader.next(position);
+      this.#block.clear();
+      this.#segment = segment?.number ?? 0;
+      for (const { line, offset } of lines) this.#block.set(offset, line);
+    }
+    return this.#segment === position.segment ? this.#block.get(position.offset) : undefined;
+  }
+
+  close(): void {
+    this.#reader.close();
+  }
+}
+
+async function eventsOf(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
+  const events: SentEvent[] = [];
+  for (const { uuid, position: text } of record.events) {
+    const position = text === undefined ? undefined : parsePosition(text);
+    const raw = position && (await lines.at(position));
+    const event = raw && parseEvent(raw);
+    if (!raw || typeof event !== 'object' || event.uuid !== uuid) return undefined;
+    events.push({ event, raw, position });
+  }
+  return events;
+}
+
+function renderedOf({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
+  if (!body) return undefined;
+  const shared = { contentType: content_type, query: [], recorded: body };
+  if ('text' in body) return { ...shared, body: Buffer.from(body.text) };
+  if ('query' in body) return { ...shared, body: undefined, query: body.query };
+  const lines = events.map(({ raw }) => raw.toString('utf8')).join(',');
+  return { ...shared, body: Buffer.from(body.before + lines + body.after) };
+}

@@ -1,0 +1,207 @@
+import { systemClock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { silentLog } from '../lib/log.ts';
+import { UrlHealth } from '../lib/url-health.ts';
+import { DeliveryHistory } from '../webhooks/delivery-history.ts';
+import { DeliveryLog } from '../webhooks/delivery-log.ts';
+import { eventHandlerOptions } from '../webhooks/options.ts';
+import { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import { isSelected, type SelectionOptions } from './event-selection.ts';
+import { fileEvents, journalEvents, type SourceEvent } from './event-source.ts';
+import { exitCode } from './exit-codes.ts';
+import { interruptible } from './interrupt.ts';
+import { assertJournal, findJournal, type Journal, type JournalOptions } from './journal.ts';
+import { complain, print } from './output.ts';
+import { diffRequests } from './replay-diff.ts';
+import { recordedRequests } from './replay-exact.ts';
+import { ReplayLane } from './replay-lane.ts';
+import { ReplayReport } from './replay-report.ts';
+import { requestOf, requestText } from './replay-request.ts';
+import { WaitingEvents } from './waiting-events.ts';
+
+/** Options of `svc webhook-replay`. */
+export interface ReplayOptions extends SelectionOptions, JournalOptions {
+  handler: string[];
+  url?: string;
+  dryRun?: boolean;
+  exact?: boolean;
+  diff?: boolean;
+  force?: boolean;
+  strict?: boolean;
+  concurrency?: number;
+  json?: boolean;
+}
+
+/** Size at which a file of records is followed by another. */
+const recordFileBytes = 64 * 1024 * 1024;
+
+/** The name under which deliveries to `--url` are reported. */
+const plainHandler = 'url';
+
+/** Sends events again (cli-and-config.md, `svc webhook-replay`). */
+export async function webhookReplay(source: string | undefined, options: ReplayOptions): Promise<number> {
+  assertUsage(source, options);
+  const journal = await findJournal(options);
+  if (source === undefined) assertJournal(journal);
+  const handlers = handlersOf(journal, options);
+  if (options.diff) return diffRequests(journal, handlers, options);
+  const report = new ReplayReport(options.json ?? false);
+  const bad = new BadLines(options.strict ?? false);
+  let records: DeliveryLog | undefined;
+  const record = () => {
+    records ??= DeliveryLog.create({
+      folder: journal.deliveriesFolder,
+      maximumFileSizeBytes: recordFileBytes,
+      clock: systemClock,
+      log: silentLog,
+    });
+    return records;
+  };
+  return interruptible(async (signal) => {
+    const lanes = handlers.map(
+      (handler) =>
+        new ReplayLane(handler, {
+          concurrency: options.concurrency ?? handler.options.concurrency,
+          signal,
+          record: options.url === undefined && journal.config ? record : undefined,
+          onDelivered: (sender, delivered) => report.delivered(sender, delivered),
+          preview: options.dryRun ? (...request) => print(shownText(options, requestOf(...request, systemClock.nowMs()))) : undefined,
+        }),
+    );
+    try {
+      const selected = options.exact
+        ? replayExactly(journal, lanes, options, bad, signal)
+        : replay(source, journal, lanes, options, bad, signal);
+      const matched = await selected;
+      for (const lane of lanes) await lane.finish();
+      if (!options.dryRun) report.finish(bad.count);
+      if (matched === 0) complain('svc: no event was selected that a handler wants; --force sends what its filters leave out');
+    } finally {
+      await records?.close();
+    }
+    return report.failures > 0 || bad.hasEnded ? exitCode.no : exitCode.done;
+  });
+}
+
+function assertUsage(source: string | undefined, options: ReplayOptions): void {
+  const refuse = (text: string) => {
+    throw new ServiceError('bad-request', text);
+  };
+  if (options.exact && options.diff) refuse('--exact and --diff exclude each other.');
+  if ((options.exact || options.diff) && source !== undefined)
+    refuse('--exact and --diff compare with what the journal recorded; they take no file.');
+  if ((options.exact || options.diff) && options.url !== undefined)
+    refuse('--exact and --diff are about the handlers of the configuration; they take no --url.');
+  if (options.failed && source === '-') refuse('--failed goes with the journal or a file.');
+}
+
+/** The handlers to send to: those named, or all that are enabled, or one for `--url`. */
+function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] {
+  const configured = journal.config?.event_handlers ?? {};
+  const server = { uuid: journal.serverUuid ?? 'svc-webhook-replay', type: 'server', name: journal.config?.server.name || 'svc' };
+  const make = (uuid: string, handler: (typeof configured)[string]) =>
+    new WebhookHandler(uuid, handler, { clock: systemClock, health: new UrlHealth(systemClock), server });
+  const named = options.handler.map((uuid) => {
+    const handler = configured[uuid];
+    if (handler) return [uuid, handler] as const;
+    const known = Object.keys(configured);
+    throw new ServiceError(
+      'bad-request',
+      `--handler: there is no event handler "${uuid}"${known.length > 0 ? `; known: ${known.join(', ')}` : ''}.`,
+    );
+  });
+  if (options.url !== undefined) {
+    if (!/^https?:\/\//i.test(options.url) || !URL.canParse(options.url))
+      throw new ServiceError('bad-request', '--url must be an http:// or https:// URL.');
+    const [only, ...others] = named;
+    if (others.length > 0) throw new ServiceError('bad-request', '--url goes with one --handler at most, whose format it then gets.');
+    if (only) return [make(only[0], { ...only[1], url: [options.url] })];
+    return [make(plainHandler, eventHandlerOptions.parse({ type: 'http', url: options.url }))];
+  }
+  const chosen = named.length > 0 ? named : Object.entries(configured).filter(([, handler]) => handler.enabled);
+  if (chosen.length === 0)
+    throw new ServiceError('bad-request', 'No event handler is configured and enabled; name a destination with --url.');
+  return chosen.map(([uuid, handler]) => make(uuid, handler));
+}
+
+/** @returns number of events that somebody wants */
+async function replay(
+  source: string | undefined,
+  journal: Journal,
+  lanes: readonly ReplayLane[],
+  options: ReplayOptions,
+  bad: BadLines,
+  signal: AbortSignal,
+): Promise<number> {
+  const onBadLine = (place: string, reason: string) => bad.add(place, reason);
+  const events: AsyncIterable<SourceEvent> =
+    source === undefined ? journalEvents(journal, options.since, onBadLine) : fileEvents(source, onBadLine);
+  const history = options.failed ? await DeliveryHistory.read(journal.deliveriesFolder, (reason) => bad.add('records', reason)) : undefined;
+  const waiting = options.failed && source === undefined ? await WaitingEvents.read(journal) : undefined;
+  let matched = 0;
+  for await (const sent of events) {
+    if (signal.aborted || bad.hasEnded) break;
+    if (!isSelected(sent.event, options)) continue;
+    const takers = lanes.filter(({ handler }) => {
+      if (!options.force && handler.uuid !== plainHandler && !handler.wants(sent.event, sent.group)) return false;
+      if (!history) return true;
+      return !history.isDelivered(handler.uuid, sent.event.uuid, sent.position) && !waiting?.isWaiting(handler.uuid, sent.position);
+    });
+    if (takers.length === 0) continue;
+    matched++;
+    for (const lane of takers) await lane.add(sent);
+    if (options.limit !== undefined && matched >= options.limit) break;
+  }
+  return matched;
+}
+
+/** Sends what was recorded, to the handlers it was recorded for. */
+async function replayExactly(
+  journal: Journal,
+  lanes: readonly ReplayLane[],
+  options: ReplayOptions,
+  bad: BadLines,
+  signal: AbortSignal,
+): Promise<number> {
+  const history = await DeliveryHistory.read(journal.deliveriesFolder, (reason) => bad.add('records', reason));
+  const selected = new Set<string>();
+  for await (const { event } of journalEvents(journal, options.since, (place, reason) => bad.add(place, reason)))
+    if (isSelected(event, options)) selected.add(event.uuid);
+  const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
+  let matched = 0;
+  const requests = recordedRequests(
+    journal,
+    (handler, uuid) => byHandler.has(handler) && selected.has(uuid),
+    (place, reason) => bad.add(place, reason),
+  );
+  for await (const { record, events, rendered } of requests) {
+    if (signal.aborted || bad.hasEnded) break;
+    const lane = byHandler.get(record.handler) as ReplayLane;
+    if (options.failed && events.every(({ event, position }) => history.isDelivered(record.handler, event.uuid, position))) continue;
+    if (options.limit !== undefined && matched + events.length > options.limit && matched > 0) break;
+    matched += events.length;
+    await lane.send(events, rendered);
+  }
+  return matched;
+}
+
+function shownText(options: ReplayOptions, request: ReturnType<typeof requestOf>): string {
+  return options.json ? JSON.stringify(request) : requestText(request);
+}
+
+/** Malformed lines: told at once, counted, and with `--strict` the end of the run. */
+class BadLines {
+  readonly #isStrict: boolean;
+  count = 0;
+  hasEnded = false;
+
+  constructor(isStrict: boolean) {
+    this.#isStrict = isStrict;
+  }
+
+  add(place: string, reason: string): void {
+    this.count++;
+    complain(`${place}: ${reason}; ${this.#isStrict ? 'the run ends' : 'skipped'}`);
+    if (this.#isStrict) this.hasEnded = true;
+  }
+}

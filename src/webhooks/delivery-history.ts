@@ -1,0 +1,62 @@
+import { type LogPosition, parsePosition } from '../events/event-log-position.ts';
+import { readDeliveries } from './delivery-log.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+
+/** What the records say of the events of one handler. */
+interface HandlerHistory {
+  delivered: Set<number | string>;
+  undelivered: Set<number | string>;
+}
+
+/** Segments have at most 2^36 bytes (64 GiB) here, which leaves 17 bits for their number. */
+const segmentFactor = 2 ** 36;
+
+/** Which events were delivered to which handler, by service and by hand. */
+export class DeliveryHistory {
+  readonly #handlers = new Map<string, HandlerHistory>();
+
+  /** Reads all records of a folder. Memory: about 40 bytes an event and handler. */
+  static async read(folder: string, onBadLine: (reason: string) => void): Promise<DeliveryHistory> {
+    const history = new DeliveryHistory();
+    for (const kind of ['deliveries', 'replays'] as const) {
+      for await (const { record } of readDeliveries(folder, kind, undefined, onBadLine)) history.#add(record);
+    }
+    return history;
+  }
+
+  /** Handlers that have records. */
+  get handlers(): string[] {
+    return [...this.#handlers.keys()];
+  }
+
+  isDelivered(handler: string, uuid: string, position: LogPosition | undefined): boolean {
+    return this.#has(handler, 'delivered', uuid, position);
+  }
+
+  /** Whether all that was tried failed. */
+  isUndelivered(handler: string, uuid: string, position: LogPosition | undefined): boolean {
+    return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
+  }
+
+  #has(handler: string, what: keyof HandlerHistory, uuid: string, position: LogPosition | undefined): boolean {
+    const known = this.#handlers.get(handler)?.[what];
+    return known !== undefined && ((position !== undefined && known.has(keyOf(position))) || known.has(uuid));
+  }
+
+  #add({ handler, outcome, events }: DeliveryRecord): void {
+    let history = this.#handlers.get(handler);
+    if (!history) {
+      history = { delivered: new Set(), undelivered: new Set() };
+      this.#handlers.set(handler, history);
+    }
+    const known = outcome === 'delivered' ? history.delivered : history.undelivered;
+    for (const { uuid, position } of events) {
+      const at = position === undefined ? undefined : parsePosition(position);
+      known.add(at ? keyOf(at) : uuid);
+    }
+  }
+}
+
+function keyOf({ segment, offset }: LogPosition): number {
+  return segment * segmentFactor + offset;
+}
