@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { type Answer, startReceiver, until } from '../support/receiver.ts';
+import { startServer, testConfig } from '../support/server.ts';
+
+const service = {
+  api_backend_uuid: 'backend',
+  api_passthrough_headers: 'x-receipt, X-Scan',
+  api_partial_success_headers: 'x-receipt: pending\nx-note: later',
+};
+const backend = (url: string | string[], options: Record<string, unknown> = {}) => ({
+  backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url, timeout: 0.4, fail_after_errors: 0, ...options },
+});
+
+test('the reply to an upload carries the headers of a valid reply, under the configured names', async (t) => {
+  const receiver = await startReceiver(t, {
+    otherwise: {
+      status: 202,
+      headers: { 'X-Receipt': 'r-1', 'x-scan': 'clean', 'x-other': 'no', 'content-type': 'text/plain', 'set-cookie': 'a=b' },
+    },
+  });
+  const others = await startReceiver(t);
+  const server = await startServer(t, {
+    service,
+    event_handlers: { ...backend(receiver.url), crm: { type: 'http', target: '40017', url: others.url } },
+  });
+  const reply = await server.put('/home/a.txt', 'hello');
+  assert.equal(reply.status, 201);
+  assert.equal(reply.headers['server-path'], '/a.txt');
+  assert.equal(reply.headers['x-receipt'], 'r-1');
+  assert.equal(reply.headers['x-scan'], 'clean');
+  assert.ok(reply.rawHeaders.includes('X-Scan'), 'as the configuration writes it');
+  for (const name of ['x-other', 'set-cookie', 'x-note']) assert.equal(reply.headers[name], undefined, name);
+  const [event] = receiver.events();
+  assert.equal(event?.data.api_backend, 'yes');
+  assert.equal(event?.data.path, '/a.txt');
+  await others.received(1);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(receiver.requests.length, 1, 'not delivered a second time in the background');
+  assert.equal((await server.eventIds()).includes(40060), false);
+  await until('two 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
+});
+
+test('form uploads wait for the back-end, too: each file once', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r-2' } } });
+  const server = await startServer(t, { service, event_handlers: backend(receiver.url) });
+  const form =
+    ['action', 'upload-file'].length &&
+    [
+      '--b\r\nContent-Disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
+      '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="1.txt"\r\n\r\none\r\n',
+      '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="2.txt"\r\n\r\ntwo\r\n--b--\r\n',
+    ].join('');
+  const reply = await server.send('POST', '/home/', {
+    headers: { 'content-type': 'multipart/form-data; boundary=b', accept: 'application/json' },
+    body: form,
+  });
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(reply.headers['x-receipt']?.includes('r-2'), true);
+  assert.deepEqual(
+    receiver.events().map(({ data }) => data.path),
+    ['/1.txt', '/2.txt'],
+  );
+});
+
+const noReply: { what: string; answer: Answer; options?: Record<string, unknown>; outcome: string }[] = [
+  { what: '500', answer: { status: 500, headers: { 'x-receipt': 'no' } }, outcome: 'failed' },
+  { what: '404', answer: { status: 404 }, outcome: 'failed' },
+  { what: 'a redirect', answer: { status: 302, headers: { location: '/' } }, outcome: 'failed' },
+  { what: '503 with Retry-After', answer: { status: 503, headers: { 'retry-after': '9' } }, outcome: 'discarded' },
+  { what: 'a reset', answer: { fault: 'reset' }, outcome: 'failed' },
+  { what: 'no HTTP', answer: { fault: 'garbage' }, outcome: 'failed' },
+  { what: 'silence', answer: { fault: 'hang' }, outcome: 'failed' },
+  { what: 'half a reply', answer: { fault: 'short' }, outcome: 'failed' },
+  { what: 'a body that never comes', answer: { fault: 'header-only' }, outcome: 'failed' },
+  {
+    what: 'an endless body with expected_response',
+    answer: { fault: 'endless' },
+    options: { expected_response: '*ok*', timeout: 5 },
+    outcome: 'failed',
+  },
+  {
+    what: 'another body than expected',
+    answer: { body: 'NO', headers: { 'x-receipt': 'no' } },
+    options: { expected_response: 'OK' },
+    outcome: 'failed',
+  },
+];
+
+for (const { what, answer, options, outcome } of noReply) {
+  test(`no valid reply (${what}): 201, Server-Path, the configured headers, 40060, and the file is there`, async (t) => {
+    const receiver = await startReceiver(t, { otherwise: answer });
+    const server = await startServer(t, { service, event_handlers: backend(receiver.url, options) });
+    const reply = await server.put('/home/a.txt', 'hello');
+    assert.equal(reply.status, 201);
+    assert.equal(reply.headers['server-path'], '/a.txt');
+    assert.deepEqual([reply.headers['x-receipt'], reply.headers['x-note']], ['pending', 'later']);
+    assert.equal(readFileSync(join(server.home, 'a.txt'), 'utf8'), 'hello');
+    const events = await server.events();
+    const told = events.find(({ id }) => id === '40060');
+    assert.equal(told?.data.handler, 'backend');
+    assert.equal(told?.data.details, outcome);
+    assert.equal(told?.data.path, '/a.txt');
+    assert.ok(events.some(({ id }) => id === '40017'));
+    assert.ok(events.some(({ id, data }) => id === '20174' && data.event_id === '40017'));
+  });
+}
+
+test('the back-end is retried and failed over while the upload waits', async (t) => {
+  const first = await startReceiver(t, { otherwise: { status: 500 } });
+  const second = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'second' } } });
+  const server = await startServer(t, {
+    service,
+    event_handlers: backend([first.url, second.url], { retry_count: 1, retry_increase: 0.01 }),
+  });
+  assert.equal((await server.put('/home/a.txt', 'a')).headers['x-receipt'], 'second');
+  assert.equal(first.requests.length, 2);
+});
+
+test('a back-end that is disabled, or whose filters leave the upload out: the partial-success headers at once', async (t) => {
+  const receiver = await startReceiver(t);
+  for (const options of [{ enabled: false }, { usernames: 'bob' }]) {
+    const server = await startServer(t, { service, event_handlers: backend(receiver.url, options) });
+    assert.equal((await server.put('/home/a.txt', 'a')).headers['x-receipt'], 'pending');
+    assert.equal((await server.events()).filter(({ id }) => id === '40060').length, 1);
+  }
+  assert.equal(receiver.requests.length, 0);
+});
+
+test('a client that goes away while the back-end thinks: the file is there, and the back-end was told', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { delayMs: 300 } });
+  const server = await startServer(t, { service, event_handlers: backend(receiver.url, { timeout: 5 }) });
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(
+    `PUT /home/a.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic ${Buffer.from('alice:secret').toString('base64')}\r\nContent-Length: 5\r\n\r\nhello`,
+  );
+  await receiver.received(1);
+  socket.destroy();
+  await until('20189', async () => (await server.eventIds()).includes(20189));
+  assert.equal(readFileSync(join(server.home, 'a.txt'), 'utf8'), 'hello');
+});
+
+test('fail_after_errors counts what uploads wait for; what was not tried is delivered after a reload', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
+  const config = { service, event_handlers: backend(receiver.url, { fail_after_errors: 2 }) };
+  const server = await startServer(t, config);
+  for (const name of ['1', '2', '3']) assert.equal((await server.put(`/home/${name}.txt`, 'x')).headers['x-receipt'], 'pending');
+  assert.equal(receiver.requests.length, 2, 'a stopped handler is not asked');
+  assert.ok((await server.eventIds()).includes(20066));
+  await server.service.reload(await testConfig(server.folder, { ...config, service: { ...service } }));
+  await receiver.received(3);
+  assert.deepEqual(
+    receiver.events().map((event: ServiceEvent) => event.data.path),
+    ['/1.txt', '/2.txt', '/3.txt'],
+  );
+  await server.put('/home/4.txt', 'x');
+  assert.equal(receiver.requests.length, 4);
+});
