@@ -48,13 +48,11 @@ test('the reply to an upload carries the headers of a valid reply, under the con
 test('form uploads wait for the back-end, too: each file once', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r-2' } } });
   const server = await startServer(t, { service, event_handlers: backend(receiver.url) });
-  const form =
-    ['action', 'upload-file'].length &&
-    [
-      '--b\r\nContent-Disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
-      '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="1.txt"\r\n\r\none\r\n',
-      '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="2.txt"\r\n\r\ntwo\r\n--b--\r\n',
-    ].join('');
+  const form = [
+    '--b\r\nContent-Disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
+    '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="1.txt"\r\n\r\none\r\n',
+    '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="2.txt"\r\n\r\ntwo\r\n--b--\r\n',
+  ].join('');
   const reply = await server.send('POST', '/home/', {
     headers: { 'content-type': 'multipart/form-data; boundary=b', accept: 'application/json' },
     body: form,
