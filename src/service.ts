@@ -97,7 +97,7 @@ class ServerRuntime implements Service {
       const { events } = this.#core;
       this.#emit(20001, { version: SVC_VERSION });
       this.#parts = this.#makeParts(this.#config);
-      this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
+      await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
       await this.#startMethods(this.#parts);
       for (const uuid of httpServices(this.#config)) await this.#startHttp(uuid, this.#parts);
       this.#emit(20181, { version: SVC_VERSION });
@@ -132,7 +132,7 @@ class ServerRuntime implements Service {
       for (const uuid of added) await this.#stopHttp(`${uuid}/next`, 'the reload failed', 0);
       throw error;
     }
-    this.#core?.deliveries.apply(parts.handlers, Object.keys(config.event_handlers));
+    await this.#core?.deliveries.apply(parts.handlers, Object.keys(config.event_handlers));
     await this.#startMethods(parts);
     this.#config = config;
     for (const uuid of httpServices(config)) {

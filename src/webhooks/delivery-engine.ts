@@ -89,8 +89,9 @@ export class DeliveryEngine {
    * Lets these handlers run and no others. One whose options stay goes on undisturbed; one that had stopped goes on.
    *
    * @param known UUIDs of all handlers of the configuration, disabled ones too: their positions stay
+   * @returns a promise that resolves once it is on disk where new handlers begin: what is journalled after that reaches them
    */
-  apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): void {
+  async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
     for (const [uuid, place] of this.#places) {
       const handler = handlers.get(uuid);
       const { runner } = place;
@@ -100,6 +101,7 @@ export class DeliveryEngine {
     for (const [uuid, handler] of handlers) this.#place(uuid, handler);
     this.#positions.keepOnly(new Set(known));
     this.#isFirst = false;
+    await this.#save();
   }
 
   /** The oldest position that a running handler still has to read. */

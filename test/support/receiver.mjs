@@ -1,9 +1,9 @@
 // A webhook receiver for tests, run as a process of its own: `node receiver.mjs '{"script": […], "otherwise": {…}, "tls": {…}}'`.
-// The n-th request gets the n-th answer of the script, later ones `otherwise`. Prints its port, then a line of JSON a request.
+// The n-th request gets the n-th answer of the script, later ones `otherwise`, or with `repeat` the script again. Prints its port, then a line of JSON a request.
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 
-const { script = [], otherwise = {}, tls, port = 0 } = JSON.parse(process.argv[2] ?? '{}');
+const { script = [], repeat = false, otherwise = {}, tls, port = 0 } = JSON.parse(process.argv[2] ?? '{}');
 let count = 0;
 
 function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, fault }) {
@@ -56,7 +56,7 @@ function listener(request, response) {
     const { method, url, headers } = request;
     const body = Buffer.concat(chunks).toString('base64');
     process.stdout.write(`${JSON.stringify({ method, url, headers, body, atMs: performance.timeOrigin + performance.now() })}\n`);
-    answer(response, script[count++] ?? otherwise);
+    answer(response, script[repeat ? count++ % script.length : count++] ?? otherwise);
   });
 }
 

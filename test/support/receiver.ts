@@ -38,7 +38,7 @@ export interface Receiver {
 /** Starts a receiver in a process of its own, ended with the test. */
 export async function startReceiver(
   t: TestContext,
-  options: { script?: Answer[]; otherwise?: Answer; tls?: { key: string; cert: string }; port?: number } = {},
+  options: { script?: Answer[]; repeat?: boolean; otherwise?: Answer; tls?: { key: string; cert: string }; port?: number } = {},
 ): Promise<Receiver> {
   const program = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/receiver.mjs');
   const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit'] });
