@@ -16,6 +16,7 @@ export interface Ended {
 /** A running `svc`. */
 export interface Running {
   child: ChildProcess;
+  cwd: string;
   /** Resolves when a line of stdout matches. @throws when the process ends before */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<Ended>;
@@ -60,7 +61,7 @@ export function start(t: TestContext, args: string[], options: Options): Running
       look();
       void ended.then((end) => reject(new Error(`svc ended (${end.code}) before ${pattern}: ${end.stderr}`)));
     });
-  return { child, line, ended, stdout: () => stdout, stderr: () => stderr };
+  return { child, cwd: options.cwd, line, ended, stdout: () => stdout, stderr: () => stderr };
 }
 
 /** Runs `svc` to its end. */

@@ -1,0 +1,363 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { run, start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+/** A folder with a configuration; `handlers` is the YAML of its event handlers. */
+function project(t: TestContext, handlers: string): string {
+  const folder = temporaryFolder(t);
+  configure(folder, handlers);
+  return folder;
+}
+
+function configure(folder: string, handlers: string): void {
+  writeFileSync(
+    join(folder, 'svc.config.yaml'),
+    `server: {data_folder_path: data, name: test, log: {level: error}}
+groups: {DEFAULT_GROUP: {home_folder_path: ./files, create_home_folder: true}}
+authentications: {open: {type: anonymous, group: DEFAULT_GROUP}}
+services: {web: {type: http, port: 0}}
+event_handlers: {${handlers}}
+`,
+  );
+}
+
+/** Serves while some files are uploaded, then stops. */
+async function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
+  const server = start(t, ['serve'], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  for (const name of names) assert.equal((await client.put(`/home/${name}`, 'x', { user: null })).status, 201);
+  server.child.kill('SIGTERM');
+  assert.equal((await server.ended).code, 0);
+}
+
+const crm = (url: string, more = '') => `crm: {type: http, target: 40017, url: "${url}", fail_after_errors: 0${more}}`;
+const files = (events: ServiceEvent[]) => events.map(({ data }) => data.file_name);
+
+test('the journal is sent again to the handlers whose filters match, as today’s configuration renders it', async (t) => {
+  const receiver = await startReceiver(t);
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, 'a', 'b', 'c');
+  configure(cwd, crm(receiver.url, ', extra_data: {v: 2}'));
+  const end = await run(t, ['webhook-replay'], { cwd });
+  assert.equal(end.code, 0, end.stderr);
+  assert.equal(end.stdout, '3 events in 3 requests: 3 delivered\n');
+  const bodies = (await receiver.received(6)).map(
+    ({ body }) => JSON.parse(body.toString('utf8')) as { v?: number; events: ServiceEvent[] },
+  );
+  assert.deepEqual(files(bodies.flatMap(({ events }) => events)), ['a', 'b', 'c', 'a', 'b', 'c']);
+  assert.deepEqual(
+    bodies.map(({ v }) => v),
+    [undefined, undefined, undefined, 2, 2, 2],
+  );
+});
+
+test('selection: IDs, UUIDs, times, limit; --force sends what the filters leave out', async (t) => {
+  const receiver = await startReceiver(t);
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, 'a', 'b', 'c');
+  const [, b] = receiver.events();
+  const cases: [args: string[], sent: number][] = [
+    [['--id', '40017'], 3],
+    [['--id', '40021'], 0],
+    [['--id', '40021', '--force'], 3],
+    [['--id', '40021,40017', '--force'], 6],
+    [['--id', '40021', '--id', '40017', '--force'], 6],
+    [['--uuid', b?.uuid ?? ''], 1],
+    [['--since', '1h'], 3],
+    [['--until', '1h'], 0],
+    [['--since', '2001-01-01', '--until', '2001-01-02T00:00:00Z'], 0],
+    [['--limit', '2'], 2],
+  ];
+  for (const [args, sent] of cases) {
+    const before = receiver.requests.length;
+    const end = await run(t, ['webhook-replay', ...args], { cwd });
+    assert.equal(end.code, 0, `${args.join(' ')}: ${end.stderr}`);
+    assert.match(end.stdout, new RegExp(`^${sent} events? in`), args.join(' '));
+    await receiver.received(before + sent);
+    if (sent === 0) assert.match(end.stderr, /no event was selected/);
+  }
+});
+
+test('--failed sends what was failed, discarded or never made, once; --json reports each delivery', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}, { status: 500 }, { status: 503, headers: { 'retry-after': '1' } }, {}] });
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, '1', '2', '3', '4');
+  const late = await startReceiver(t);
+  configure(cwd, `${crm(receiver.url)}, late: {type: http, target: 40017, url: "${late.url}", data_filter: "path, /4"}`);
+  const end = await run(t, ['webhook-replay', '--failed', '--json'], { cwd });
+  assert.equal(end.code, 0, end.stderr);
+  const lines = end.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { handler: string; outcome: string; events: unknown[]; status: number });
+  assert.deepEqual(lines.map(({ handler, outcome, status }) => [handler, outcome, status]).sort(), [
+    ['crm', 'delivered', 200],
+    ['crm', 'delivered', 200],
+    ['late', 'delivered', 200],
+  ]);
+  assert.deepEqual(files(receiver.events()), ['1', '2', '3', '4', '2', '3']);
+  assert.deepEqual(files(late.events()), ['4'], 'a handler that was not there yet');
+  const again = await run(t, ['webhook-replay', '--failed'], { cwd });
+  assert.match(again.stdout, /^0 events/);
+  assert.match((await run(t, ['events', '--deliveries'], { cwd })).stdout, /\treplay\t/);
+});
+
+test('--failed beside a running service leaves alone what that is still going to deliver', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
+  const cwd = project(t, crm(receiver.url));
+  const server = start(t, ['serve'], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  for (const name of ['a', 'b']) await client.put(`/home/${name}`, 'x', { user: null });
+  await receiver.received(1);
+  const end = await run(t, ['webhook-replay', '--failed'], { cwd });
+  assert.match(end.stdout, /^0 events/, end.stdout);
+  const all = await run(t, ['webhook-replay', '--handler', 'crm'], { cwd });
+  assert.match(all.stdout, /^2 events in 2 requests: 2 delivered/, 'without --failed the journal of a live service is read');
+  server.child.kill('SIGKILL');
+});
+
+test('a failed delivery is exit 1 and named; refused URLs, too', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 418, reason: 'Teapot' } });
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, 'a');
+  const end = await run(t, ['webhook-replay'], { cwd });
+  assert.equal(end.code, 1);
+  assert.match(end.stdout, /^crm: 40017 \S+: failed: 418 Teapot\n1 event in 1 request: 0 delivered, 1 failed\n$/);
+  assert.equal((await run(t, ['webhook-replay', '--url', 'http://127.0.0.1:1/'], { cwd })).code, 1);
+});
+
+test('--dry-run prints method, URL, headers and body, masks secrets, and sends nothing', async (t) => {
+  const receiver = await startReceiver(t);
+  const more =
+    ', username: u, password: marker-1, headers: "X-Api-Key: marker-2", signing_secret: whsec_bWFya2VyLTMtbWFya2VyLTMtbWFya2VyLTM=';
+  const cwd = project(t, crm(`${receiver.url}?key=marker-4`, more));
+  await upload(t, cwd, 'a');
+  const text = await run(t, ['webhook-replay', '--dry-run'], { cwd });
+  assert.equal(text.code, 0);
+  assert.match(
+    text.stdout,
+    /^POST http:\/\/127\.0\.0\.1:\d+\/hook\?…\ncontent-type: application\/json\nx-api-key: \*\*\*\nauthorization: Basic \*\*\*\nwebhook-id: /,
+  );
+  assert.match(text.stdout, /\n\n\{"events":\[\{"id":"40017"/);
+  const json = JSON.parse((await run(t, ['webhook-replay', '--dry-run', '--json'], { cwd })).stdout) as Record<string, unknown>;
+  assert.equal(json.method, 'POST');
+  assert.equal(JSON.parse(String(json.body)).events[0].id, '40017');
+  for (const stdout of [text.stdout, JSON.stringify(json)]) assert.equal(stdout.includes('marker-'), false);
+  assert.equal(receiver.requests.length, 1);
+});
+
+test('--exact sends what was sent, byte for byte, with the same IDs; --diff shows what today would differ', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ delayMs: 300 }, { delayMs: 300 }] });
+  const before = ', batch_size: 3, extra_data: {greeting: hello}, signing_secret: whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0';
+  const cwd = project(
+    t,
+    `${crm(receiver.url, before)}, soap: {type: http, target: 40017, url: "${receiver.url}/soap", http_content_type: soap}`,
+  );
+  await upload(t, cwd, 'a', 'b & "c"'.replace(/[ "&]/g, '_'), 'd', 'e');
+  await receiver.received(6);
+  const sent = receiver.requests.map(
+    ({ url, body, headers }) => `${url} ${headers['webhook-id']} ${headers['content-type']}\n${body.toString('utf8')}`,
+  );
+  assert.equal(sent.length, 6, 'some of them batches');
+  const same = await run(t, ['webhook-replay', '--diff'], { cwd });
+  assert.deepEqual([same.code, same.stdout], [0, '']);
+  configure(
+    cwd,
+    `${crm(receiver.url, before.replace('hello', 'goodbye'))}, soap: {type: http, target: 40021, url: "${receiver.url}/soap", http_content_type: soap}`,
+  );
+  const exact = await run(t, ['webhook-replay', '--exact'], { cwd });
+  assert.equal(exact.code, 0, exact.stdout + exact.stderr);
+  const again = receiver.requests
+    .slice(sent.length)
+    .map(({ url, body, headers }) => `${url} ${headers['webhook-id']} ${headers['content-type']}\n${body.toString('utf8')}`);
+  assert.deepEqual(again.sort(), sent.sort());
+  const diff = await run(t, ['webhook-replay', '--diff'], { cwd });
+  assert.equal(diff.code, 1);
+  assert.match(diff.stdout, /crm 40017 \S+\n- {3}"greeting": "hello"\n\+ {3}"greeting": "goodbye"\n/);
+  assert.match(diff.stdout, /soap 40017 \S+\n- today's filters leave out 40017/);
+  assert.equal(receiver.requests.length, 2 * sent.length, 'nothing was sent');
+});
+
+test('files: events a line, request bodies, one pretty document, stdin; malformed lines are told with their number', async (t) => {
+  const receiver = await startReceiver(t);
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, 'a', 'b');
+  const [a, b] = receiver.events();
+  const line = (event: unknown) => `${JSON.stringify(event)}\n`;
+  writeFileSync(join(cwd, 'events.ndjson'), `\ufeff${line(a)}\r\n${line(b)}`);
+  writeFileSync(join(cwd, 'bodies.ndjson'), line({ events: [a, b], server: {} }) + line({ events: [a] }));
+  writeFileSync(join(cwd, 'body.json'), JSON.stringify({ events: [a, b] }, null, 2));
+  writeFileSync(join(cwd, 'bad.ndjson'), `${line(a)}{"torn\n${line({ id: 1 })}${line({ ...b, account: null })}${line(b)}`);
+  for (const [name, sent] of [
+    ['events.ndjson', 2],
+    ['bodies.ndjson', 3],
+    ['body.json', 2],
+  ] as const) {
+    const end = await run(t, ['webhook-replay', name, '--handler', 'crm'], { cwd });
+    assert.equal(end.code, 0, end.stderr);
+    assert.match(end.stdout, new RegExp(`^${sent} events in ${sent} requests: ${sent} delivered`), name);
+  }
+  const piped = await run(t, ['webhook-replay', '-', '--limit', '1'], { cwd, input: line(b) + line(a) });
+  assert.match(piped.stdout, /^1 event in/);
+  assert.deepEqual(files(receiver.events()).slice(2), ['a', 'b', 'a', 'b', 'a', 'a', 'b', 'b']);
+  const bad = await run(t, ['webhook-replay', 'bad.ndjson'], { cwd });
+  assert.equal(bad.code, 0);
+  assert.match(bad.stdout, /^2 events in 2 requests: 2 delivered, 3 malformed lines skipped/);
+  assert.match(
+    bad.stderr,
+    /^bad\.ndjson:2: .*; skipped\nbad\.ndjson:3: "id" must be a text; skipped\nbad\.ndjson:4: "account" must have uuid and name; skipped\n/,
+  );
+  const strict = await run(t, ['webhook-replay', 'bad.ndjson', '--strict'], { cwd });
+  assert.equal(strict.code, 1);
+  assert.match(strict.stdout, /^1 event in 1 request/);
+});
+
+test('wrong use is exit 2 with one line', async (t) => {
+  const cwd = project(t, crm('http://127.0.0.1:1/'));
+  for (const [args, message] of [
+    [[], /There is no journal in .*data\/journal/],
+    [['nowhere.ndjson'], /nowhere\.ndjson does not exist/],
+    [['.'], /is not a file/],
+    [['--handler', 'erp'], /no event handler "erp"; known: crm|There is no journal/],
+    [['svc.config.yaml', '--url', 'ftp://x/'], /must be an http/],
+    [['--exact', '--diff'], /exclude each other/],
+    [['x.ndjson', '--exact'], /they take no file/],
+    [['--since', 'yesterday'], /must be a time/],
+    [['--id', 'abc'], /must be event IDs/],
+    [['--limit', '0'], /above 0/],
+  ] as const) {
+    const end = await run(t, ['webhook-replay', ...args], { cwd });
+    assert.equal(end.code, 2, `${args.join(' ')}: ${end.stdout}${end.stderr}`);
+    assert.match(end.stderr, message);
+    assert.equal(end.stdout, '');
+  }
+});
+
+test('a whole day against the mock: bounded concurrency, everything received, recorded by the mock', async (t) => {
+  const mock = start(t, ['mock', 'webhook', '--port', '0', '--record', 'got.ndjson', '--fail-first', '2'], { cwd: temporaryFolder(t) });
+  const [, url = ''] = await mock.line(/listening on (\S+)\n/);
+  const cwd = project(t, `${crm(url, ', batch_size: 7, retry_count: 2, retry_increase: 0.01')}`);
+  const template: ServiceEvent = {
+    id: '40017',
+    uuid: '',
+    message: 'm',
+    timestamp: { timestamp: '1700000000.000000', cwa_14051: '2023-11-14 22:13:20' },
+    data: { path: '/x' },
+    account: { uuid: 'a', name: 'a', peer: { address: '127.0.0.1', port: 1, protocol: 'TCP', family: 'IPv4' } },
+    component: { uuid: 'web', type: 'http', name: 'web' },
+    server: { uuid: 's', type: 'server', name: 's' },
+  };
+  const uuids = Array.from({ length: 5000 }, (_, index) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`);
+  writeFileSync(join(cwd, 'day.ndjson'), uuids.map((uuid) => `${JSON.stringify({ ...template, uuid })}\n`).join(''));
+  const end = await run(t, ['webhook-replay', 'day.ndjson', '--concurrency', '8'], { cwd });
+  assert.equal(end.code, 0, end.stderr);
+  assert.match(end.stdout, /^5000 events in 715 requests: 715 delivered\n$/);
+  assert.equal(end.stderr, '', 'off a terminal there is no progress');
+  const recorded = readFileSync(join(mock.cwd, 'got.ndjson'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as ServiceEvent).uuid);
+  assert.equal(new Set(recorded).size, 5000);
+});
+
+test('Ctrl-C ends a replay with 130, after the record of what was sent', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}, {}], otherwise: { fault: 'hang' } });
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, 'a', 'b');
+  const replay = start(t, ['webhook-replay'], { cwd });
+  await receiver.received(3);
+  replay.child.kill('SIGINT');
+  const end = await replay.ended;
+  assert.equal(end.code, 130, end.stderr);
+  assert.match(end.stdout, /^0 events in 0 requests/);
+});
+
+test('svc events: the journal as text and JSON, filtered, followed; deliveries; the catalogue', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500 }] });
+  const cwd = project(t, crm(receiver.url));
+  const server = start(t, ['serve'], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const follow = start(t, ['events', '--follow', '--id', '40017', '--json'], { cwd });
+  await client.put('/home/a%1B%5B31m', 'x', { user: null });
+  await follow.line(/"id":"40017"/);
+  await client.put('/home/b', 'x', { user: null });
+  await follow.line(/"file_name":"b"/);
+  follow.child.kill('SIGINT');
+  assert.equal((await follow.ended).code, 130);
+  await until('both are told', async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3);
+  const text = (await run(t, ['events', '--id', '40017'], { cwd })).stdout;
+  assert.match(text, /^\d{4}-\S+Z\t40017\tanonymous\t127\.0\.0\.1\tThe file "\/a\\u001b\[31m" was uploaded\.\n/);
+  const failed = (await run(t, ['events', '--failed', '--json'], { cwd })).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as ServiceEvent);
+  assert.deepEqual(
+    failed.map(({ id, data }) => [id, data.path]),
+    [['40017', '/a\u001b[31m']],
+  );
+  const deliveries = (await run(t, ['events', '--deliveries'], { cwd })).stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t'));
+  assert.deepEqual(
+    deliveries.map(([, handler, outcome, ids, , , status]) => [handler, outcome, ids, status]),
+    [
+      ['crm', 'failed', '40017', '500'],
+      ['crm', 'delivered', '40017', '200'],
+    ],
+  );
+  assert.equal(
+    (await run(t, ['events', '--deliveries', '--failed', '--handler', 'crm', '--json'], { cwd })).stdout.trim().split('\n').length,
+    1,
+  );
+  assert.equal((await run(t, ['events', '--deliveries', '--handler', 'nobody'], { cwd })).stdout, '');
+  assert.match((await run(t, ['events', '--catalogue'], { cwd })).stdout, /^20001 {2}The server is starting\./);
+  server.child.kill('SIGTERM');
+  await server.ended;
+  const elsewhere = await run(t, ['events', '--data-folder', join(cwd, 'data'), '--limit', '1'], { cwd: temporaryFolder(t) });
+  assert.match(elsewhere.stdout, /\t20001\t/);
+});
+
+test('svc mock webhook: statuses, first failures, Retry-After, headers, body, signature', async (t) => {
+  const cwd = temporaryFolder(t);
+  const event = {
+    id: '40017',
+    uuid: 'u',
+    message: 'm\u001b[31m',
+    timestamp: { timestamp: '1.0' },
+    data: {},
+    account: { uuid: 'a', name: 'a', peer: { address: '' } },
+    component: { uuid: 'c' },
+    server: { uuid: 's' },
+  };
+  const post = async (args: string[], count = 1) => {
+    const mock = start(t, ['mock', 'webhook', '--port', '0', ...args], { cwd });
+    const [, url = ''] = await mock.line(/(http:[^\s"]+)/);
+    const client = new Client(url);
+    const replies = [];
+    for (let index = 0; index < count; index++)
+      replies.push(await client.send('POST', '/hook', { user: null, mayFail: true, body: JSON.stringify({ events: [event] }) }));
+    mock.child.kill('SIGTERM');
+    return { replies, stdout: (await mock.ended).stdout, code: (await mock.ended).code };
+  };
+  const statuses = async (args: string[], count = 1) => (await post(args, count)).replies.map(({ status }) => status);
+  assert.deepEqual(await statuses([]), [200]);
+  assert.deepEqual(await statuses(['--status', '204']), [204]);
+  assert.deepEqual(await statuses(['--fail-first', '2'], 3), [500, 500, 200]);
+  assert.deepEqual(await statuses(['--fail-first', '1', '--status', '429'], 2), [429, 200]);
+  assert.deepEqual(await statuses(['--secret', 'whsec_AAAA']), [401]);
+  const busy = await post(['--retry-after', '60']);
+  assert.deepEqual([busy.replies[0]?.status, busy.replies[0]?.headers['retry-after']], [503, '60']);
+  const full = await post(['--header', 'X-Receipt: 42', '--body', '<Status>OK</Status>']);
+  assert.deepEqual([full.replies[0]?.headers['x-receipt'], full.replies[0]?.text], ['42', '<Status>OK</Status>']);
+  assert.match(full.stdout, /POST \/hook 1 event -> 200\n {2}40017 u m\\u001b\[31m\n/);
+  assert.equal(full.code, 0);
+  assert.match((await post(['--json'])).stdout, /^\{"listening":"http\S+"\}\n\{"status":200,"event":\{"id":"40017"/);
+  assert.equal((await run(t, ['mock', 'webhook', '--header', 'nonsense'], { cwd })).code, 2);
+});
