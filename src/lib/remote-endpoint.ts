@@ -1,7 +1,9 @@
-import { createFetch, FetchError } from 'ofetch';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { createFetch, FetchError, type FetchOptions } from 'ofetch';
 import type { Clock } from './clock.ts';
 import { systemErrorCode } from './errors.ts';
-import { createTransport, type Transport } from './remote-transport.ts';
+import { RequestHeaders } from './remote-headers.ts';
+import { createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
 
 /** Why no usable reply came. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
@@ -60,7 +62,12 @@ export class RemoteEndpoint {
   constructor(options: RemoteEndpointOptions) {
     this.#options = options;
     this.#transport = createTransport(options.caPem);
-    this.#fetch = createFetch({ fetch: this.#transport.fetch, Headers: globalThis.Headers, AbortController: globalThis.AbortController });
+    // Duck-typed: ofetch asks of both no more than these have.
+    this.#fetch = createFetch({
+      fetch: this.#transport.fetch as unknown as typeof globalThis.fetch,
+      Headers: RequestHeaders as unknown as typeof globalThis.Headers,
+      AbortController: globalThis.AbortController,
+    });
   }
 
   /**
@@ -72,42 +79,51 @@ export class RemoteEndpoint {
     const { clock, timeoutMs } = this.#options;
     const startedMs = clock.monotonicMs();
     const durationMs = () => clock.monotonicMs() - startedMs;
-    const controller = new AbortController();
-    const timer = clock.after(timeoutMs, () => controller.abort(new TimeoutError(timeoutMs)));
-    const giveUp = () => controller.abort(new GivenUpError());
-    if (request.signal?.aborted) giveUp();
-    request.signal?.addEventListener('abort', giveUp);
+    let outgoing: ClientRequest | undefined;
+    let end: Error | undefined;
+    const giveUp = (reason: Error) => {
+      end ??= reason;
+      outgoing?.destroy(reason);
+    };
+    const timer = clock.after(timeoutMs, () => giveUp(new TimeoutError(timeoutMs)));
+    const onAbort = () => giveUp(new GivenUpError());
+    request.signal?.throwIfAborted();
+    request.signal?.addEventListener('abort', onAbort);
     let hasReply = false;
     try {
-      const response = await this.#fetch.raw(request.url, {
+      const options: TransportInit & FetchOptions<'stream'> = {
         method: request.method,
-        headers: this.#headersOf(request),
+        headers: this.#headersOf(request) as RequestHeaders & Headers,
         body: request.body as string,
-        redirect: 'manual',
+        onOutgoing: (started) => {
+          outgoing = started;
+          if (end) started.destroy(end);
+        },
         retry: false,
         ignoreResponseError: true,
         responseType: 'stream',
-        signal: controller.signal,
-      });
+      };
+      const response = (await this.#fetch.raw(request.url, options)) as unknown as TransportResponse;
       hasReply = true;
-      const { body, isTruncated } = await this.#readBody(response.body as ReadableStream<Uint8Array> | null);
+      const { body, isTruncated } = await this.#readBody(response.body);
+      if (end) throw end;
       return {
         kind: 'reply',
         status: response.status,
         reason: response.statusText,
-        headers: [...response.headers],
+        headers: response.headers,
         body,
         isTruncated,
         durationMs: durationMs(),
       };
     } catch (thrown) {
       if (request.signal?.aborted) throw request.signal.reason;
-      const { fault, message } = faultOf(controller.signal.aborted ? controller.signal.reason : thrown);
+      const { fault, message } = faultOf(end ?? thrown);
       const isReply = hasReply || fault === 'invalid-http';
       return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, durationMs: durationMs() };
     } finally {
       timer.cancel();
-      request.signal?.removeEventListener('abort', giveUp);
+      request.signal?.removeEventListener('abort', onAbort);
     }
   }
 
@@ -115,29 +131,53 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  #headersOf(request: RemoteRequest): Headers {
+  #headersOf(request: RemoteRequest): RequestHeaders {
     const { headers: configured, username, password } = this.#options;
-    const headers = new Headers({ 'user-agent': `svc/${SVC_VERSION}`, accept: '*/*', 'accept-encoding': 'identity', ...request.headers });
+    const headers = new RequestHeaders();
+    headers.set('user-agent', `svc/${SVC_VERSION}`);
+    headers.set('accept', '*/*');
+    headers.set('accept-encoding', 'identity');
+    for (const name in request.headers) headers.set(name, request.headers[name] as string);
     for (const [name, value] of configured) headers.set(name, value);
     if (username !== '' || password !== '')
       headers.set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
-    for (const [name, value] of Object.entries(request.finalHeaders ?? {})) headers.set(name, value);
+    for (const name in request.finalHeaders) headers.set(name, request.finalHeaders[name] as string);
     if (request.body !== undefined) headers.set('content-length', String(Buffer.byteLength(request.body)));
     return headers;
   }
 
-  async #readBody(stream: ReadableStream<Uint8Array> | null): Promise<{ body: Buffer; isTruncated: boolean }> {
-    const chunks: Uint8Array[] = [];
-    let sizeBytes = 0;
-    for await (const chunk of stream ?? []) {
-      sizeBytes += chunk.length;
-      chunks.push(chunk);
-      if (sizeBytes <= this.#options.maximumReplyBytes) continue;
-      if (!this.#options.truncatesReply) throw new TooLargeError(this.#options.maximumReplyBytes);
-      // Leaving the loop cancels the stream, which closes the connection.
-      return { body: Buffer.concat(chunks, this.#options.maximumReplyBytes), isTruncated: true };
-    }
-    return { body: Buffer.concat(chunks), isTruncated: false };
+  #readBody(incoming: IncomingMessage | null): Promise<{ body: Buffer; isTruncated: boolean }> {
+    const { maximumReplyBytes, truncatesReply } = this.#options;
+    return new Promise((resolve, reject) => {
+      if (!incoming) {
+        resolve({ body: Buffer.alloc(0), isTruncated: false });
+        return;
+      }
+      const chunks: Buffer[] = [];
+      let sizeBytes = 0;
+      incoming.on('data', (chunk: Buffer) => {
+        sizeBytes += chunk.length;
+        chunks.push(chunk);
+        if (sizeBytes <= maximumReplyBytes) return;
+        incoming.destroy();
+        if (truncatesReply) resolve({ body: Buffer.concat(chunks, maximumReplyBytes), isTruncated: true });
+        else reject(new TooLargeError(maximumReplyBytes));
+      });
+      incoming.on('end', () => resolve({ body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks), isTruncated: false }));
+      incoming.on('error', reject);
+      incoming.on('close', () => {
+        if (!incoming.complete) reject(new CutShortError());
+      });
+    });
+  }
+}
+
+/** Like the error of a connection that is closed too early. */
+class CutShortError extends Error {
+  readonly code = 'ECONNRESET';
+
+  constructor() {
+    super('the connection was closed before the reply was complete');
   }
 }
 

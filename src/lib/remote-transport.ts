@@ -1,10 +1,14 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { Readable } from 'node:stream';
 import { rootCertificates } from 'node:tls';
+import { urlToHttpOptions } from 'node:url';
+import type { RequestHeaders } from './remote-headers.ts';
 
 /** Connections kept to one endpoint while idle. */
 const mostIdleConnections = 64;
+
+/** URLs whose parts are remembered; an endpoint has a few. */
+const mostKnownUrls = 100;
 
 /**
  * How long a connection is kept while idle: less than the servers that people run keep theirs (2 s and more). So a request
@@ -13,10 +17,32 @@ const mostIdleConnections = 64;
  */
 const longestIdleMs = 1500;
 
-/** `fetch` over node:http and node:https: one pool of kept-alive connections, certificate authorities of our own. */
+/** What a request is made of, beside what `fetch` knows. */
+export interface TransportInit {
+  method?: string;
+  headers?: RequestHeaders;
+  body?: string | Buffer | undefined;
+  /** Gets the request as soon as there is one, to give it up. */
+  onOutgoing?: (outgoing: ClientRequest) => void;
+}
+
+/** The part of a `Response` that ofetch needs when it hands on the stream of the body. */
+export interface TransportResponse {
+  status: number;
+  statusText: string;
+  /** Header lines as sent, names in lower case. */
+  headers: [string, string][];
+  /** Null for statuses that have no body. */
+  body: IncomingMessage | null;
+}
+
+/**
+ * `fetch` over node:http and node:https: one pool of kept-alive connections, certificate authorities of our own, and no web
+ * streams, which cost more than everything else of a small request.
+ */
 export interface Transport {
-  fetch: typeof globalThis.fetch;
-  /** Closes idle connections. */
+  fetch(input: unknown, init?: TransportInit): Promise<TransportResponse>;
+  /** Closes the connections. */
   close(): void;
 }
 
@@ -32,31 +58,44 @@ export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: mostIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = new HttpAgent(keepAlive);
   const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...rootCertificates, caPem] }) });
+  const known = new Map<string, RequestOptions>();
 
-  function send(url: URL, init: RequestInit): Promise<Response> {
-    const isTls = url.protocol === 'https:';
-    const options: RequestOptions = {
-      method: init.method ?? 'GET',
-      headers: Object.fromEntries(new Headers(init.headers)),
-      agent: isTls ? httpsAgent : httpAgent,
-      ...(init.signal ? { signal: init.signal } : {}),
-    };
+  function partsOf(text: string): RequestOptions {
+    const before = known.get(text);
+    if (before) return before;
+    const parts = urlToHttpOptions(new URL(text)) as RequestOptions;
+    if (known.size >= mostKnownUrls) known.clear();
+    known.set(text, parts);
+    return parts;
+  }
+
+  function send(url: string, init: TransportInit): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
-      const outgoing = (isTls ? httpsRequest : httpRequest)(url, options, (incoming) => {
-        try {
-          resolve(responseOf(incoming));
-        } catch (error) {
+      const parts = partsOf(url);
+      const isTls = parts.protocol === 'https:';
+      const options: RequestOptions = {
+        ...parts,
+        method: init.method ?? 'GET',
+        headers: init.headers?.toObject() ?? {},
+        agent: isTls ? httpsAgent : httpAgent,
+      };
+      const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
+        const status = incoming.statusCode ?? 0;
+        if (status < 200 || status > 599) {
           incoming.destroy();
-          reject(error);
+          reject(new RangeError(`the status ${status} is none of HTTP`));
+          return;
         }
+        resolve(responseOf(status, incoming));
       });
       outgoing.on('error', reject);
-      outgoing.end(init.body as string | Buffer | undefined);
+      init.onOutgoing?.(outgoing);
+      outgoing.end(init.body);
     });
   }
 
   return {
-    fetch: (input, init = {}) => send(new URL(String(input)), init),
+    fetch: (input, init = {}) => send(String(input), init),
     close() {
       httpAgent.destroy();
       httpsAgent.destroy();
@@ -64,13 +103,11 @@ export function createTransport(caPem?: string): Transport {
   };
 }
 
-function responseOf(incoming: IncomingMessage): Response {
-  const headers = new Headers();
+function responseOf(status: number, incoming: IncomingMessage): TransportResponse {
+  const headers: [string, string][] = [];
   for (let index = 0; index < incoming.rawHeaders.length; index += 2)
-    headers.append(incoming.rawHeaders[index] as string, incoming.rawHeaders[index + 1] as string);
-  const status = incoming.statusCode ?? 0;
+    headers.push([(incoming.rawHeaders[index] as string).toLowerCase(), incoming.rawHeaders[index + 1] as string]);
   const hasNoBody = nullBodyStatuses.has(status);
   if (hasNoBody) incoming.resume();
-  const body = hasNoBody ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
-  return new Response(body, { status, statusText: incoming.statusMessage ?? '', headers });
+  return { status, statusText: incoming.statusMessage ?? '', headers, body: hasNoBody ? null : incoming };
 }

@@ -1,0 +1,320 @@
+// Events to webhooks: journal, delivery, latency, a long backlog, replay; beside a bare loop of POSTs in the same run.
+//   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into README.md
+import { spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+import { bundleOptions, requireBanner } from '../bundle-options.mjs';
+
+process.chdir(new URL('../..', import.meta.url).pathname);
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    waiting: { type: 'string', default: '1000000' },
+    smoke: { type: 'boolean' },
+    write: { type: 'boolean' },
+  },
+});
+const rounds = options.smoke ? 1 : Number(options.rounds);
+const waiting = options.smoke ? 5000 : Number(options.waiting);
+const singles = options.smoke ? 500 : 20_000;
+const batched = options.smoke ? 5000 : 150_000;
+const appended = options.smoke ? 2000 : 200_000;
+const uploads = options.smoke ? 50 : 1000;
+const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+const svc = join(process.cwd(), 'dist/svc.mjs');
+const children = new Set();
+const rows = [];
+
+function started(args, cwd) {
+  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+  children.add(child);
+  let text = '';
+  const lines = new Set();
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+    for (const look of lines) look();
+  });
+  const line = (pattern) =>
+    new Promise((resolve) => {
+      const look = () => {
+        const match = pattern.exec(text);
+        if (!match) return;
+        lines.delete(look);
+        resolve(match);
+      };
+      lines.add(look);
+      look();
+    });
+  const end = (signal) => {
+    children.delete(child);
+    child.kill(signal);
+    return new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.on('close', resolve) : resolve()));
+  };
+  return { child, line, end };
+}
+
+// Counts events by their UUID member; says when it has had so many, and the time of each arrival.
+const receiverSource = `
+  let goal = Infinity, count = 0, requests = 0, first = 0; const times = [];
+  const now = () => performance.timeOrigin + performance.now();
+  require('node:http').createServer((q, s) => {
+    if (q.url.startsWith('/goal')) { goal = Number(q.url.split('=')[1]); count = 0; requests = 0; times.length = 0; s.end(); return; }
+    if (q.url === '/times') { s.end(JSON.stringify(times)); return; }
+    if (q.url === '/hang') return;
+    const chunks = [];
+    q.on('data', (c) => chunks.push(c));
+    q.on('end', () => {
+      if (requests++ === 0) first = now();
+      const body = Buffer.concat(chunks).toString('latin1');
+      for (let at = body.indexOf('"real_path"'); at >= 0; at = body.indexOf('"real_path"', at + 9)) count++;
+      if (times.length < 5000) { const m = /"file_name":"([^"]+)"/.exec(body); if (m) times.push([m[1], now()]); }
+      s.end();
+      if (count >= goal) { console.log('reached ' + count + ' ' + requests + ' ' + (now() - first)); goal = Infinity; }
+    });
+  }).on('connection', function () { this.keepAliveTimeout = 600000; }).listen(0, '127.0.0.1', function () { console.log('http://127.0.0.1:' + this.address().port + '/'); });`;
+const receiver = started(['-e', receiverSource], folder);
+const [receiverUrl] = await receiver.line(/http:\S+/);
+const agent = new Agent({ keepAlive: true });
+
+function send(url, method = 'GET', headers = {}, body = undefined) {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, agent, headers }, (incoming) => {
+      const chunks = [];
+      incoming.on('data', (chunk) => chunks.push(chunk));
+      incoming.on('end', () =>
+        resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString(), atMs: performance.timeOrigin + performance.now() }),
+      );
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const quantile = (values, part) => [...values].sort((a, b) => a - b)[Math.floor(values.length * part)];
+const cpuSeconds = (pid) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+};
+const peakMiB = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+
+function eventOf(index) {
+  const name = `file-${index}.txt`;
+  return {
+    id: '40017',
+    uuid: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+    message: `The file "/inbox/${name}" was uploaded.`,
+    timestamp: { timestamp: '1795000000.123456', cwa_14051: '2026-11-18 12:26:40' },
+    data: {
+      path: `/inbox/${name}`,
+      real_path: `/srv/files/alice/inbox/${name}`,
+      file_name: name,
+      directory_name: '/inbox',
+      real_file_name: name,
+      real_directory_name: '/srv/files/alice/inbox',
+      duration: 0.002913,
+      total_write: 1024,
+      write_speed: 351527,
+    },
+    account: { uuid: 'alice', name: 'alice', peer: { address: '127.0.0.1', port: 40000, protocol: 'TCP', family: 'IPv4' } },
+    component: { uuid: 'web', type: 'https', name: 'Files' },
+    server: { uuid: 'cc5c804d-0a3c-4c4c-b651-eba6fc3b5902', type: 'server', name: 'files.example.com' },
+  };
+}
+
+/** A project whose journal holds so many events that the handler has not had. */
+function project(name, count, handler) {
+  const cwd = join(folder, name);
+  mkdirSync(join(cwd, 'data/journal'), { recursive: true });
+  mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });
+  const journal = join(cwd, 'data/journal/events-00000001.ndjson');
+  for (let index = 0; index < count; ) {
+    let text = '';
+    for (const end = Math.min(count, index + 10_000); index < end; index++) text += `${JSON.stringify(eventOf(index))}\n`;
+    appendFileSync(journal, text);
+  }
+  if (count > 0) writeFileSync(join(cwd, 'data/deliveries/positions.json'), JSON.stringify({ handlers: { crm: '00000001:0' } }));
+  const config = {
+    server: { data_folder_path: './data', log: { level: 'error' } },
+    groups: { DEFAULT_GROUP: { home_folder_path: './files', create_home_folder: true } },
+    authentications: { open: { type: 'anonymous', group: 'DEFAULT_GROUP' } },
+    services: { web: { type: 'http', port: 0 } },
+    event_handlers: handler ? { crm: { type: 'http', target: '40017', url: `${receiverUrl}hook`, ...handler } } : {},
+  };
+  writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config));
+  return cwd;
+}
+
+async function deliver(name, count, handler) {
+  const results = [];
+  for (let round = 0; round < rounds; round++) {
+    const cwd = project(`${name}-${round}`, count, handler);
+    await send(`${receiverUrl}goal=${count}`);
+    const server = started([svc, 'serve'], cwd);
+    const [, requests, ms] = await nextReach();
+    const cpu = (cpuSeconds(server.child.pid) * 1e6) / count;
+    results.push({ perSecond: count / (Number(ms) / 1000), cpu, requests: Number(requests), rss: peakMiB(server.child.pid) });
+    await server.end('SIGTERM');
+    rmSync(cwd, { recursive: true });
+  }
+  const of = (what) => median(results.map((result) => result[what]));
+  return {
+    perSecond: of('perSecond'),
+    cpu: of('cpu'),
+    rss: of('rss'),
+    spread: `${Math.min(...results.map((r) => r.perSecond)).toFixed(0)}–${Math.max(...results.map((r) => r.perSecond)).toFixed(0)}`,
+  };
+}
+
+// The receiver's output holds earlier rounds, too: only what comes after the goal was set counts.
+let seen = 0;
+async function nextReach() {
+  for (;;) {
+    const text = await receiver.line(new RegExp(`(?:reached (\\d+) (\\d+) ([\\d.]+)\\n[^]*?){${seen + 1}}`));
+    seen++;
+    const all = [...text[0].matchAll(/reached (\d+) (\d+) ([\d.]+)\n/g)];
+    const last = all.at(-1);
+    return [last[1], last[2], last[3]];
+  }
+}
+
+// 1. Journal: main-thread time of an append, measured where it is called.
+await build({
+  ...bundleOptions,
+  entryPoints: ['src/events/event-log-file.ts'],
+  outfile: join(folder, 'log.mjs'),
+  banner: { js: requireBanner },
+});
+const { FileEventLog } = await import(pathToFileURL(join(folder, 'log.mjs')).href);
+const clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after: (ms, action) => ({
+    timer: setTimeout(action, ms).unref(),
+    cancel() {
+      clearTimeout(this.timer);
+    },
+  }),
+  every: () => ({ cancel() {} }),
+};
+const quiet = { debug() {}, info() {}, warn() {}, error: console.error };
+const log = new FileEventLog({ folder: join(folder, 'journal'), maximumFileSizeBytes: 67_108_864, retentionDays: 30, clock, log: quiet });
+const events = Array.from({ length: 1000 }, (_, index) => eventOf(index));
+const appendRuns = [];
+for (let round = 0; round < rounds; round++) {
+  const startMs = performance.now();
+  for (let index = 0; index < appended; index++) log.append(events[index % 1000], { group: 'DEFAULT_GROUP', takenBy: undefined });
+  appendRuns.push(((performance.now() - startMs) * 1000) / appended);
+}
+await log.close();
+rows.push([
+  'journal: append, time on the main thread',
+  `${median(appendRuns).toFixed(1)} µs an event (${(1e6 / median(appendRuns)).toFixed(0)} events/s)`,
+  'aim: under 10 µs',
+]);
+
+// 2. Deliveries, beside a bare loop that posts the same body, one request at a time.
+const body = `{"events":[${JSON.stringify(eventOf(1))}],"server":{"uuid":"x","name":"x"}}`;
+const bareRuns = [];
+const one = { perSecond: [] };
+for (let round = 0; round < rounds; round++) {
+  await send(`${receiverUrl}goal=1000000000`);
+  const startMs = performance.now();
+  for (let index = 0; index < singles / 4; index++)
+    await send(`${receiverUrl}hook`, 'POST', { 'content-type': 'application/json', 'content-length': body.length }, body);
+  bareRuns.push(singles / 4 / ((performance.now() - startMs) / 1000));
+}
+one.bare = median(bareRuns);
+const batch1 = await deliver('one', singles, {});
+const batch1x8 = await deliver('eight', singles, { concurrency: 8 });
+const batch100 = await deliver('hundred', batched, { batch_size: 100 });
+rows.push(['a bare node:http loop, one request at a time', `${one.bare.toFixed(0)} requests/s`, 'nothing recorded, nothing journalled']);
+rows.push([
+  'delivered, one event a request, in order',
+  `${batch1.perSecond.toFixed(0)} events/s (${batch1.spread})`,
+  `${batch1.cpu.toFixed(0)} µs CPU an event; ${(batch1.perSecond / one.bare).toFixed(2)} of the bare loop`,
+]);
+rows.push([
+  'delivered, one event a request, `concurrency: 8`',
+  `${batch1x8.perSecond.toFixed(0)} events/s (${batch1x8.spread})`,
+  `${batch1x8.cpu.toFixed(0)} µs CPU an event`,
+]);
+rows.push([
+  'delivered, `batch_size: 100`, in order',
+  `${batch100.perSecond.toFixed(0)} events/s (${batch100.spread})`,
+  `${batch100.cpu.toFixed(0)} µs CPU an event, peak RSS ${batch100.rss.toFixed(0)} MiB; aim: 30,000`,
+]);
+
+// 3. Latency: from the reply of an upload to the arrival at the receiver.
+{
+  const cwd = project('latency', 0, {});
+  const server = started([svc, 'serve'], cwd);
+  const [, url] = await server.line(/(http:\S+)\/\n/);
+  await send(`${receiverUrl}goal=1000000000`);
+  const replies = new Map();
+  for (let index = 0; index < uploads; index++) {
+    const { status, atMs } = await send(`${url}/home/u${index}.txt`, 'PUT', { 'content-length': 1 }, 'x');
+    if (status !== 201) throw new Error(`status ${status}`);
+    replies.set(`u${index}.txt`, atMs);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const times = JSON.parse((await send(`${receiverUrl}times`)).text);
+  const latencies = times.filter(([name]) => replies.has(name)).map(([name, atMs]) => atMs - replies.get(name));
+  if (latencies.length !== uploads) throw new Error(`${latencies.length} of ${uploads} arrived`);
+  rows.push([
+    'from the reply to an upload to the receiver',
+    `p50 ${quantile(latencies, 0.5).toFixed(2)} ms, p99 ${quantile(latencies, 0.99).toFixed(2)} ms`,
+    `${uploads} uploads, one at a time; below 0 the receiver has it first`,
+  ]);
+  await server.end('SIGTERM');
+}
+
+// 4. A receiver that is down: what waits, waits on disk.
+{
+  const cwd = project('waiting', waiting, { url: `${receiverUrl}hang` });
+  const server = started([svc, 'serve', '--log-level', 'error'], cwd);
+  const [, url] = await server.line(/(http:\S+)\/\n/);
+  const startMs = performance.now();
+  for (let index = 0; performance.now() - startMs < (options.smoke ? 200 : 5000); index++)
+    await send(`${url}/home/w${index % 100}.txt`, 'PUT', { 'content-length': 1 }, 'x');
+  rows.push([
+    `${waiting.toLocaleString('en')} events waiting for a dead receiver, and uploads going on`,
+    `peak RSS ${peakMiB(server.child.pid).toFixed(0)} MiB`,
+    'aim: under 150 MiB',
+  ]);
+  await server.end('SIGKILL');
+  rmSync(cwd, { recursive: true });
+}
+
+// 5. Replay of a journal.
+{
+  const cwd = project('replay', batched, { batch_size: 100 });
+  await send(`${receiverUrl}goal=${batched}`);
+  const startMs = performance.now();
+  const replay = started([svc, 'webhook-replay', '--concurrency', '4'], cwd);
+  await new Promise((resolve) => replay.child.on('close', resolve));
+  children.delete(replay.child);
+  rows.push([
+    '`svc webhook-replay`, `batch_size: 100`, `--concurrency 4`',
+    `${(batched / ((performance.now() - startMs) / 1000)).toFixed(0)} events/s`,
+    'start-up included',
+  ]);
+}
+
+for (const child of children) child.kill('SIGTERM');
+agent.destroy();
+rmSync(folder, { recursive: true, force: true });
+const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
+const machine = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}, medians of ${rounds} rounds; sender and receiver share the cores.`;
+console.log(`${table}\n\n${machine}`);
+if (options.write) {
+  const readme = readFileSync('README.md', 'utf8');
+  const [start, end] = ['<!-- bench-webhooks:start -->', '<!-- bench-webhooks:end -->'];
+  const head = readme.slice(0, readme.indexOf(start) + start.length);
+  writeFileSync('README.md', `${head}\n${table}\n\n${machine}\n${readme.slice(readme.indexOf(end))}`);
+}
