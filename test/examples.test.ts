@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { run, start } from './support/child.ts';
 import { Client } from './support/client.ts';
+import { until } from './support/receiver.ts';
+import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
 
 const examples = join(process.env.SVC_ROOT ?? '.', 'examples');
@@ -23,7 +25,6 @@ test('the callout example: accepted, next, rejected with its public part', async
   t.after(() => endpoint.kill());
   const line = await new Promise<string>((resolve) => endpoint.stdout.once('data', (chunk) => resolve(String(chunk))));
   const url = /http:\S+/.exec(line)?.[0] ?? '';
-  const { readFileSync, writeFileSync } = await import('node:fs');
   writeFileSync(join(folder, 'svc.config.yaml'), readFileSync(join(folder, 'svc.config.yaml'), 'utf8').replace('port: 8080', 'port: 0'));
   const env = { CALLOUT_URL: url };
   assert.equal((await run(t, ['validate', '--online'], { cwd: folder, env })).code, 0);
@@ -34,4 +35,67 @@ test('the callout example: accepted, next, rejected with its public part', async
   assert.equal((await client.get('/home/', { user: 'alice:wrong' })).status, 401);
   const locked = await client.get('/home/', { user: 'mallory:x' });
   assert.deepEqual(locked.json(), { errors: [{ message: 'This account is locked.', title: 'Unauthorized', response: { locked: true } }] });
+});
+
+/** A copy of an example that serves on a free port. */
+function copyOf(t: TestContext, name: string): string {
+  const folder = temporaryFolder(t);
+  cpSync(join(examples, name), folder, { recursive: true });
+  const path = join(folder, 'svc.config.yaml');
+  writeFileSync(path, readFileSync(path, 'utf8').replace('port: 8080', 'port: 0'));
+  return folder;
+}
+
+/** A program of an example on a free port, with what it printed. */
+async function program(t: TestContext, cwd: string, command: string, file: string): Promise<{ url: string; printed: () => string }> {
+  const child = spawn(command, [file, '0'], { cwd });
+  t.after(() => child.kill());
+  let text = '';
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+  });
+  await until(`${file} listens`, () => text.includes('listening on'));
+  return { url: /http:\S+/.exec(text)?.[0] ?? '', printed: () => text };
+}
+
+test('the webhook examples: signed JSON, SOAP, a chat message, a body of its own', async (t) => {
+  if (!hasProgram(t, 'python3')) return;
+  const cwd = copyOf(t, 'webhooks');
+  const receiver = await program(t, cwd, process.execPath, 'receiver.mjs');
+  const soap = await program(t, cwd, 'python3', 'soap_receiver.py');
+  const server = start(t, ['serve'], { cwd, env: { RECEIVER_URL: receiver.url, SOAP_URL: `${soap.url}/soap` } });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const user = 'alice:correct-horse';
+  assert.equal((await client.put('/home/orders/', '', { user })).status, 201);
+  assert.equal((await client.put('/home/orders/%22%26%3Cx%3E.xml', '<order/>', { user })).status, 201);
+  await until(
+    'all receivers were told',
+    () =>
+      /audit: 40017/.test(receiver.printed()) &&
+      /crm: /.test(receiver.printed()) &&
+      /chat: /.test(receiver.printed()) &&
+      /soap: /.test(soap.printed()),
+  );
+  assert.match(receiver.printed(), /^crm: 40017 \/orders\/"&<x>\.xml by alice$/m);
+  assert.match(receiver.printed(), /^chat: alice: The file "\/orders\/"&<x>\.xml" was uploaded\. \(\d{4}-\S+Z\)$/m);
+  assert.match(receiver.printed(), /^audit: 40017 \/orders\/"&<x>\.xml alice$/m);
+  assert.match(soap.printed(), /^soap: 40017 \/orders\/"&<x>\.xml by alice at \d+\.\d{6}$/m);
+  await until(
+    'all are delivered',
+    async () => (await run(t, ['events', '--id', '20189', '--json'], { cwd })).stdout.split('40017').length > 4,
+  );
+  assert.equal((await run(t, ['events', '--id', '20174'], { cwd })).stdout, '');
+  assert.equal((await fetch(`${receiver.url}/crm`, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
+});
+
+test('the upload back-end example: a receipt for the client, and none for what is not taken', async (t) => {
+  const cwd = copyOf(t, 'upload-backend');
+  const backend = await program(t, cwd, process.execPath, 'backend.mjs');
+  const server = start(t, ['serve'], { cwd, env: { BACKEND_URL: `${backend.url}/intake` } });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const taken = await client.put('/home/a.txt', 'hello', { user: null });
+  assert.match(taken.headers['x-receipt'] as string, /^[0-9a-f-]{36}$/);
+  assert.equal(taken.headers['x-scan'], 'clean; sha256=2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824');
+  const refused = await client.put('/home/b.exe', 'MZ', { user: null });
+  assert.deepEqual([refused.status, refused.headers['x-receipt'], refused.headers['x-scan']], [201, 'pending', 'later']);
 });

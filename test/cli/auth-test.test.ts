@@ -29,7 +29,12 @@ test('every outcome has its exit code, against the mock that produces it', async
     [['--fault', 'garbage'], [], 12, /invalid reply: .*not valid HTTP/],
     [['--fault', 'half'], [], 12, /invalid reply: .*closed before the reply/],
     [['--fault', 'hang'], ['--timeout', '0.3'], 12, /no complete reply within 0.3 s/],
-    [['--accept', 'alice:marker-secret', '--delay', '0.9'], ['--timeout', '1.5'], 0, /warning: the reply took \d\.\d s of the 1\.5 s allowed/],
+    [
+      ['--accept', 'alice:marker-secret', '--delay', '0.9'],
+      ['--timeout', '1.5'],
+      0,
+      /warning: the reply took \d\.\d s of the 1\.5 s allowed/,
+    ],
     [['--status', '200', '--body', '{"account":{"Home_Folder_Path":"/x"}}'], [], 12, /keys are lower-case: "home_folder_path"/],
     [['--status', '200', '--body', '<!doctype html><p>Sign in'], [], 12, /warning: the body is an HTML page/],
     [['--status', '401', '--body', 'x'.repeat(300)], [], 10, /warning: the 401 body has 300 bytes/],
