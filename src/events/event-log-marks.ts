@@ -1,5 +1,4 @@
 import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { EventMarks } from './event-log.ts';
@@ -14,9 +13,9 @@ type MarkLine =
   /** The handler that a request waits for with this event. */
   | { uuid: string; taken_by: string };
 
-/** The marks file that belongs to a journal file, for example `marks-00000001.ndjson`. */
+/** The marks file that belongs to a journal file, for example `events-00000001.marks`: no NDJSON for people to trip over. */
 export function marksPath(segmentPath: string): string {
-  return join(dirname(segmentPath), segmentPath.slice(dirname(segmentPath).length + 1).replace(/^events-/, 'marks-'));
+  return segmentPath.replace(/\.ndjson$/, '.marks');
 }
 
 /**

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 const basic = `Authorization: Basic ${Buffer.from('alice:secret').toString('base64')}`;
@@ -135,17 +136,17 @@ test('a client that disappears in the middle leaves the old file and no debris',
   for (const body of ['x'.repeat(1000), 'x'.repeat(3_000_000)]) {
     const socket = connect(server.port, '127.0.0.1');
     socket.write(`PUT /home/a HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 9000000\r\n\r\n${body}`);
-    await sleep(150);
-    assert.equal(readdirSync(server.home).length, 2, 'a temporary file is there');
+    await until('a temporary file is there', () => readdirSync(server.home).length === 2);
     assert.deepEqual(await server.names('/home/'), ['a'], 'and is not listed');
     const [temporary = ''] = readdirSync(server.home).filter((name) => name !== 'a');
     assert.equal((await server.get(`/home/${temporary}`)).status, 403, 'nor addressed');
     assert.equal((await server.send('DELETE', `/home/${temporary}`)).status, 403);
     socket.destroy();
-    await sleep(150);
+    await until('it is gone', () => readdirSync(server.home).length === 1);
     assert.deepEqual(readdirSync(server.home), ['a']);
     assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'old');
   }
+  await until('both are told', async () => (await server.eventIds()).filter((id) => id === 40022).length === 2);
   assert.deepEqual(
     (await server.eventIds()).filter((id) => [40018, 40022, 40017].includes(id)),
     [40018, 40022, 40018, 40022],

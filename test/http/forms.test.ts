@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/receiver.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 type Part = [name: string, value: string | Buffer, fileName?: string];
@@ -247,9 +247,8 @@ test('a client that disappears in the middle of a form leaves nothing', async (t
       ['upload-file', 'x'.repeat(2_000_000), 'a'],
     ]).subarray(0, 1_500_000),
   );
-  await sleep(200);
+  await until('the upload is under way', () => readdirSync(server.home).length === 2);
   socket.destroy();
-  await sleep(200);
+  await until('the failure is told', async () => (await server.eventIds()).includes(40022));
   assert.deepEqual(readdirSync(server.home), ['d']);
-  assert.ok((await server.eventIds()).includes(40022));
 });

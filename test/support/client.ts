@@ -115,8 +115,10 @@ export class Client {
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, '127.0.0.1', () => socket.write(bytes));
       let text = '';
-      socket.setTimeout(untilIdleMs, () => socket.destroy());
+      // The first bytes may take longer, on a busy machine.
+      socket.setTimeout(Math.max(untilIdleMs, 3000), () => socket.destroy());
       socket.on('data', (chunk) => {
+        socket.setTimeout(untilIdleMs);
         text += chunk.toString('latin1');
       });
       socket.on('close', () => resolve(text));
