@@ -15,6 +15,7 @@ import type { EventComponent, EventServer } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
 import { FileEventLog, journalFolder } from './events/event-log-file.ts';
 import type { FilesEnvironment } from './files/file-scope.ts';
+import { MemoryLocks } from './files/memory-locks.ts';
 import { Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
 import type { HttpService } from './http/exchange.ts';
@@ -310,6 +311,7 @@ class Core {
       clock,
       temporaries: this.#temporaries,
       quotas: new Quotas(clock),
+      locks: new MemoryLocks(clock),
       excludedPaths: [dataFolder.path],
     };
   }
