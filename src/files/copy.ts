@@ -49,6 +49,7 @@ export async function copyFile(
     opened = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(from)));
     const source = entryOf(baseName(from), opened.stats);
     options.verify?.(source);
+    openParent(paths.mounts.roots, paths.writable(target)).close();
     await paths.requireUnlocked(to, paths.entryAt(to)?.isFolder ? 'tree' : 'content');
     return await copyOpened(paths, { from, to, realTo: paths.writable(target), opened, source }, options);
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Entry } from '../files/entry.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { clientOf, type Exchange } from './exchange.ts';
-import { FolderRedirect } from './member-redirect.ts';
+import { redirectFolder } from './member-redirect.ts';
 import { type Preconditions, preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
 import { serverPathOf, urlPathOf } from './request-target.ts';
@@ -14,7 +14,7 @@ export async function copyMember(exchange: Exchange, path: VirtualPath): Promise
   const { destination, overwrite, modifiedMs } = transferRequest(exchange);
   const conditions = await preconditions(exchange, path);
   const verify = (source: Entry) => {
-    checkForm(exchange, path, source);
+    checkForm(exchange, source);
     conditions(source);
   };
   const { created } = await clientOf(exchange).files.copyFile(path, destination, { overwrite, modifiedMs, verify });
@@ -27,20 +27,22 @@ export async function moveMember(exchange: Exchange, path: VirtualPath): Promise
   const conditions: Preconditions = await preconditions(exchange, path);
   let isFolder = false;
   const verify = (source: Entry) => {
-    checkForm(exchange, path, source);
+    checkForm(exchange, source);
     conditions(source);
     isFolder = source.isFolder;
   };
-  const { created } = await clientOf(exchange).files.move(path, destination, { overwrite, verify });
+  const { created } = await clientOf(exchange)
+    .files.move(path, destination, { overwrite, verify })
+    .catch((error: unknown) => Promise.reject(redirectFolder(path, error)));
   return replyTo(path, destination, created, isFolder, false);
 }
 
 // Explorer names folders without the final slash and does not follow redirects.
-function checkForm(exchange: Exchange, path: VirtualPath, source: Entry): void {
+function checkForm(exchange: Exchange, source: Entry): void {
   const { target } = exchange;
   const namesFolder = target.kind === 'member' && target.isFolder;
   if (namesFolder && !source.isFolder) throw new ServiceError('not-found', 'Path not found.');
-  if (!namesFolder && source.isFolder && !isClassTwo(exchange)) throw new FolderRedirect(path);
+  if (!namesFolder && source.isFolder && !isClassTwo(exchange)) throw new ServiceError('is-folder', 'The path is a folder.');
 }
 
 function replyTo(path: VirtualPath, destination: VirtualPath, created: boolean, isFolder: boolean, keptTime: boolean): Reply {

@@ -35,8 +35,6 @@ const parser = new XMLParser({
   processEntities: false,
   cdataPropName: '#cdata',
   maxNestedTags: deepest,
-  strictReservedNames: false,
-  onDangerousProperty: (name) => name,
 });
 
 type Node = Record<string, unknown>;
@@ -71,6 +69,7 @@ function decode(bytes: Buffer): string {
  */
 export function parseXml(text: string): XmlElement {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw malformed('Document types and entities are not accepted.');
+  if (/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) throw malformed('It has characters that XML does not allow.');
   const verdict = XMLValidator.validate(text);
   if (verdict !== true) throw malformed(verdict.err.msg);
   let nodes: Node[];
