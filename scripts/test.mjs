@@ -15,7 +15,16 @@ const { values: options, positionals: filters } = parseArgs({
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
-const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3' };
+const programs = {
+  curl: 'curl',
+  unzip: 'unzip',
+  openssl: 'openssl',
+  python3: 'python3',
+  litmus: 'litmus',
+  rclone: 'rclone',
+  cadaver: 'cadaver',
+  nginx: 'nginx',
+};
 
 function filesBelow(folder, suffix) {
   return readdirSync(folder, { recursive: true })

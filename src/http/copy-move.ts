@@ -6,7 +6,6 @@ import { redirectFolder } from './member-redirect.ts';
 import { type Preconditions, preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
 import { serverPathOf, urlPathOf } from './request-target.ts';
-import { isClassTwo } from './webdav-class.ts';
 import { transferRequest } from './webdav-headers.ts';
 
 /** COPY (service.md, WebDAV; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
@@ -37,12 +36,13 @@ export async function moveMember(exchange: Exchange, path: VirtualPath): Promise
   return replyTo(path, destination, created, isFolder, false);
 }
 
-// Explorer names folders without the final slash and does not follow redirects.
+// Explorer and others name folders without the final slash and do not follow redirects.
 function checkForm(exchange: Exchange, source: Entry): void {
   const { target } = exchange;
   const namesFolder = target.kind === 'member' && target.isFolder;
   if (namesFolder && !source.isFolder) throw new ServiceError('not-found', 'Path not found.');
-  if (!namesFolder && source.isFolder && !isClassTwo(exchange)) throw new ServiceError('is-folder', 'The path is a folder.');
+  if (!namesFolder && source.isFolder && !exchange.service.options.webdav_compatibility)
+    throw new ServiceError('is-folder', 'The path is a folder.');
 }
 
 function replyTo(path: VirtualPath, destination: VirtualPath, created: boolean, isFolder: boolean, keptTime: boolean): Reply {

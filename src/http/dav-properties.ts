@@ -16,7 +16,7 @@ export interface PropertySources {
 }
 
 /** A property: which entries have it, and its value as XML. */
-interface Property {
+export interface Property {
   namespace: string;
   name: string;
   /** Whether it is part of `allprop` (RFC 4918 §9.1.2, RFC 4331 §2: quotas are not). */

@@ -7,7 +7,6 @@ import { redirectFolder } from './member-redirect.ts';
 import { preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
 import { serverPathOf } from './request-target.ts';
-import { isClassTwo } from './webdav-class.ts';
 
 /** DELETE of a file: 204 (service.md, REST). */
 export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
@@ -18,8 +17,8 @@ export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise
   try {
     await clientOf(exchange).files.deleteFile(path, verify);
   } catch (error) {
-    // Explorer names folders without the final slash and does not follow redirects.
-    if (isServiceError(error, 'is-folder') && isClassTwo(exchange)) return deleteFolder(exchange, path);
+    // Explorer and others name folders without the final slash and do not follow redirects.
+    if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(exchange, path);
     throw redirectFolder(path, error);
   }
   return { status: 204, headers: { 'server-path': serverPathOf(path) } };

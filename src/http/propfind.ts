@@ -1,7 +1,7 @@
 import type { Entry } from '../files/entry.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
-import { type PropertySources, properties, propertyOf, writeProperty } from './dav-properties.ts';
+import { type Property, type PropertySources, properties, propertyOf, writeProperty } from './dav-properties.ts';
 import { clientOf, type Exchange } from './exchange.ts';
 import { sendChunks } from './folder-listing.ts';
 import { lockDiscoveryOf } from './lock-xml.ts';
@@ -11,7 +11,7 @@ import type { Handled } from './reply.ts';
 import { serverPathOf, urlPathOf } from './request-target.ts';
 import { isClassTwo } from './webdav-class.ts';
 import { listingDepth } from './webdav-headers.ts';
-import { readXmlBody } from './webdav-xml.ts';
+import { davNamespace, readXmlBody } from './webdav-xml.ts';
 
 /** Writes the properties of one entry. */
 type Writer = (entry: Entry, sources: PropertySources) => string;
@@ -83,14 +83,10 @@ function writerOf(request: PropfindRequest): Writer {
       return presentWriter([...new Set([...properties.filter((property) => property.isCommon), ...included])]);
     }
     case 'propname':
-      return (entry, sources) =>
-        propstat(
-          properties
-            .filter((property) => (!property.isCommon ? entry.isFolder : property.value(entry, sources) !== undefined))
-            .map((property) => writeProperty(property, ''))
-            .join(''),
-          200,
-        );
+      return (entry, sources) => {
+        const has = (property: Property) => (property.isCommon ? property.value(entry, sources) !== undefined : entry.isFolder);
+        return byNamespace(properties.filter(has).map((property) => [property, '']));
+      };
     case 'prop':
       return namedWriter(request.names);
     default:
@@ -98,15 +94,25 @@ function writerOf(request: PropfindRequest): Writer {
   }
 }
 
-function presentWriter(wanted: typeof properties): Writer {
-  return (entry, sources) => {
-    let found = '';
-    for (const property of wanted) {
-      const value = property.value(entry, sources);
-      if (value !== undefined) found += writeProperty(property, value);
-    }
-    return propstat(found, 200);
-  };
+function presentWriter(wanted: readonly Property[]): Writer {
+  return (entry, sources) =>
+    byNamespace(
+      wanted.flatMap((property): [Property, string][] => {
+        const value = property.value(entry, sources);
+        return value === undefined ? [] : [[property, value]];
+      }),
+    );
+}
+
+// Many clients ignore namespaces and read the first propstat: they must not meet one name twice in it.
+function byNamespace(values: readonly [Property, string][]): string {
+  let own = '';
+  let extra = '';
+  for (const [property, value] of values) {
+    if (property.namespace === davNamespace) own += writeProperty(property, value);
+    else extra += writeProperty(property, value);
+  }
+  return propstat(own, 200) + propstat(extra, 200);
 }
 
 // Unknown properties, and known ones that an entry does not have, are told apart from those found (RFC 4918 §9.1.1).

@@ -82,15 +82,19 @@ test('on, MKCOL takes a URL without a slash and PROPPATCH answers 207 with a 403
   assert.ok((await server.eventIds()).includes(40066));
 });
 
-test('on, Explorer deletes and moves folders without their slash; others are redirected as ever', async (t) => {
-  const server = await startServer(t, on);
-  mkdirSync(join(server.home, 'd/sub'), { recursive: true });
-  assert.equal((await server.send('MOVE', '/home/d', { headers: { destination: '/home/e' } })).status, 307);
-  assert.equal((await server.send('DELETE', '/home/d')).status, 307);
-  const explorer = { 'user-agent': 'Microsoft-WebDAV-MiniRedir/10.0.19045' };
-  assert.equal((await server.send('MOVE', '/home/d', { headers: { ...explorer, destination: '/home/e' } })).status, 201);
-  assert.equal((await server.send('DELETE', '/home/e', { headers: explorer })).status, 204);
-  assert.deepEqual(readdirSync(server.home), []);
+test('on, DELETE and MOVE take the URL of a folder without its slash; off, it is redirected', async (t) => {
+  for (const [config, move, remove] of [
+    [{}, 307, 307],
+    [on, 201, 204],
+  ] as const) {
+    const server = await startServer(t, config);
+    mkdirSync(join(server.home, 'd/sub'), { recursive: true });
+    mkdirSync(join(server.home, 'gone/sub'), { recursive: true });
+    const moved = await server.send('MOVE', '/home/d', { headers: { destination: '/home/e' } });
+    assert.deepEqual([moved.status, moved.headers.location], [move, move === 307 ? '/home/d/' : '/home/e/']);
+    assert.equal((await server.send('DELETE', '/home/gone')).status, remove);
+    assert.deepEqual(readdirSync(server.home), move === 307 ? ['d', 'gone'] : ['e']);
+  }
 });
 
 test('a lock is granted, shown, refreshed and ended', async (t) => {
