@@ -13,9 +13,10 @@ import { readFolder, readFolderUnordered } from './folder-reader.ts';
 import { type LeftBehind, removeFile, removeTree } from './folder-remover.ts';
 import type { LockGuard } from './lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
-import { type MoveOptions, moveEntry } from './move.ts';
+import { moveEntry } from './move.ts';
 import { changeInParent, openFile, openFolder } from './opened.ts';
 import { LockedPath } from './path-lock.ts';
+import type { MoveOptions } from './relocate.ts';
 import { asServiceError } from './system-errors.ts';
 
 /** Members of a folder in batches. */

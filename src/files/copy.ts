@@ -9,6 +9,7 @@ import { FileWriter, openWriteTarget, type WriteTarget } from './file-writer.ts'
 import { checkNesting } from './move.ts';
 import { type OpenedFile, openFile, openParent } from './opened.ts';
 import type { QuotaReservation } from './quota.ts';
+import { destinationExists } from './relocate.ts';
 import { setAside } from './set-aside.ts';
 
 export interface CopyOptions {
@@ -140,8 +141,4 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
     await writer.discard();
     throw error;
   }
-}
-
-function destinationExists(): ServiceError {
-  return new ServiceError('precondition-failed', 'The destination exists and must not be overwritten.');
 }

@@ -1,33 +1,12 @@
-import { fsync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { basename } from 'node:path';
-import { promisify } from 'node:util';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
 import { type AccountPaths, denied } from './account-paths.ts';
 import type { Entry } from './entry.ts';
 import { walkTree } from './folder-remover.ts';
-import { type OpenedFolder, openParent } from './opened.ts';
-import { removeAll, type SetAside, setAside } from './set-aside.ts';
-import { asServiceError } from './system-errors.ts';
-import { temporaryName } from './temporaries.ts';
-import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
-
-const fsyncAsync = promisify(fsync);
-
-export interface MoveOptions {
-  /** Whether something at the destination may be replaced. */
-  overwrite: boolean;
-  /** Refuses by throwing; runs with the source, and again in the turn of the rename. */
-  verify?: ((source: Entry) => void) | undefined;
-}
-
-/** Both ends of a move, opened. */
-interface Ends {
-  source: OpenedFolder;
-  sourceName: string;
-  target: OpenedFolder;
-  targetName: string;
-}
+import { openParent } from './opened.ts';
+import { destinationExists, existingAt, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
 
 /**
  * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first and comes back when
@@ -47,7 +26,7 @@ export async function moveEntry(
   options: MoveOptions,
 ): Promise<{ created: boolean }> {
   const data = { destination: to };
-  let ends: Ends | undefined;
+  let ends: MoveEnds | undefined;
   let moved: { created: boolean; isFolder: boolean };
   try {
     paths.requireAll(from, ['rename']);
@@ -89,7 +68,7 @@ function realEnds(paths: AccountPaths, from: VirtualPath, to: VirtualPath): { re
   return { realFrom: paths.real(source), realTo: paths.writable(target) };
 }
 
-function openEnds(paths: AccountPaths, realFrom: string, realTo: string): Ends {
+function openEnds(paths: AccountPaths, realFrom: string, realTo: string): MoveEnds {
   const { roots } = paths.mounts;
   const source = openParent(roots, realFrom);
   try {
@@ -107,7 +86,7 @@ async function checkChange(
   to: VirtualPath,
   entry: Entry,
   options: MoveOptions,
-  ends: Ends,
+  ends: MoveEnds,
 ): Promise<void> {
   checkNotSame(paths, ends);
   await paths.requireUnlocked(from, 'tree');
@@ -118,7 +97,7 @@ async function checkChange(
 }
 
 // Two virtual paths may lead to one real place: through virtual folders that overlap, or links.
-function checkNotSame(paths: AccountPaths, ends: Ends): void {
+function checkNotSame(paths: AccountPaths, ends: MoveEnds): void {
   const source = `${ends.source.realPath}/${ends.sourceName}`;
   const target = `${ends.target.realPath}/${ends.targetName}`;
   if (source === target) throw new ServiceError('forbidden', 'Source and destination are the same.');
@@ -129,7 +108,7 @@ function checkNotSame(paths: AccountPaths, ends: Ends): void {
 }
 
 // Rules go by path, so a move must not carry a member to where other rules hold without `rename` there.
-async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualPath, ends: Ends): Promise<void> {
+async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualPath, ends: MoveEnds): Promise<void> {
   const { permissions } = paths.account;
   if (!permissions.hasRules) return;
   for await (const { relativePath } of walkTree(paths.mounts.roots, `${ends.source.realPath}/${ends.sourceName}`)) {
@@ -139,7 +118,7 @@ async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualP
 }
 
 /** @throws ServiceError `precondition-failed` when nothing may be replaced, `forbidden` when this must not be */
-async function checkReplaceable(paths: AccountPaths, to: VirtualPath, existing: Stats, ends: Ends, overwrite: boolean): Promise<void> {
+async function checkReplaceable(paths: AccountPaths, to: VirtualPath, existing: Stats, ends: MoveEnds, overwrite: boolean): Promise<void> {
   if (!overwrite) throw destinationExists();
   if (existing.isDirectory()) {
     paths.requireAll(to, ['delete-file', 'delete-folder']);
@@ -148,103 +127,4 @@ async function checkReplaceable(paths: AccountPaths, to: VirtualPath, existing: 
     paths.requireAny(to, ['write', 'delete-file']);
     if (!existing.isFile() && !existing.isSymbolicLink()) throw new ServiceError('forbidden', 'The path is not a regular file.');
   }
-}
-
-/** Moves, and syncs both folders. @returns whether the destination was free */
-async function relocate(paths: AccountPaths, from: VirtualPath, entry: Entry, ends: Ends, options: MoveOptions): Promise<boolean> {
-  let put: { created: boolean; replaced: SetAside | undefined };
-  try {
-    put = putInPlace(paths, from, ends, options, entry, ends.source.member(ends.sourceName));
-  } catch (error) {
-    if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
-    put = await relocateAcross(paths, from, entry, ends, options);
-  }
-  await fsyncAsync(ends.target.fd);
-  await fsyncAsync(ends.source.fd);
-  await put.replaced?.remove();
-  return put.created;
-}
-
-/**
- * Gives what stands at `member` the destination's name, all in one turn: conditions, the way cleared, the rename.
- */
-function putInPlace(
-  paths: AccountPaths,
-  from: VirtualPath,
-  ends: Ends,
-  options: MoveOptions,
-  entry: Entry,
-  member: string,
-): { created: boolean; replaced: SetAside | undefined } {
-  const current = paths.entryAt(from);
-  if (current) options.verify?.(current);
-  const source = lstatSync(member);
-  const existing = existingAt(ends.target, ends.targetName);
-  if (existing && !options.overwrite) throw destinationExists();
-  const target = ends.target.member(ends.targetName);
-  const isFolder = entry.isFolder && !entry.isLink;
-  if (existing && !isFolder && existing.ino === source.ino && existing.dev === source.dev) {
-    // Two names of one file: rename(2) would do nothing and leave both.
-    unlinkSync(member);
-    return { created: false, replaced: undefined };
-  }
-  if (!existing || (!isFolder && !existing.isDirectory())) {
-    renameSync(member, target);
-    return { created: !existing, replaced: undefined };
-  }
-  const replaced = setAside(ends.target, ends.targetName, paths.mounts.roots, paths.environment.temporaries);
-  try {
-    renameSync(member, target);
-  } catch (error) {
-    replaced.putBack();
-    throw error;
-  }
-  return { created: false, replaced };
-}
-
-async function relocateAcross(
-  paths: AccountPaths,
-  from: VirtualPath,
-  entry: Entry,
-  ends: Ends,
-  options: MoveOptions,
-): Promise<{ created: boolean; replaced: SetAside | undefined }> {
-  const { temporaries } = paths.environment;
-  const { roots } = paths.mounts;
-  const hidden = temporaryName();
-  const hiddenPath = `${ends.target.realPath}/${hidden}`;
-  temporaries.add(hiddenPath);
-  let source: SetAside | undefined;
-  let put: { created: boolean; replaced: SetAside | undefined };
-  try {
-    const copied = await copyTree(roots, ends.source, ends.sourceName, ends.target.member(hidden));
-    const current = paths.entryAt(from);
-    if (!current) throw new ServiceError('not-found', 'Path not found.');
-    options.verify?.(current);
-    // From here on nothing new can come into the source, so what is removed below is what was copied.
-    source = setAside(ends.source, ends.sourceName, roots, temporaries);
-    checkUnchanged(copied, source);
-    put = putInPlace(paths, from, ends, { overwrite: options.overwrite }, entry, ends.target.member(hidden));
-    await fsyncAsync(ends.target.fd);
-  } catch (error) {
-    source?.putBack();
-    if (await removeAll(roots, hiddenPath).catch(() => false)) temporaries.delete(hiddenPath);
-    throw asServiceError(error);
-  }
-  temporaries.delete(hiddenPath);
-  await source.remove();
-  return put;
-}
-
-function checkUnchanged(copied: TreeState, source: SetAside): void {
-  if (!isSameState(copied, treeState(source.realPath)))
-    throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
-}
-
-function existingAt(parent: OpenedFolder, name: string): Stats | undefined {
-  return lstatSync(parent.member(name), { throwIfNoEntry: false });
-}
-
-function destinationExists(): ServiceError {
-  return new ServiceError('precondition-failed', 'The destination exists and must not be overwritten.');
 }
