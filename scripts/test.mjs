@@ -15,7 +15,17 @@ const { values: options, positionals: filters } = parseArgs({
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
-const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3', xmllint: 'libxml2-utils' };
+const programs = {
+  curl: 'curl',
+  unzip: 'unzip',
+  openssl: 'openssl',
+  python3: 'python3',
+  xmllint: 'libxml2-utils',
+  litmus: 'litmus',
+  rclone: 'rclone',
+  cadaver: 'cadaver',
+  nginx: 'nginx',
+};
 
 function filesBelow(folder, suffix) {
   return readdirSync(folder, { recursive: true })

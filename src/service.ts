@@ -15,6 +15,7 @@ import type { EventComponent, EventServer } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
 import { FileEventLog, journalFolder } from './events/event-log-file.ts';
 import type { FilesEnvironment } from './files/file-scope.ts';
+import { MemoryLocks } from './files/memory-locks.ts';
 import { Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
 import type { HttpService } from './http/exchange.ts';
@@ -343,7 +344,8 @@ class Core {
       log,
     });
     const temporaries = new Temporaries(dataFolder.path, log);
-    const files = { events, clock, temporaries, quotas: new Quotas(clock), excludedPaths: [dataFolder.path] };
+    const locks = new MemoryLocks(clock);
+    const files = { events, clock, temporaries, quotas: new Quotas(clock), locks, excludedPaths: [dataFolder.path] };
     return new Core({ server, events, files, deliveries }, eventLog, temporaries);
   }
 

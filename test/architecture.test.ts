@@ -39,6 +39,7 @@ const homes: Record<string, string[]> = {
     'src/webhooks/options.ts',
   ],
   re2js: ['src/lib/expression.ts'],
+  'fast-xml-parser': ['src/http/webdav-xml.ts', 'src/webhooks/payload-soap.ts'],
   '@fastify/busboy': ['src/http/form-fields.ts'],
   'node:fs': [
     'src/auth/callout.ts',

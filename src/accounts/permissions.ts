@@ -92,6 +92,11 @@ export class Permissions {
     return rights.every((right) => (granted & rightBits[right]) !== 0);
   }
 
+  /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
+  get hasRules(): boolean {
+    return this.#rules.length > 0;
+  }
+
   #rightsAt(path: VirtualPath): number {
     for (const rule of this.#rules) {
       if (rule.expression.matches(path)) return rule.rights;

@@ -61,8 +61,6 @@ function checkAvailability(config: Config, report: Report): void {
   }
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.enabled && service.type === 'monitor') later(['services', uuid, 'type'], 'a service of type monitor is not started');
-    if (service.type !== 'monitor' && service.webdav_compatibility)
-      later(['services', uuid, 'webdav_compatibility'], 'webdav_compatibility has no effect');
   }
 }
 

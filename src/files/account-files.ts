@@ -1,25 +1,29 @@
-import { mkdirSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { mkdirSync, statfsSync } from 'node:fs';
 import type { Account } from '../accounts/account.ts';
-import type { Right } from '../accounts/permissions.ts';
-import type { EventContext, EventDraft } from '../events/event.ts';
+import type { EventContext } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { baseName, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
-import { type Entry, entryOf, virtualEntry } from './entry.ts';
+import { memberPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { AccountPaths, type MaybeRights } from './account-paths.ts';
+import { type CopyOptions, copyFile } from './copy.ts';
+import type { Entry } from './entry.ts';
 import { type FileDownload, startDownload } from './file-download.ts';
-import type { FileScope, FilesEnvironment } from './file-scope.ts';
+import type { FilesEnvironment } from './file-scope.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './file-upload.ts';
-import { readFolder } from './folder-reader.ts';
-import { type LeftBehind, removeFile, removeTree, walkTree } from './folder-remover.ts';
-import { type Location, type Mounts, mountsOf } from './mounts.ts';
-import { changeInParent, lookAt, openFile, openFolder } from './opened.ts';
+import { readFolder, readFolderUnordered } from './folder-reader.ts';
+import { type LeftBehind, removeFile, removeTree } from './folder-remover.ts';
+import type { LockGuard } from './lock-guard.ts';
+import { type Mounts, mountsOf } from './mounts.ts';
+import { moveEntry } from './move.ts';
+import { changeInParent, openFile, openFolder } from './opened.ts';
+import { LockedPath } from './path-lock.ts';
+import type { MoveOptions } from './relocate.ts';
 import { asServiceError } from './system-errors.ts';
-import { isTemporaryName } from './temporaries.ts';
 
-/** Members of a folder in batches, by name in code point order. */
+/** Members of a folder in batches. */
 export type EntryBatches = AsyncIterable<Entry[]>;
 
-type MaybeRights = readonly [Right, ...Right[]];
+/** How a folder is read: sorted by name in code point order, or as the disk gives it, in memory that does not grow. */
+export type ListingOrder = 'by-name' | 'as-on-disk';
 
 /**
  * The one door to an account's files, whatever protocol asks: each method checks the permission, acts on
@@ -28,25 +32,27 @@ type MaybeRights = readonly [Right, ...Right[]];
  *
  * All methods throw `ServiceError`; the failure event is emitted by then.
  */
-export class AccountFiles implements FileScope {
+export class AccountFiles {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
-  readonly context: EventContext;
-  readonly #startedMs: number;
+  readonly #paths: AccountPaths;
 
-  /** @param context who and which component, for the events */
+  /**
+   * @param context who and which component, for the events
+   * @param locks what the client may do in spite of locks; undefined where the service keeps none
+   */
   constructor(
     account: Account,
     environment: FilesEnvironment,
     context: EventContext,
+    locks?: LockGuard,
     mounts = mountsOf(account, environment.excludedPaths),
   ) {
     this.account = account;
     this.environment = environment;
-    this.context = context;
     this.mounts = mounts;
-    this.#startedMs = environment.clock.nowMs();
+    this.#paths = new AccountPaths(account, mounts, environment, context, locks);
   }
 
   /**
@@ -56,8 +62,8 @@ export class AccountFiles implements FileScope {
    * @returns undefined when nothing is there
    */
   look(path: VirtualPath, rights: MaybeRights = ['read', 'list', 'traverse']): Entry | undefined {
-    this.#requireAny(path, rights);
-    return this.#entryAt(path);
+    this.#paths.requireAny(path, rights);
+    return this.#paths.entryAt(path);
   }
 
   /** Reports a HEAD: 40005 for a file, 40036 for a folder. */
@@ -67,15 +73,15 @@ export class AccountFiles implements FileScope {
 
   /** Opens a file for reading; events 40004, then 40039, 40040 or 40018 when the download ends, or 40035. */
   openDownload(path: VirtualPath): FileDownload {
-    return this.#orReport(40035, path, () => {
-      this.#requireAll(path, ['read']);
-      return startDownload(this, path, openFile(this.mounts.roots, this.realPath(path)));
+    return this.#paths.orReport(40035, path, () => {
+      this.#paths.requireAll(path, ['read']);
+      return startDownload(this.#paths, path, openFile(this.mounts.roots, this.realPath(path)));
     });
   }
 
   /** Lists a folder; event 40007, or 40014. With `traverse` alone only sub-folders are shown. */
-  openListing(path: VirtualPath): EntryBatches {
-    const listing = this.#orReport(40014, path, () => this.#listing(path));
+  openListing(path: VirtualPath, order: ListingOrder = 'by-name'): EntryBatches {
+    const listing = this.#paths.orReport(40014, path, () => this.#listing(path, order));
     this.emit(40007, path);
     return listing;
   }
@@ -86,12 +92,12 @@ export class AccountFiles implements FileScope {
    * @throws ServiceError `forbidden` without `list` or `traverse`
    */
   listQuietly(path: VirtualPath): EntryBatches {
-    return this.#listing(path);
+    return this.#listing(path, 'by-name');
   }
 
   /** Opens a file as part of a larger operation (ZIP), without an event of its own. */
   openQuietly(path: VirtualPath): { fd: number; sizeBytes: number } {
-    this.#requireAll(path, ['read']);
+    this.#paths.requireAll(path, ['read']);
     const { fd, stats } = openFile(this.mounts.roots, this.realPath(path));
     return { fd, sizeBytes: stats.size };
   }
@@ -109,11 +115,12 @@ export class AccountFiles implements FileScope {
   /** Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011. */
   async createFolder(path: VirtualPath): Promise<void> {
     try {
-      this.#requireAll(path, ['create-folder']);
+      this.#paths.requireAll(path, ['create-folder']);
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
-      await changeInParent(this.mounts.roots, this.#writable(location), (member) => mkdirSync(member));
+      await this.#paths.requireUnlocked(path, 'membership');
+      await changeInParent(this.mounts.roots, this.#paths.writable(location), (member) => mkdirSync(member));
     } catch (error) {
       const meaning = asServiceError(error);
       this.emit(meaning.code === 'exists' ? 40030 : 40011, path, { details: meaning.message });
@@ -127,11 +134,13 @@ export class AccountFiles implements FileScope {
    */
   async openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     try {
-      this.#requireAll(path, ['write']);
+      this.#paths.requireAll(path, ['write']);
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
-      return await startUpload(this, path, this.#writable(location), options);
+      await this.#paths.requireUnlocked(path, 'content');
+      const upload = await startUpload(this.#paths, path, this.#paths.writable(location), options);
+      return this.#paths.locks ? this.#lockedUpload(path, upload) : upload;
     } catch (error) {
       const meaning = asServiceError(error);
       this.emit(40022, path, { details: meaning.message, metadata: options.metadata });
@@ -146,16 +155,18 @@ export class AccountFiles implements FileScope {
    */
   async deleteFile(path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
     try {
-      this.#requireAll(path, ['delete-file']);
-      const realPath = this.#removable(path);
-      const current = this.#entryAt(path);
+      this.#paths.requireAll(path, ['delete-file']);
+      const realPath = this.#paths.removable(path);
+      await this.#paths.requireUnlocked(path, 'tree');
+      const current = this.#paths.entryAt(path);
       if (current) verify?.(current);
       if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
       if (!current) throw new ServiceError('not-found', 'Path not found.');
       await removeFile(this.mounts.roots, realPath);
     } catch (error) {
-      throw this.#reported(40013, path, error);
+      throw this.#paths.reported(40013, path, error);
     }
+    await this.#paths.forgetLocks(path);
     this.environment.quotas.forget(this.mounts.roots);
     await this.emitDurable(40012, path);
   }
@@ -169,26 +180,88 @@ export class AccountFiles implements FileScope {
   async deleteFolder(path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
     let left: LeftBehind[];
     try {
-      this.#requireAll(path, ['delete-file', 'delete-folder']);
-      const realPath = this.#removable(path);
-      const current = this.#entryAt(path);
+      this.#paths.requireAll(path, ['delete-file', 'delete-folder']);
+      const realPath = this.#paths.removable(path);
+      await this.#paths.requireUnlocked(path, 'tree');
+      const current = this.#paths.entryAt(path);
       if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
       verify?.(current);
       if (current.isLink) {
         await removeFile(this.mounts.roots, realPath);
         left = [];
       } else {
-        left = await removeTree(this.mounts.roots, realPath, await this.#deletableFolders(path, realPath));
+        left = await removeTree(this.mounts.roots, realPath, await this.#paths.deletableFolders(path, realPath));
       }
     } catch (error) {
-      throw this.#reported(40027, path, error);
+      throw this.#paths.reported(40027, path, error);
     } finally {
       this.environment.quotas.forget(this.mounts.roots);
     }
     if (left.length > 0)
       await this.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
-    else await this.emitDurable(40026, path);
+    else {
+      await this.#paths.forgetLocks(path);
+      await this.emitDurable(40026, path);
+    }
     return left;
+  }
+
+  /** Copies a file; events 40061, on disk before the copy begins, and 40067 when it fails. @see copyFile */
+  copyFile(from: VirtualPath, to: VirtualPath, options: CopyOptions): Promise<{ created: boolean }> {
+    return copyFile(this.#paths, from, to, options);
+  }
+
+  /** Moves a file or a folder; events 40062 or 40063, then 40055 or 40065 (on disk), or 40056. @see moveEntry */
+  move(from: VirtualPath, to: VirtualPath, options: MoveOptions): Promise<{ created: boolean }> {
+    return moveEntry(this.#paths, from, to, options);
+  }
+
+  /** Reports that a change of properties was denied: 40066, on disk when the promise resolves. */
+  async noteDeniedProperties(path: VirtualPath, details: string): Promise<void> {
+    await this.#paths.emitDurable(40066, path, { details });
+  }
+
+  /**
+   * The locks of a path, for a service that keeps them.
+   *
+   * @throws ServiceError `forbidden` without `write`
+   */
+  lockable(path: VirtualPath): LockedPath {
+    this.#paths.requireAll(path, ['write']);
+    return new LockedPath(this.#paths, path);
+  }
+
+  /** The same files for a client that has just taken one more lock. */
+  withToken(token: string): AccountFiles {
+    return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks?.withToken(token), this.mounts);
+  }
+
+  /** The locks that cover a path, for whoever may look at it. */
+  locksOf(path: VirtualPath): LockedPath {
+    this.#paths.requireAny(path, ['read', 'list', 'traverse', 'write']);
+    return new LockedPath(this.#paths, path);
+  }
+
+  /**
+   * Free and used bytes (RFC 4331): of the account's quota where it has one, and never more than the disk has.
+   *
+   * @throws ServiceError `not-found` for a folder that is not on disk
+   */
+  async space(path: VirtualPath): Promise<{ availableBytes: number; usedBytes: number }> {
+    this.#paths.requireAny(path, ['read', 'list', 'traverse']);
+    const [root = '/'] = this.mounts.roots.paths;
+    const location = this.mounts.locate(path);
+    const folder = location.kind === 'real' ? openFolder(this.mounts.roots, location.realPath) : undefined;
+    try {
+      const disk = statfsSync(folder?.member('.') ?? root);
+      const freeBytes = disk.bavail * disk.bsize;
+      const limitBytes = this.account.quotaSizeBytes;
+      if (limitBytes === 0) return { availableBytes: freeBytes, usedBytes: (disk.blocks - disk.bfree) * disk.bsize };
+      const usedBytes = await this.environment.quotas.usedBytes(this.mounts.roots);
+      return { availableBytes: Math.max(0, Math.min(freeBytes, limitBytes - usedBytes)), usedBytes };
+    } finally {
+      folder?.close();
+    }
   }
 
   /** Runs a custom trigger on members of a folder: one event 40043 with the members that exist. */
@@ -199,129 +272,50 @@ export class AccountFiles implements FileScope {
 
   /** Real path of a virtual one, links not resolved. @throws ServiceError `not-found` for a purely virtual folder */
   realPath(path: VirtualPath): string {
-    return this.#real(this.mounts.locate(path));
+    return this.#paths.real(this.mounts.locate(path));
   }
 
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
-    this.environment.events.emit({ id, context: this.context, data: { ...this.#pathData(path), ...data } });
+    this.#paths.emit(id, path, data);
   }
 
   /** Like `emit`; the event is on disk when the promise resolves. For changes. */
   async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
-    await this.environment.events.emitDurable(this.draft(id, path, data));
+    await this.#paths.emitDurable(id, path, data);
   }
 
-  draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
-    return { id, context: this.context, data: { ...this.#pathData(path), ...data } };
-  }
-
-  #pathData(path: VirtualPath): Record<string, unknown> {
-    const location = this.mounts.locate(path);
-    const realPath = location.kind === 'real' ? location.realPath : '';
-    return {
-      path,
-      real_path: realPath,
-      file_name: baseName(path),
-      directory_name: parentPath(path),
-      real_file_name: realPath === '' ? '' : basename(realPath),
-      real_directory_name: realPath === '' ? '' : dirname(realPath),
+  // An upload may take hours: a lock that somebody took meanwhile counts at its end too.
+  #lockedUpload(path: VirtualPath, upload: FileUpload): FileUpload {
+    const commit = async () => {
+      await this.#paths.requireUnlocked(path, 'content');
+      return upload.commit();
     };
+    return { ...upload, commit };
   }
 
-  #requireAll(path: VirtualPath, rights: MaybeRights): void {
-    checkNotReserved(path);
-    if (!this.account.permissions.allows(path, ...rights)) throw denied();
-  }
-
-  #requireAny(path: VirtualPath, rights: MaybeRights): void {
-    checkNotReserved(path);
-    if (!rights.some((right) => this.account.permissions.allows(path, right))) throw denied();
-  }
-
-  #orReport<T>(id: number, path: VirtualPath, action: () => T): T {
-    try {
-      return action();
-    } catch (error) {
-      throw this.#reported(id, path, error);
-    }
-  }
-
-  #reported(id: number, path: VirtualPath, error: unknown): ServiceError {
-    const meaning = asServiceError(error);
-    this.emit(id, path, { details: meaning.message });
-    return meaning;
-  }
-
-  #real(location: Location): string {
-    if (location.kind === 'real') return location.realPath;
-    if (location.kind === 'virtual') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
-    throw new ServiceError('not-found', 'Path not found.');
-  }
-
-  #writable(location: Location): string {
-    if (location.kind !== 'real') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
-    return location.realPath;
-  }
-
-  #removable(path: VirtualPath): string {
-    this.environment.events.assertWritable();
-    const location = this.mounts.locate(path);
-    if (location.isFixed) throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be deleted.');
-    return this.#real(location);
-  }
-
-  #entryAt(path: VirtualPath): Entry | undefined {
-    const location = this.mounts.locate(path);
-    if (location.kind === 'nowhere') return undefined;
-    if (location.kind === 'virtual') return virtualEntry(baseName(path), this.#startedMs);
-    const found = lookAt(this.mounts.roots, location.realPath);
-    if (!found) return location.isFixed && path !== '/' ? virtualEntry(baseName(path), this.#startedMs) : undefined;
-    const entry = entryOf(baseName(path), found.stats);
-    return found.isLink ? { ...entry, isLink: true } : entry;
-  }
-
-  #listing(path: VirtualPath): EntryBatches {
-    this.#requireAny(path, ['list', 'traverse']);
+  #listing(path: VirtualPath, order: ListingOrder): EntryBatches {
+    this.#paths.requireAny(path, ['list', 'traverse']);
     const foldersOnly = !this.account.permissions.allows(path, 'list');
-    const virtual = this.mounts.virtualMembers(path).flatMap((name) => this.#entryAt(memberPath(path, name)) ?? []);
+    const virtual = this.mounts.virtualMembers(path).flatMap((name) => this.#paths.entryAt(memberPath(path, name)) ?? []);
     const location = this.mounts.locate(path);
-    const batches = location.kind === 'virtual' ? onlyBatch(virtual) : this.#readBatches(path, this.#real(location), virtual);
+    const batches = location.kind === 'virtual' ? onlyBatch(virtual) : this.#readBatches(path, this.#paths.real(location), virtual, order);
     return foldersOnly ? onlyFolders(batches) : batches;
   }
 
   // The folder is opened here, so that what cannot be listed is refused before anything is sent.
-  #readBatches(path: VirtualPath, realPath: string, virtualEntries: Entry[]): EntryBatches {
+  #readBatches(path: VirtualPath, realPath: string, virtualEntries: Entry[], order: ListingOrder): EntryBatches {
     const { roots } = this.mounts;
     const folder = openFolder(roots, realPath);
     const onUnreadableName = (name: string) => this.emit(40028, path, { details: name });
     return (async function* () {
       try {
-        yield* readFolder(folder, roots, { virtualEntries, onUnreadableName });
+        const read = order === 'by-name' ? readFolder : readFolderUnordered;
+        yield* read(folder, roots, { virtualEntries, onUnreadableName });
       } finally {
         folder.close();
       }
     })();
   }
-
-  async #deletableFolders(path: VirtualPath, realPath: string): Promise<string[]> {
-    const folders: string[] = [];
-    for await (const member of walkTree(this.mounts.roots, realPath)) {
-      if (member.isFolder) folders.push(member.relativePath);
-      if (member.relativePath === '') continue;
-      const memberVirtualPath = `${path}/${member.relativePath}` as VirtualPath;
-      if (!this.account.permissions.allows(memberVirtualPath, member.isFolder ? 'delete-folder' : 'delete-file')) throw denied();
-    }
-    return folders;
-  }
-}
-
-function denied(): ServiceError {
-  return new ServiceError('forbidden', 'Permission denied.');
-}
-
-// An upload's temporary file must not be read, replaced or removed by its name.
-function checkNotReserved(path: VirtualPath): void {
-  if (path.includes('.svc-') && path.split('/').some(isTemporaryName)) throw new ServiceError('name-reserved', 'This name is reserved.');
 }
 
 async function* onlyBatch(entries: Entry[]): AsyncGenerator<Entry[]> {

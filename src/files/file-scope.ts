@@ -3,6 +3,7 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventDraft } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { LockStore } from './lock-store.ts';
 import type { Mounts } from './mounts.ts';
 import type { Quotas } from './quota.ts';
 import type { Temporaries } from './temporaries.ts';
@@ -13,6 +14,8 @@ export interface FilesEnvironment {
   readonly clock: Clock;
   readonly temporaries: Temporaries;
   readonly quotas: Quotas;
+  /** Write locks; taken and heeded only by services with `webdav_compatibility`. */
+  readonly locks: LockStore;
   /** Real folders that no account may reach, whatever its home folder: the data folder. */
   readonly excludedPaths: readonly string[];
 }

@@ -1,4 +1,4 @@
-import { lstatSync, readdir } from 'node:fs';
+import { lstatSync, opendirSync, readdir } from 'node:fs';
 import { promisify } from 'node:util';
 import { systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
@@ -61,6 +61,44 @@ export async function* readFolder(folder: OpenedFolder, roots: RealRoots, option
       else if (name.includes('\ufffd')) options.onUnreadableName(name);
     }
     yield batch;
+  }
+}
+
+/**
+ * Reads the members of an opened folder in the order of the disk, in batches: however large the folder, no more than one
+ * batch is in memory.
+ *
+ * @param folder stays open until the generator ends; closing it is the caller's
+ * @throws ServiceError when the folder cannot be read
+ */
+export async function* readFolderUnordered(folder: OpenedFolder, roots: RealRoots, options: FolderReaderOptions): AsyncGenerator<Entry[]> {
+  const hidden = new Set(options.virtualEntries.map((entry) => entry.name));
+  const directory = opened(() => opendirSync(folder.member('.'), { bufferSize: batchEntries }));
+  try {
+    let batch: Entry[] = [...options.virtualEntries];
+    for (;;) {
+      const name = opened(() => directory.readSync())?.name;
+      if (name === undefined) break;
+      if (hidden.has(name) || isTemporaryName(name)) continue;
+      const entry = entryIn(folder, roots, name);
+      if (entry) batch.push(entry);
+      else if (name.includes('\ufffd')) options.onUnreadableName(name);
+      if (batch.length < batchEntries) continue;
+      yield batch;
+      batch = [];
+      await new Promise(setImmediate);
+    }
+    yield batch;
+  } finally {
+    directory.closeSync();
+  }
+}
+
+function opened<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw asServiceError(error);
   }
 }
 

@@ -51,6 +51,11 @@ export class RealRoots {
     return this.#roots.some((root) => isBelow(realPath, root)) && !this.#excluded.some((folder) => isBelow(realPath, folder));
   }
 
+  /** Whether a root, or a folder that is out of reach, is this very path or lies below it: then it must stay where it is. */
+  isHeldBy(realPath: string): boolean {
+    return [...this.#roots, ...this.#excluded].some((folder) => isBelow(folder, realPath));
+  }
+
   /**
    * Opens a path, links followed, and verifies what was opened.
    *

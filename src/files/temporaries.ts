@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -19,9 +19,16 @@ export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
 }
 
+/** A line of the record: what to remove, or with `original` what to put back when nothing stands there. */
+interface Remains {
+  path: string;
+  original?: string | undefined;
+}
+
 /**
- * Remembers on disk which temporary files exist, so that a service that was killed leaves no debris:
- * the next start removes exactly these files and needs no search through the accounts' folders.
+ * Remembers on disk which temporary files and folders exist, so that a service that was killed leaves no debris:
+ * the next start removes exactly these, or puts back what was only set aside, and needs no search through the accounts'
+ * folders.
  */
 export class Temporaries {
   readonly #fd: number;
@@ -41,9 +48,14 @@ export class Temporaries {
     this.#sweep(readFileSync(path, 'utf8'));
   }
 
-  /** Notes a temporary file **before** it is created. */
-  add(realPath: string): void {
-    const line = `${JSON.stringify(realPath)}\n`;
+  /**
+   * Notes a temporary file or folder **before** it is created.
+   *
+   * @param original where it stood, when it is only set aside: the next start puts it back there unless something else
+   *   stands there by then. Noted again without it, it is to be removed
+   */
+  add(realPath: string, original?: string): void {
+    const line = `${JSON.stringify(original === undefined ? realPath : { path: realPath, original })}\n`;
     this.#running.set(realPath, line);
     this.#sizeBytes += writeSync(this.#fd, line);
   }
@@ -66,16 +78,22 @@ export class Temporaries {
   }
 
   #sweep(record: string): void {
-    for (const line of record.split('\n')) {
-      const realPath = pathOfLine(line);
-      // The record decides nothing alone: only what has the name of a temporary file is ever removed.
-      if (!realPath || !isTemporaryName(basename(realPath))) continue;
+    // The last line about a path decides.
+    const remains = new Map(record.split('\n').flatMap((line) => remainsOfLine(line).map((item) => [item.path, item] as const)));
+    for (const { path, original } of remains.values()) {
+      // The record decides nothing alone: only what has the name of a temporary file is ever touched.
+      if (!isTemporaryName(basename(path))) continue;
       try {
-        if (lstatSync(realPath).isFile()) unlinkSync(realPath);
-        this.#log.info('removed the remains of an interrupted upload', { path: realPath });
+        if (!lstatSync(path, { throwIfNoEntry: false })) continue;
+        if (original !== undefined && dirname(original) === dirname(path) && !lstatSync(original, { throwIfNoEntry: false })) {
+          renameSync(path, original);
+          this.#log.info('put back what an interrupted move had set aside', { path: original });
+        } else {
+          rmSync(path, { recursive: true });
+          this.#log.info('removed the remains of an interrupted upload or move', { path });
+        }
       } catch (error) {
-        if (systemErrorCode(error) !== 'ENOENT')
-          this.#log.warn('cannot remove the remains of an upload', { path: realPath, reason: error });
+        if (systemErrorCode(error) !== 'ENOENT') this.#log.warn('cannot remove the remains of an upload or move', { path, reason: error });
       }
     }
     ftruncateSync(this.#fd, 0);
@@ -83,11 +101,13 @@ export class Temporaries {
   }
 }
 
-function pathOfLine(line: string): string | undefined {
+function remainsOfLine(line: string): Remains[] {
   try {
     const value: unknown = JSON.parse(line);
-    return typeof value === 'string' ? value : undefined;
+    if (typeof value === 'string') return [{ path: value }];
+    const { path, original } = value as Record<string, unknown>;
+    return typeof path === 'string' && typeof original === 'string' ? [{ path, original }] : [];
   } catch {
-    return undefined;
+    return [];
   }
 }

@@ -2,6 +2,7 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { ServiceError } from '../lib/errors.ts';
+import { virtualPathOf } from '../lib/virtual-path.ts';
 import { accountServices, services } from './api-routes.ts';
 import { authenticate } from './authenticate.ts';
 import { Exchange, type HttpService, type Incoming } from './exchange.ts';
@@ -12,6 +13,7 @@ import { assets } from './pages/assets.ts';
 import { alreadySent, type Handled, type Outgoing, sendReply } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import { endUnreadBody } from './unread-body.ts';
+import { optionsReply } from './webdav-class.ts';
 
 type Environment = { Bindings: { exchange: Exchange } };
 type Action = (exchange: Exchange) => Promise<Handled> | Handled;
@@ -28,8 +30,8 @@ function createApp(): Hono<Environment> {
       return RESPONSE_ALREADY_SENT;
     });
   route('/member', member);
-  route('/root', () => redirect('/home/'));
-  route('/home', () => redirect('/home/'));
+  route('/root', redirectHome);
+  route('/home', redirectHome);
   route('/server', aboutServer);
   for (const name of assets.keys()) route(`/service/${name}`, (exchange) => sendAsset(exchange, name));
   for (const [name, action] of Object.entries(services)) route(`/service/${name}`, action);
@@ -43,9 +45,18 @@ function createApp(): Hono<Environment> {
   return app;
 }
 
-function aboutServer({ method }: Exchange): Handled {
-  if (method !== 'OPTIONS') throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
-  return { status: 204, headers: { allow: 'OPTIONS, GET, HEAD, PUT, POST, DELETE' } };
+const serverMethods = 'OPTIONS, GET, HEAD, PUT, POST, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE';
+
+function aboutServer(exchange: Exchange): Handled {
+  if (exchange.method !== 'OPTIONS') throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
+  return optionsReply(exchange, serverMethods);
+}
+
+// Explorer and davfs2 ask the root what the server can do before they look at the path that they were given.
+function redirectHome(exchange: Exchange): Handled {
+  const { method, isHead, target } = exchange;
+  if (method === 'OPTIONS') return optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND');
+  return { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } };
 }
 
 // The name changes with the content, so browsers may keep it for ever.
@@ -59,10 +70,6 @@ function sendAsset({ method }: Exchange, name: string): Handled {
     'x-content-type-options': 'nosniff',
   };
   return { status: 200, headers, body: asset.body() };
-}
-
-function redirect(location: string): Handled {
-  return { status: 302, headers: { location } };
 }
 
 function notFound(): never {
@@ -109,6 +116,13 @@ async function answer(exchange: Exchange, action: Action): Promise<void> {
   sendReply(outgoing, isHead, service.baseHeaders, handled);
 }
 
+// PROPFIND of a folder without its final slash is answered, not redirected (decisions.md 4); the home folder is no exception.
+function targetOf(incoming: Incoming): RequestTarget {
+  const target = parseRequestTarget(incoming.url ?? '');
+  if (target.kind !== 'home' || incoming.method !== 'PROPFIND') return target;
+  return { kind: 'member', path: virtualPathOf([]), isFolder: false, query: target.query };
+}
+
 function routeOf(target: RequestTarget): string {
   if (target.kind === 'service' || target.kind === 'account-service') {
     return /^[a-z0-9./_-]+$/i.test(target.name) ? `/${target.kind}/${target.name}` : '/unknown';
@@ -136,7 +150,7 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
     const current = service();
     let exchange: Exchange;
     try {
-      exchange = new Exchange(current, incoming, outgoing, parseRequestTarget(incoming.url ?? ''), expectsContinue);
+      exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue);
       checkHost(incoming);
     } catch (error) {
       exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);

@@ -3,7 +3,9 @@ import { accountOfEvents, type ChainResult } from '../auth/auth-chain.ts';
 import type { Credentials } from '../auth/credentials.ts';
 import type { EventContext } from '../events/event.ts';
 import { AccountFiles } from '../files/account-files.ts';
+import { LockGuard } from '../files/lock-guard.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { parseIfHeader, submittedTokens } from '../lib/if-header.ts';
 import { checkBan, noteAttempt } from './bans.ts';
 import { certificateCredentials } from './client-certificate.ts';
 import { type Exchange, header } from './exchange.ts';
@@ -95,7 +97,16 @@ function clientContext(exchange: Exchange, account: Account): { context: EventCo
     component: exchange.service.component,
     group: account.groupUuid,
   };
-  return { context, files: new AccountFiles(account, exchange.service.files, context) };
+  return { context, files: new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account)) };
+}
+
+// Where the service keeps locks they bind every client, whether it could take one itself or not.
+function lockGuard(exchange: Exchange, account: Account): LockGuard | undefined {
+  const { options, files } = exchange.service;
+  if (!options.webdav_compatibility) return undefined;
+  const condition = header(exchange, 'if');
+  const tokens = condition === undefined ? new Set<string>() : submittedTokens(parseIfHeader(condition));
+  return new LockGuard(files.locks, account.uuid, tokens);
 }
 
 /** Reads Basic credentials (RFC 7617), UTF-8; nonsense gives empty ones, which nobody accepts. */

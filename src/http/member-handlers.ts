@@ -1,5 +1,6 @@
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
+import { copyMember, moveMember } from './copy-move.ts';
 import { deleteFile, deleteFolder } from './delete.ts';
 import type { Exchange } from './exchange.ts';
 import { postFolderCommands } from './folder-commands.ts';
@@ -7,11 +8,17 @@ import { sendJsonListing } from './folder-listing.ts';
 import { handleFormPost } from './form-post.ts';
 import { getFile } from './get-file.ts';
 import { sendHtmlListing } from './html-listing.ts';
+import { lockMember, unlockMember } from './locks.ts';
 import { FolderRedirect, redirectFolder } from './member-redirect.ts';
+import { makeCollection } from './mkcol.ts';
+import { propfind } from './propfind.ts';
+import { refuseProperties } from './proppatch.ts';
 import { putFile, putFolder } from './put.ts';
 import type { Handled } from './reply.ts';
 import { folderFormat, mediaTypeOfRequest } from './reply-format.ts';
+import { hasBody } from './request-body.ts';
 import { serverPathOf } from './request-target.ts';
+import { isClassTwo, optionsReply } from './webdav-class.ts';
 import { sendZip } from './zip-download.ts';
 
 type MemberHandler = (exchange: Exchange, path: VirtualPath) => Promise<Handled> | Handled;
@@ -45,12 +52,24 @@ async function postFolder(exchange: Exchange, path: VirtualPath): Promise<Handle
   return postFolderCommands(exchange, path);
 }
 
+const webdavHandlers: Readonly<Record<string, MemberHandler>> = {
+  PROPFIND: propfind,
+  PROPPATCH: refuseProperties,
+  COPY: copyMember,
+  MOVE: moveMember,
+};
+
 /** The methods of file URLs. */
 const fileHandlers: Readonly<Record<string, MemberHandler>> = {
   GET: getFileOrRedirect,
   HEAD: getFileOrRedirect,
   PUT: putFile,
   DELETE: deleteFile,
+  ...webdavHandlers,
+};
+
+const mkcolHandlers: Readonly<Record<string, MemberHandler>> = {
+  MKCOL: (exchange, path) => makeCollection(exchange, path, allowOf(exchange)),
 };
 
 /** The methods of folder URLs. */
@@ -60,24 +79,35 @@ const folderHandlers: Readonly<Record<string, MemberHandler>> = {
   PUT: putFolder,
   DELETE: deleteFolder,
   POST: postFolder,
+  ...mkcolHandlers,
+  ...webdavHandlers,
 };
+
+const lockHandlers: Readonly<Record<string, MemberHandler>> = { LOCK: lockMember, UNLOCK: unlockMember };
+
+function handlersOf(exchange: Exchange): Readonly<Record<string, MemberHandler>> {
+  const { target, service } = exchange;
+  const handlers = target.kind === 'member' && target.isFolder ? folderHandlers : fileHandlers;
+  if (!service.options.webdav_compatibility) return handlers;
+  return { ...handlers, ...mkcolHandlers, ...(isClassTwo(exchange) ? lockHandlers : {}) };
+}
 
 /** Answers a request about a file or folder; the client is authenticated. */
 export async function handleMember(exchange: Exchange): Promise<Handled> {
   const { target, method } = exchange;
   if (target.kind !== 'member') throw new ServiceError('not-found', 'Path not found.');
-  const handlers = target.isFolder ? folderHandlers : fileHandlers;
-  const handler = handlers[method];
+  const handler = handlersOf(exchange)[method];
   if (handler) return handler(exchange, target.path);
-  const allow = allowOf(target.isFolder);
-  if (method === 'OPTIONS') return { status: 204, headers: { allow, 'server-path': serverPathOf(target.path) } };
+  const allow = allowOf(exchange);
+  if (method === 'OPTIONS') return optionsReply(exchange, allow, { 'server-path': serverPathOf(target.path) });
+  if (method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
   if (method === 'POST' && !target.isFolder) await redirectPostOfFolder(exchange, target.path);
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow } });
 }
 
-/** The value of `Allow` for a file or a folder URL. */
-export function allowOf(isFolder: boolean): string {
-  return ['OPTIONS', ...Object.keys(isFolder ? folderHandlers : fileHandlers)].join(', ');
+/** The value of `Allow` for the URL of a request. */
+function allowOf(exchange: Exchange): string {
+  return ['OPTIONS', ...Object.keys(handlersOf(exchange))].join(', ');
 }
 
 async function redirectPostOfFolder(exchange: Exchange, path: VirtualPath): Promise<void> {

@@ -20,6 +20,15 @@ export function ownHosts(exchange: Exchange): Set<string> {
   return hosts;
 }
 
+/**
+ * Whether the authority of an http or https URL is this service. A proxy may end TLS, so that the client's scheme is not
+ * the service's: the default port of either scheme counts for nothing.
+ */
+export function isOwnAuthority(exchange: Exchange, authority: string): boolean {
+  const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
+  return [...ownHosts(exchange)].some((host) => bare(host) === bare(authority));
+}
+
 /** The host that the client asked for: `:authority` in HTTP/2, else `Host`. */
 export function requestHost(exchange: Exchange): string | undefined {
   return header(exchange, ':authority') ?? header(exchange, 'host');

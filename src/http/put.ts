@@ -1,20 +1,17 @@
-import type { Entry } from '../files/entry.ts';
 import type { UploadResult } from '../files/file-upload.ts';
-import { evaluateConditions } from '../lib/conditional-request.ts';
 import { createDigestVerifier, parseExpectedDigests } from '../lib/digest-fields.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';
-import { conditionHeaders, validatorsOf } from './get-file.ts';
+import { validatorsOf } from './get-file.ts';
+import { requestedModificationTime } from './modification-time.ts';
+import { preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
 import { announcedLength, hasBody } from './request-body.ts';
 import { serverPathOf } from './request-target.ts';
 import { backendReplyHeaders } from './upload-backend.ts';
 import { uploadMetadata } from './upload-metadata.ts';
 import { checkReceivedLength, receiveBody } from './upload-stream.ts';
-
-/** Latest time that `X-OC-Mtime` may name, Unix time in seconds: the end of year 9999. */
-const latestTimeS = 253_402_300_799;
 
 /**
  * PUT of a file (service.md, REST): 201 for a new and for an overwritten file. Everything that can be refused is
@@ -30,7 +27,7 @@ export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Re
   const metadata = uploadMetadata(exchange);
   const digests = parseExpectedDigests(integrityHeaders(exchange));
   const modifiedMs = requestedModificationTime(exchange);
-  const verify = (current: Entry | undefined) => verifyConditions(exchange, current);
+  const verify = await preconditions(exchange, path);
   const backendUuid = service.options.api_backend_uuid || undefined;
   const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid });
   let result: UploadResult;
@@ -85,23 +82,4 @@ function integrityHeaders(exchange: Exchange) {
     'repr-digest': header(exchange, 'repr-digest'),
     'oc-checksum': header(exchange, 'oc-checksum'),
   };
-}
-
-function requestedModificationTime(exchange: Exchange): number | undefined {
-  const text = header(exchange, 'x-oc-mtime');
-  if (text === undefined) return undefined;
-  const seconds = Number(text);
-  if (!/^\d+(\.\d+)?$/.test(text) || seconds > latestTimeS)
-    throw new ServiceError('bad-request', 'X-OC-Mtime is not a Unix time in seconds.');
-  return seconds * 1000;
-}
-
-/** @throws ServiceError `precondition-failed` (RFC 9110 §13.2.2) */
-export function verifyConditions(exchange: Exchange, current: Entry | undefined): void {
-  const verdict = evaluateConditions({
-    method: exchange.method,
-    headers: conditionHeaders(exchange),
-    current: current && validatorsOf(current),
-  });
-  if (verdict !== 'proceed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
 }

@@ -1,0 +1,168 @@
+import { basename, dirname } from 'node:path';
+import type { Account } from '../accounts/account.ts';
+import type { Right } from '../accounts/permissions.ts';
+import type { EventContext, EventDraft } from '../events/event.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { type Entry, entryOf, virtualEntry } from './entry.ts';
+import type { FileScope, FilesEnvironment } from './file-scope.ts';
+import { walkTree } from './folder-remover.ts';
+import { type LockGuard, requireUnlocked } from './lock-guard.ts';
+import type { Location, Mounts } from './mounts.ts';
+import { lookAt } from './opened.ts';
+import { asServiceError } from './system-errors.ts';
+import { isTemporaryName } from './temporaries.ts';
+
+export type MaybeRights = readonly [Right, ...Right[]];
+
+/** What an operation is about to do to a path, as far as locks care. */
+export type Change = 'content' | 'membership' | 'tree';
+
+/**
+ * What every operation on an account's files begins and ends with: permissions, the way from a virtual path to a real
+ * one, locks, events. For the operations in this folder alone; the rest of the service goes through `AccountFiles`.
+ */
+export class AccountPaths implements FileScope {
+  readonly account: Account;
+  readonly mounts: Mounts;
+  readonly environment: FilesEnvironment;
+  readonly context: EventContext;
+  readonly locks: LockGuard | undefined;
+  readonly #startedMs: number;
+
+  constructor(account: Account, mounts: Mounts, environment: FilesEnvironment, context: EventContext, locks: LockGuard | undefined) {
+    this.account = account;
+    this.mounts = mounts;
+    this.environment = environment;
+    this.context = context;
+    this.locks = locks;
+    this.#startedMs = environment.clock.nowMs();
+  }
+
+  /** @throws ServiceError `forbidden` unless all `rights` hold, `name-reserved` for names of temporary files */
+  requireAll(path: VirtualPath, rights: MaybeRights): void {
+    checkNotReserved(path);
+    if (!this.account.permissions.allows(path, ...rights)) throw denied();
+  }
+
+  /** @throws ServiceError `forbidden` unless one of `rights` holds, `name-reserved` for names of temporary files */
+  requireAny(path: VirtualPath, rights: MaybeRights): void {
+    checkNotReserved(path);
+    if (!rights.some((right) => this.account.permissions.allows(path, right))) throw denied();
+  }
+
+  /** What stands at a path, whoever asks. */
+  entryAt(path: VirtualPath): Entry | undefined {
+    const location = this.mounts.locate(path);
+    if (location.kind === 'nowhere') return undefined;
+    if (location.kind === 'virtual') return virtualEntry(baseName(path), this.#startedMs);
+    const found = lookAt(this.mounts.roots, location.realPath);
+    if (!found) return location.isFixed && path !== '/' ? virtualEntry(baseName(path), this.#startedMs) : undefined;
+    const entry = entryOf(baseName(path), found.stats);
+    return found.isLink ? { ...entry, isLink: true } : entry;
+  }
+
+  /** @throws ServiceError `not-found` for what cannot be, `forbidden` for a purely virtual folder */
+  real(location: Location): string {
+    if (location.kind === 'real') return location.realPath;
+    if (location.kind === 'virtual') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
+    throw new ServiceError('not-found', 'Path not found.');
+  }
+
+  /** @throws ServiceError `forbidden` where nothing can be created */
+  writable(location: Location): string {
+    if (location.kind !== 'real') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
+    return location.realPath;
+  }
+
+  /** @throws ServiceError `forbidden` for what is fixed, `storage-full` when changes cannot be recorded */
+  removable(path: VirtualPath): string {
+    this.environment.events.assertWritable();
+    const location = this.mounts.locate(path);
+    if (location.isFixed) throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be deleted.');
+    return this.real(location);
+  }
+
+  /**
+   * Refuses a change that a lock forbids, where the service keeps locks.
+   *
+   * @throws ServiceError `locked`
+   */
+  async requireUnlocked(path: VirtualPath, change: Change): Promise<void> {
+    const location = this.mounts.locate(path);
+    if (this.locks && location.kind === 'real') await requireUnlocked(this.locks, this.mounts.roots, location.realPath, change);
+  }
+
+  /** Forgets the locks of what was deleted or moved away (RFC 4918 §9.6, §9.9). */
+  async forgetLocks(path: VirtualPath): Promise<void> {
+    const location = this.mounts.locate(path);
+    if (this.locks && location.kind === 'real') await this.locks.forget(this.mounts.roots, location.realPath);
+  }
+
+  /**
+   * The sub-folders of a folder that may be deleted whole, parents first.
+   *
+   * @throws ServiceError `forbidden` when one member may not be deleted
+   */
+  async deletableFolders(path: VirtualPath, realPath: string): Promise<string[]> {
+    const folders: string[] = [];
+    for await (const member of walkTree(this.mounts.roots, realPath)) {
+      if (member.isFolder) folders.push(member.relativePath);
+      if (member.relativePath === '') continue;
+      const memberVirtualPath = `${path}/${member.relativePath}` as VirtualPath;
+      if (!this.account.permissions.allows(memberVirtualPath, member.isFolder ? 'delete-folder' : 'delete-file')) throw denied();
+    }
+    return folders;
+  }
+
+  emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
+    this.environment.events.emit(this.draft(id, path, data));
+  }
+
+  /** Like `emit`; the event is on disk when the promise resolves. For changes. */
+  async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
+    await this.environment.events.emitDurable(this.draft(id, path, data));
+  }
+
+  draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
+    return { id, context: this.context, data: { ...this.#pathData(path), ...data } };
+  }
+
+  /** The meaning of a fault, with the event of the failed operation emitted. */
+  reported(id: number, path: VirtualPath, error: unknown, data: Record<string, unknown> = {}): ServiceError {
+    const meaning = asServiceError(error);
+    this.emit(id, path, { details: meaning.message, ...data });
+    return meaning;
+  }
+
+  /** Runs `action`; a fault is reported as event `id`. */
+  orReport<T>(id: number, path: VirtualPath, action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      throw this.reported(id, path, error);
+    }
+  }
+
+  #pathData(path: VirtualPath): Record<string, unknown> {
+    const location = this.mounts.locate(path);
+    const realPath = location.kind === 'real' ? location.realPath : '';
+    return {
+      path,
+      real_path: realPath,
+      file_name: baseName(path),
+      directory_name: parentPath(path),
+      real_file_name: realPath === '' ? '' : basename(realPath),
+      real_directory_name: realPath === '' ? '' : dirname(realPath),
+    };
+  }
+}
+
+export function denied(): ServiceError {
+  return new ServiceError('forbidden', 'Permission denied.');
+}
+
+// An upload's temporary file must not be read, replaced or removed by its name.
+function checkNotReserved(path: VirtualPath): void {
+  if (path.includes('.svc-') && path.split('/').some(isTemporaryName)) throw new ServiceError('name-reserved', 'This name is reserved.');
+}

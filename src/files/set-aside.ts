@@ -1,0 +1,55 @@
+import { lstatSync, renameSync, unlinkSync } from 'node:fs';
+import { removeTree, walkTree } from './folder-remover.ts';
+import { changeInParent, type OpenedFolder } from './opened.ts';
+import type { RealRoots } from './real-roots.ts';
+import { type Temporaries, temporaryName } from './temporaries.ts';
+
+/** Something moved out of the way under a hidden name beside it. Ends with `putBack` or `remove`. */
+export interface SetAside {
+  /** Its path while it is aside. */
+  readonly realPath: string;
+  putBack(): void;
+  /** Removes it for good. What cannot be removed stays hidden and is tried again at the next start. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Moves a member of an opened folder, which stays open until the end, out of the way, so that its name is free at once and it can still be put back: rename(2)
+ * cannot put one thing in the place of a folder. When the process is killed meanwhile, the next start puts it back, or
+ * removes it when its name is taken by then.
+ */
+export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, temporaries: Temporaries): SetAside {
+  const hidden = temporaryName();
+  const realPath = `${parent.realPath}/${hidden}`;
+  temporaries.add(realPath, `${parent.realPath}/${name}`);
+  try {
+    renameSync(parent.member(name), parent.member(hidden));
+  } catch (error) {
+    temporaries.delete(realPath);
+    throw error;
+  }
+  return {
+    realPath,
+    putBack() {
+      renameSync(parent.member(hidden), parent.member(name));
+      temporaries.delete(realPath);
+    },
+    async remove() {
+      temporaries.add(realPath);
+      if (await removeAll(roots, realPath)) temporaries.delete(realPath);
+    },
+  };
+}
+
+/** Removes a file, a link, or a folder with all it holds. @returns whether all of it is gone */
+export async function removeAll(roots: RealRoots, realPath: string): Promise<boolean> {
+  const stats = lstatSync(realPath, { throwIfNoEntry: false });
+  if (!stats) return true;
+  if (!stats.isDirectory()) {
+    await changeInParent(roots, realPath, (member) => unlinkSync(member));
+    return true;
+  }
+  const folders: string[] = [];
+  for await (const member of walkTree(roots, realPath)) if (member.isFolder) folders.push(member.relativePath);
+  return (await removeTree(roots, realPath, folders)).length === 0;
+}

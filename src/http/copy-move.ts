@@ -1,0 +1,57 @@
+import type { Entry } from '../files/entry.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import { clientOf, type Exchange } from './exchange.ts';
+import { redirectFolder } from './member-redirect.ts';
+import { type Preconditions, preconditions } from './preconditions.ts';
+import type { Reply } from './reply.ts';
+import { serverPathOf, urlPathOf } from './request-target.ts';
+import { transferRequest } from './webdav-headers.ts';
+
+/** COPY (service.md, WebDAV; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
+export async function copyMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const { destination, overwrite, modifiedMs } = transferRequest(exchange);
+  const conditions = await preconditions(exchange, path);
+  const verify = (source: Entry) => {
+    checkForm(exchange, source);
+    conditions(source);
+  };
+  const { created } = await clientOf(exchange).files.copyFile(path, destination, { overwrite, modifiedMs, verify });
+  return replyTo(path, destination, created, false, modifiedMs !== undefined);
+}
+
+/** MOVE of a file or a folder (service.md, WebDAV; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced. */
+export async function moveMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const { destination, overwrite } = transferRequest(exchange);
+  const conditions: Preconditions = await preconditions(exchange, path);
+  let isFolder = false;
+  const verify = (source: Entry) => {
+    checkForm(exchange, source);
+    conditions(source);
+    isFolder = source.isFolder;
+  };
+  const { created } = await clientOf(exchange)
+    .files.move(path, destination, { overwrite, verify })
+    .catch((error: unknown) => Promise.reject(redirectFolder(path, error)));
+  return replyTo(path, destination, created, isFolder, false);
+}
+
+// Explorer and others name folders without the final slash and do not follow redirects.
+function checkForm(exchange: Exchange, source: Entry): void {
+  const { target } = exchange;
+  const namesFolder = target.kind === 'member' && target.isFolder;
+  if (namesFolder && !source.isFolder) throw new ServiceError('not-found', 'Path not found.');
+  if (!namesFolder && source.isFolder && !exchange.service.options.webdav_compatibility)
+    throw new ServiceError('is-folder', 'The path is a folder.');
+}
+
+function replyTo(path: VirtualPath, destination: VirtualPath, created: boolean, isFolder: boolean, keptTime: boolean): Reply {
+  return {
+    status: created ? 201 : 204,
+    headers: {
+      'server-path': serverPathOf(path),
+      location: created ? urlPathOf(destination, isFolder) : undefined,
+      'x-oc-mtime': keptTime ? 'accepted' : undefined,
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { ServiceError } from '../lib/errors.ts';
+import type { Exchange } from './exchange.ts';
+import { readSmallBody } from './request-body.ts';
+
+/** The namespace of RFC 4918. */
+export const davNamespace = 'DAV:';
+
+/** An element of a request body, its name resolved. */
+export interface XmlElement {
+  /** Empty for an element in no namespace. */
+  namespace: string;
+  name: string;
+  children: XmlElement[];
+  /** Its own text, without that of its children. */
+  text: string;
+}
+
+/** Deepest nesting of a request body; a WebDAV body needs five levels. */
+const deepest = 50;
+
+/** Most elements in one request body. */
+const mostElements = 5000;
+
+// Order kept, nothing interpreted: entities are refused before, text is only ever a name or an owner.
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '',
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  processEntities: false,
+  cdataPropName: '#cdata',
+  maxNestedTags: deepest,
+});
+
+type Node = Record<string, unknown>;
+type Scope = ReadonlyMap<string, string>;
+
+/**
+ * Reads the XML body of a request.
+ *
+ * @returns the root element, or undefined when there is no body
+ * @throws ServiceError `bad-request` for what is not well-formed, declares a document type, or uses an undeclared namespace
+ *   prefix; `too-large` above 1 MiB
+ */
+export async function readXmlBody(exchange: Exchange): Promise<XmlElement | undefined> {
+  const bytes = await readSmallBody(exchange);
+  return bytes.length === 0 ? undefined : parseXml(decode(bytes));
+}
+
+// RFC 4918 §8.2: XML processors must read UTF-8 and UTF-16.
+function decode(bytes: Buffer): string {
+  const encoding = bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new ServiceError('bad-request', 'The request body is not valid Unicode.', { cause: error });
+  }
+}
+
+/**
+ * Parses an XML document with namespaces (Namespaces in XML 1.0).
+ *
+ * @throws ServiceError `bad-request`
+ */
+export function parseXml(text: string): XmlElement {
+  if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw malformed('Document types and entities are not accepted.');
+  if (/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) throw malformed('It has characters that XML does not allow.');
+  const verdict = XMLValidator.validate(text);
+  if (verdict !== true) throw malformed(verdict.err.msg);
+  let nodes: Node[];
+  try {
+    nodes = parser.parse(text) as Node[];
+  } catch (error) {
+    throw malformed((error as Error).message);
+  }
+  const roots = nodes.filter((node) => nameOf(node) !== undefined);
+  const [root] = roots;
+  if (!root || roots.length > 1) throw malformed('There must be one root element.');
+  return elementOf(root, new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]), { count: 0 });
+}
+
+function nameOf(node: Node): string | undefined {
+  return Object.keys(node).find((key) => key !== ':@' && !key.startsWith('#') && !key.startsWith('?'));
+}
+
+function elementOf(node: Node, outer: Scope, total: { count: number }): XmlElement {
+  if (++total.count > mostElements) throw malformed(`More than ${mostElements} elements.`);
+  const qualified = nameOf(node) as string;
+  const attributes = (node[':@'] ?? {}) as Record<string, string>;
+  const scope = scopeOf(attributes, outer);
+  for (const attribute of Object.keys(attributes)) if (!attribute.startsWith('xmlns')) resolve(attribute, scope, true);
+  const children: XmlElement[] = [];
+  let text = '';
+  for (const child of node[qualified] as Node[]) {
+    if (nameOf(child) !== undefined) children.push(elementOf(child, scope, total));
+    else if (typeof child['#text'] === 'string') text += unescaped(child['#text']);
+    else if (Array.isArray(child['#cdata'])) text += (child['#cdata'] as Node[]).map((part) => part['#text'] ?? '').join('');
+  }
+  return { ...resolve(qualified, scope, false), children, text };
+}
+
+function scopeOf(attributes: Record<string, string>, outer: Scope): Scope {
+  let scope: Map<string, string> | undefined;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
+    const prefix = name.slice('xmlns:'.length);
+    // A prefix cannot be undeclared (Namespaces in XML 1.0 §5), and xml and xmlns are not for declaring.
+    if (prefix !== '' && (value === '' || prefix === 'xmlns' || (prefix === 'xml' && value !== outer.get('xml'))))
+      throw malformed(`The namespace prefix "${prefix}" is declared wrongly.`);
+    if (name.endsWith(':')) throw malformed('A namespace declaration has no prefix.');
+    scope ??= new Map(outer);
+    scope.set(prefix, unescaped(String(value)));
+  }
+  return scope ?? outer;
+}
+
+function resolve(qualified: string, scope: Scope, isAttribute: boolean): { namespace: string; name: string } {
+  const parts = qualified.split(':');
+  const [prefix, name] = parts.length === 1 ? ['', qualified] : (parts as [string, string]);
+  if (parts.length > 2 || !/^[\p{L}_][\p{L}\p{N}\p{M}._\u00b7-]*$/u.test(name)) throw malformed(`"${qualified}" is not a name.`);
+  if (prefix === '') return { namespace: isAttribute ? '' : (scope.get('') ?? ''), name };
+  const namespace = scope.get(prefix);
+  if (namespace === undefined) throw malformed(`The namespace prefix "${prefix}" is not declared.`);
+  return { namespace, name };
+}
+
+const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+
+/** Replaces the five references of XML itself and character numbers; any other entity would need a document type. */
+function unescaped(text: string): string {
+  if (!text.includes('&')) return text;
+  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([^;&\s]*));?/gi, (reference, decimal?: string, hex?: string, name?: string) => {
+    const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : undefined;
+    const character = code === undefined ? characterNames[name ?? ''] : code <= 0x10ffff ? String.fromCodePoint(code) : undefined;
+    if (character === undefined || !reference.endsWith(';')) throw malformed(`The reference "${reference}" is not known.`);
+    return character;
+  });
+}
+
+function malformed(reason: string): ServiceError {
+  return new ServiceError('bad-request', `The request body is not valid XML: ${reason}`);
+}
+
+/** Escapes text for XML; what XML 1.0 cannot carry is dropped. */
+export function escapeXml(text: string): string {
+  if (!/[&<>"\r\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) return text;
+  return text
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll('\r', '&#13;');
+}
+
+/** The first child of a name in the namespace of RFC 4918. */
+export function davChild(element: XmlElement, name: string): XmlElement | undefined {
+  return element.children.find((child) => child.namespace === davNamespace && child.name === name);
+}

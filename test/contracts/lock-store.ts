@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type LockStore, mostLocksOfAccount } from '../../src/files/lock-store.ts';
+
+/** A store under test, with the clock that it goes by. */
+export interface LockStoreFixture {
+  store: LockStore;
+  advance(ms: number): void;
+}
+
+/** What every lock store must do; run by the tests of each implementation. */
+export function lockStoreContract(name: string, make: () => LockStoreFixture | Promise<LockStoreFixture>): void {
+  const request = (path: string, isDeep = false, accountUuid = 'alice', timeoutMs = 60_000) => ({
+    path,
+    isDeep,
+    accountUuid,
+    owner: { text: 'Alice <&>', isLink: false },
+    timeoutMs,
+  });
+  const paths = (locks: { path: string }[]) => locks.map((lock) => lock.path).toSorted();
+
+  test(`${name}: a lock is what was asked for, under a new URI each time`, async () => {
+    const { store } = await make();
+    const first = await store.take(request('/a', true));
+    const second = await store.take(request('/b'));
+    assert.ok('taken' in first && 'taken' in second);
+    assert.match(first.taken.token, /^[a-z]+:[\w:-]+$/);
+    assert.notEqual(first.taken.token, second.taken.token);
+    const { path, isDeep, accountUuid, owner } = first.taken;
+    assert.deepEqual(
+      { path, isDeep, accountUuid, owner },
+      { path: '/a', isDeep: true, accountUuid: 'alice', owner: { text: 'Alice <&>', isLink: false } },
+    );
+    assert.deepEqual(await store.covering('/a'), [first.taken]);
+  });
+
+  test(`${name}: what a lock covers`, async () => {
+    const { store } = await make();
+    await store.take(request('/deep', true));
+    await store.take(request('/flat'));
+    assert.deepEqual(paths(await store.covering('/deep/x/y')), ['/deep']);
+    assert.deepEqual(paths(await store.covering('/flat')), ['/flat']);
+    assert.deepEqual(paths(await store.covering('/flat/x')), []);
+    assert.deepEqual(paths(await store.covering('/deeper')), [], 'a longer name is another path');
+    assert.deepEqual(paths(await store.within('/')), ['/deep', '/flat']);
+    assert.deepEqual(paths(await store.within('/dee')), []);
+  });
+
+  test(`${name}: locks exclude each other, the same account's too`, async () => {
+    const { store } = await make();
+    const isTaken = async (path: string, isDeep = false) => 'taken' in (await store.take(request(path, isDeep)));
+    assert.equal(await isTaken('/a/b'), true);
+    assert.equal(await isTaken('/a/b'), false, 'the same path');
+    assert.equal(await isTaken('/a', true), false, 'a deep lock above a lock');
+    assert.equal(await isTaken('/a'), true, 'a flat lock above a lock');
+    assert.equal(await isTaken('/c', true), true);
+    assert.equal(await isTaken('/c/d/e'), false, 'below a deep lock');
+    const result = await store.take(request('/c/d'));
+    assert.equal('conflict' in result && result.conflict.path, '/c');
+  });
+
+  test(`${name}: of several who try at once one succeeds`, async () => {
+    const { store } = await make();
+    const results = await Promise.all(Array.from({ length: 20 }, (_, index) => store.take(request('/a', index % 2 === 0))));
+    assert.equal(results.filter((result) => 'taken' in result).length, 1);
+  });
+
+  test(`${name}: locks end by themselves, and a refresh starts their time anew`, async () => {
+    const { store, advance } = await make();
+    const result = await store.take(request('/a', false, 'alice', 1000));
+    assert.ok('taken' in result);
+    const { token, expiresMs } = result.taken;
+    advance(900);
+    const refreshed = await store.refresh(token, 1000);
+    assert.equal(refreshed?.expiresMs, expiresMs + 900);
+    advance(900);
+    assert.equal((await store.covering('/a')).length, 1);
+    advance(101);
+    assert.deepEqual(await store.covering('/a'), []);
+    assert.equal(await store.refresh(token, 1000), undefined);
+    assert.equal(await store.release(token), false);
+    assert.ok('taken' in (await store.take(request('/a'))));
+  });
+
+  test(`${name}: a released lock is gone, and only once`, async () => {
+    const { store } = await make();
+    const result = await store.take(request('/a', true));
+    assert.ok('taken' in result);
+    assert.equal(await store.release('opaquelocktoken:unknown'), false);
+    assert.equal(await store.release(result.taken.token), true);
+    assert.equal(await store.release(result.taken.token), false);
+    assert.deepEqual(await store.within('/'), []);
+  });
+
+  test(`${name}: an account holds a limited number of locks`, async () => {
+    const { store } = await make();
+    for (let index = 0; index < mostLocksOfAccount; index++) await store.take(request(`/${index}`));
+    await assert.rejects(store.take(request('/more')), { code: 'too-many-requests' });
+    assert.ok('taken' in (await store.take(request('/more', false, 'bob'))));
+  });
+}

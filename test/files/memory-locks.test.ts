@@ -1,0 +1,8 @@
+import { MemoryLocks } from '../../src/files/memory-locks.ts';
+import { lockStoreContract } from '../contracts/lock-store.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+lockStoreContract('in memory', () => {
+  const clock = new ManualClock();
+  return { store: new MemoryLocks(clock), advance: (ms) => clock.advance(ms) };
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Temporaries, temporaryName } from '../../src/files/temporaries.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => assert.fail(line) });
+
+/** Two runs of a service: what the first left noted, the second deals with at its start. */
+function afterCrash(t: TestContext, before: (temporaries: Temporaries, folder: string) => void): string {
+  const data = temporaryFolder(t);
+  const folder = temporaryFolder(t);
+  before(new Temporaries(data, log), folder);
+  new Temporaries(data, log).close();
+  return folder;
+}
+
+test('an interrupted copy of a folder is removed with all it holds', (t) => {
+  const folder = afterCrash(t, (temporaries, at) => {
+    const path = join(at, temporaryName());
+    temporaries.add(path);
+    mkdirSync(join(path, 'sub'), { recursive: true });
+    writeFileSync(join(path, 'sub/f'), 'half');
+  });
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('what was only set aside is put back when its place is free', (t) => {
+  const folder = afterCrash(t, (temporaries, at) => {
+    mkdirSync(join(at, 'd'));
+    writeFileSync(join(at, 'd/f'), 'F');
+    const path = join(at, temporaryName());
+    temporaries.add(path, join(at, 'd'));
+    renameSync(join(at, 'd'), path);
+  });
+  assert.equal(readFileSync(join(folder, 'd/f'), 'utf8'), 'F');
+  assert.deepEqual(readdirSync(folder), ['d']);
+});
+
+test('what was set aside is removed when its place is taken, or when it was to be removed anyway', (t) => {
+  const folder = afterCrash(t, (temporaries, at) => {
+    const replaced = join(at, temporaryName());
+    temporaries.add(replaced, join(at, 'd'));
+    mkdirSync(replaced);
+    writeFileSync(join(at, 'd'), 'new');
+    const moved = join(at, temporaryName());
+    temporaries.add(moved, join(at, 'gone'));
+    mkdirSync(moved);
+    temporaries.add(moved);
+  });
+  assert.deepEqual(readdirSync(folder), ['d']);
+  assert.equal(readFileSync(join(folder, 'd'), 'utf8'), 'new');
+});
+
+test('a record that lies removes and moves nothing else', (t) => {
+  const data = temporaryFolder(t);
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'precious'), '');
+  const hidden = join(folder, temporaryName());
+  mkdirSync(hidden);
+  const lines = [
+    join(folder, 'precious'),
+    { path: join(folder, 'precious'), original: join(folder, 'x') },
+    { path: hidden, original: join(data, 'elsewhere') },
+    7,
+    null,
+    {},
+  ];
+  writeFileSync(join(data, 'uploads-under-way'), `${lines.map((line) => JSON.stringify(line)).join('\n')}\nnot json\n`);
+  new Temporaries(data, log).close();
+  assert.deepEqual(readdirSync(folder), ['precious']);
+  assert.equal(existsSync(join(data, 'elsewhere')), false);
+});

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startServer } from '../support/server.ts';
+import { plant, smallTree, tree } from '../support/tree.ts';
+
+interface Case {
+  name: string;
+  method: 'COPY' | 'MOVE';
+  target: string;
+  to: string;
+  headers?: Record<string, string>;
+  status: number;
+  /** What changes in the tree: new content, or null for gone. */
+  change?: Record<string, string | null>;
+  events: number[];
+}
+
+const cases: Case[] = [
+  { name: 'COPY to a free name', method: 'COPY', target: 'a', to: 'n', status: 201, change: { n: 'A' }, events: [40061] },
+  { name: 'COPY over a file', method: 'COPY', target: 'a', to: 'b', status: 204, change: { b: 'A' }, events: [40061] },
+  { name: 'COPY into a folder', method: 'COPY', target: 'a', to: 'd/n', status: 201, change: { 'd/n': 'A' }, events: [40061] },
+  {
+    name: 'COPY, Overwrite: F, free',
+    method: 'COPY',
+    target: 'a',
+    to: 'n',
+    headers: { overwrite: 'F' },
+    status: 201,
+    change: { n: 'A' },
+    events: [40061],
+  },
+  { name: 'COPY, Overwrite: F, taken', method: 'COPY', target: 'a', to: 'b', headers: { overwrite: 'F' }, status: 412, events: [40067] },
+  {
+    name: 'COPY, Overwrite: T, taken',
+    method: 'COPY',
+    target: 'a',
+    to: 'b',
+    headers: { overwrite: 'T' },
+    status: 204,
+    change: { b: 'A' },
+    events: [40061],
+  },
+  { name: 'COPY to itself', method: 'COPY', target: 'a', to: 'a', status: 403, events: [40067] },
+  { name: 'COPY of nothing', method: 'COPY', target: 'none', to: 'n', status: 404, events: [40067] },
+  { name: 'COPY of a folder', method: 'COPY', target: 'd/', to: 'n/', status: 403, events: [40067] },
+  { name: 'COPY of a folder without its slash', method: 'COPY', target: 'd', to: 'n', status: 403, events: [40067] },
+  { name: 'COPY without a parent', method: 'COPY', target: 'a', to: 'none/n', status: 409, events: [40067] },
+  {
+    name: 'COPY over a folder',
+    method: 'COPY',
+    target: 'a',
+    to: 'e',
+    status: 204,
+    change: { 'e/': null, 'e/z': null, e: 'A' },
+    events: [40061],
+  },
+  { name: 'COPY onto the folder that holds it', method: 'COPY', target: 'd/x', to: 'd', status: 403, events: [40067] },
+  { name: 'COPY below itself', method: 'COPY', target: 'a', to: 'a/n', status: 403, events: [40067] },
+  { name: 'MOVE of a file', method: 'MOVE', target: 'a', to: 'n', status: 201, change: { a: null, n: 'A' }, events: [40062, 40055] },
+  { name: 'MOVE over a file', method: 'MOVE', target: 'a', to: 'b', status: 204, change: { a: null, b: 'A' }, events: [40062, 40055] },
+  {
+    name: 'MOVE into a folder',
+    method: 'MOVE',
+    target: 'a',
+    to: 'd/n',
+    status: 201,
+    change: { a: null, 'd/n': 'A' },
+    events: [40062, 40055],
+  },
+  { name: 'MOVE, Overwrite: F, taken', method: 'MOVE', target: 'a', to: 'b', headers: { overwrite: 'F' }, status: 412, events: [40056] },
+  {
+    name: 'MOVE, Overwrite: F, free',
+    method: 'MOVE',
+    target: 'a',
+    to: 'n',
+    headers: { overwrite: 'F' },
+    status: 201,
+    change: { a: null, n: 'A' },
+    events: [40062, 40055],
+  },
+  { name: 'MOVE to itself', method: 'MOVE', target: 'a', to: 'a', status: 403, events: [40056] },
+  { name: 'MOVE of nothing', method: 'MOVE', target: 'none', to: 'n', status: 404, events: [40056] },
+  { name: 'MOVE without a parent', method: 'MOVE', target: 'a', to: 'none/n', status: 409, events: [40056] },
+  {
+    name: 'MOVE of a folder',
+    method: 'MOVE',
+    target: 'd/',
+    to: 'n/',
+    status: 201,
+    change: { 'd/': null, 'd/x': null, 'd/sub/': null, 'd/sub/y': null, 'n/': '', 'n/x': 'X', 'n/sub/': '', 'n/sub/y': 'Y' },
+    events: [40063, 40065],
+  },
+  {
+    name: 'MOVE of a folder, destination without slash',
+    method: 'MOVE',
+    target: 'e/',
+    to: 'n',
+    status: 201,
+    change: { 'e/': null, 'e/z': null, 'n/': '', 'n/z': 'Z' },
+    events: [40063, 40065],
+  },
+  { name: 'MOVE of a folder without its slash', method: 'MOVE', target: 'd', to: 'n', status: 307, events: [40056] },
+  {
+    name: 'MOVE of a folder over a folder',
+    method: 'MOVE',
+    target: 'd/',
+    to: 'e/',
+    status: 204,
+    change: { 'd/': null, 'd/x': null, 'd/sub/': null, 'd/sub/y': null, 'e/z': null, 'e/x': 'X', 'e/sub/': '', 'e/sub/y': 'Y' },
+    events: [40063, 40065],
+  },
+  {
+    name: 'MOVE of a folder over a file',
+    method: 'MOVE',
+    target: 'e/',
+    to: 'b',
+    status: 204,
+    change: { 'e/': null, 'e/z': null, b: null, 'b/': '', 'b/z': 'Z' },
+    events: [40063, 40065],
+  },
+  {
+    name: 'MOVE of a file over a folder',
+    method: 'MOVE',
+    target: 'a',
+    to: 'e/',
+    status: 204,
+    change: { a: null, 'e/': null, 'e/z': null, e: 'A' },
+    events: [40062, 40055],
+  },
+  {
+    name: 'MOVE of a folder over a folder, Overwrite: F',
+    method: 'MOVE',
+    target: 'd/',
+    to: 'e/',
+    headers: { overwrite: 'F' },
+    status: 412,
+    events: [40056],
+  },
+  { name: 'MOVE of a folder into itself', method: 'MOVE', target: 'd/', to: 'd/sub/d/', status: 403, events: [40056] },
+  { name: 'MOVE of a folder to itself', method: 'MOVE', target: 'd/', to: 'd', status: 403, events: [40056] },
+  { name: 'MOVE of a folder onto its parent', method: 'MOVE', target: 'd/sub/', to: 'd/', status: 403, events: [40056] },
+  { name: 'MOVE of the home folder', method: 'MOVE', target: '', to: 'n/', status: 403, events: [40056] },
+  { name: 'MOVE onto the home folder', method: 'MOVE', target: 'd/', to: '', status: 403, events: [40056] },
+  { name: 'MOVE of a file named as a folder', method: 'MOVE', target: 'a/', to: 'n/', status: 404, events: [40056] },
+  { name: 'MOVE to a temporary name', method: 'MOVE', target: 'a', to: '.svc-0123456789abcdef01234567.part', status: 403, events: [40056] },
+];
+
+test('COPY and MOVE: status, headers, the tree afterwards, events', async (t) => {
+  for (const { name, method, target, to, headers, status, change, events } of cases) {
+    await t.test(name, async (sub) => {
+      const server = await startServer(sub);
+      plant(server, smallTree);
+      const before = tree(server.home);
+      const reply = await server.send(method, `/home/${target}`, { headers: { destination: `/home/${to}`, ...headers } });
+      assert.equal(reply.status, status, reply.text);
+      if (status === 201) assert.equal(reply.headers.location?.replace(/\/$/, ''), `/home/${to}`.replace(/\/$/, ''));
+      if (status === 403) assert.match(reply.json<{ errors: [{ message: string }] }>().errors[0].message, /\w+ /);
+      assert.equal(reply.headers['server-path'], `/${target}`.replace(/(.)\/$/, '$1'));
+      const expected: Record<string, string> = { ...before };
+      for (const [path, content] of Object.entries(change ?? {})) {
+        if (content === null) delete expected[path];
+        else expected[path] = content;
+      }
+      assert.deepEqual(tree(server.home), expected);
+      assert.deepEqual(await server.eventIds(), events);
+    });
+  }
+});
+
+test('events carry both ends', async (t) => {
+  const server = await startServer(t);
+  plant(server, smallTree);
+  await server.send('MOVE', '/home/d/x', { headers: { destination: '/home/d/new' } });
+  const event = (await server.events()).find(({ id }) => id === '40055');
+  assert.deepEqual(event?.data, {
+    path: '/d/x',
+    real_path: join(server.home, 'd/x'),
+    file_name: 'x',
+    directory_name: '/d',
+    real_file_name: 'x',
+    real_directory_name: join(server.home, 'd'),
+    destination: '/d/new',
+  });
+});
+
+test('Destination: absolute or a path, decoded once, on this host, inside /home/', async (t) => {
+  const server = await startServer(t);
+  const { host } = new URL(server.url);
+  const outcome = async (destination: string | undefined, headers: Record<string, string> = {}) => {
+    writeFileSync(join(server.home, 'a'), 'A');
+    const reply = await server.send('COPY', '/home/a', { headers: { ...(destination === undefined ? {} : { destination }), ...headers } });
+    return reply.status;
+  };
+  const table: [string | undefined, number][] = [
+    [undefined, 400],
+    ['', 400],
+    ['/home/p', 201],
+    [`http://${host}/home/q`, 201],
+    [`HTTP://${host}/home/q1`, 201],
+    [`https://${host}/home/r`, 201],
+    [`http://alice@${host}/home/s`, 201],
+    ['http://elsewhere.example/home/n', 502],
+    ['http://elsewhere.example:80/home/n', 502],
+    [`http://${host}.elsewhere.example/home/n`, 502],
+    [`http://${host}@elsewhere.example/home/n`, 502],
+    [`ftp://${host}/home/n`, 502],
+    ['//elsewhere.example/home/n', 400],
+    ['home/n', 400],
+    ['n', 400],
+    ['/', 403],
+    ['/home', 403],
+    ['/home/', 403],
+    ['/etc/passwd', 403],
+    ['/homes/n', 403],
+    ['/__svc__/login', 403],
+    ['/home/__svc__/n', 403],
+    [`http://${host}`, 403],
+    ['/home/../n', 400],
+    ['/home/%2e%2e/n', 400],
+    ['/home/d/../n', 400],
+    ['/home/a%2fb', 400],
+    ['/home/n%00', 400],
+    ['/home/n%zz', 400],
+    ['/home/n%ff', 400],
+    ['/home/n#f', 400],
+    ['/home/n?q=1', 400],
+    ['/home/%252e%252e', 201],
+    ['/home/%2561', 201],
+    ['/home/%C3%BC', 201],
+    [Buffer.from('/home/raw-ü b').toString('latin1'), 201],
+  ];
+  for (const [destination, status] of table) assert.equal(await outcome(destination), status, String(destination));
+  assert.deepEqual(readdirSync(server.home).toSorted(), ['%2e%2e', '%61', 'a', 'p', 'q', 'q1', 'r', 'raw-ü b', 's', 'ü'].toSorted());
+  const twice = await server.raw(
+    `COPY /home/a HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Basic ${Buffer.from('alice:secret').toString('base64')}\r\nDestination: /home/x\r\nDestination: /home/y\r\n\r\n`,
+  );
+  assert.match(twice, /^HTTP\/1\.1 400 /);
+});
+
+test('Overwrite and Depth: what is no value of theirs is refused', async (t) => {
+  const server = await startServer(t);
+  plant(server, smallTree);
+  for (const overwrite of ['X', 'true', 'TF', 't', '']) {
+    const reply = await server.send('MOVE', '/home/a', { headers: { destination: '/home/n', overwrite } });
+    assert.equal(reply.status, 400, overwrite);
+  }
+  for (const [method, target, depth] of [
+    ['MOVE', '/home/d/', '0'],
+    ['MOVE', '/home/d/', '1'],
+    ['MOVE', '/home/a', 'x'],
+    ['COPY', '/home/a', '1'],
+  ] as const)
+    assert.equal((await server.send(method, target, { headers: { destination: '/home/n', depth } })).status, 400, `${method} ${depth}`);
+  assert.equal((await server.send('MOVE', '/home/d/', { headers: { destination: '/home/n/', depth: 'infinity' } })).status, 201);
+  assert.equal((await server.send('COPY', '/home/a', { headers: { destination: '/home/c', depth: '0' } })).status, 201);
+});

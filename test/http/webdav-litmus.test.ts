@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { agentProxy } from '../support/agent-proxy.ts';
+import { runProgram } from '../support/program.ts';
+import { hasProgram } from '../support/requires.ts';
+import { startServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const suites = ['basic', 'copymove', 'props', 'locks', 'http'];
+
+const propertiesAreFixed = 'PROPPATCH is always refused (service.md, WebDAV)';
+const foldersAreNotCopied = 'collections are not copied (service.md, COPY)';
+
+/** Tests of litmus that a server which follows service.md cannot pass, each with its reason. */
+const expected: Record<string, string> = {
+  'copymove 7 copy_coll': foldersAreNotCopied,
+  'copymove 8 copy_shallow': 'its folder is left over from copy_coll, which ended early',
+  'copymove 10 move_coll': `${foldersAreNotCopied}; it makes a second folder with COPY before it moves`,
+  'props 6 propset': propertiesAreFixed,
+  'props 26 propmanyns': propertiesAreFixed,
+  'props 27 propget': 'it reads what propmanyns should have set',
+};
+
+/** With `webdav_compatibility` PROPPATCH answers 207 with a 403 for each property: litmus goes by the 403 inside. */
+const expectedInCompatibility: Record<string, string> = { ...expected };
+
+/** A client that is told of class 2 gets to the tests of locks. */
+const expectedWithLocks: Record<string, string> = {
+  ...expectedInCompatibility,
+  'locks 11 owner_modify': propertiesAreFixed,
+  'locks 23 lock_shared': 'there are exclusive locks only (decisions.md, WebDAV)',
+  'locks 33 owner_modify': propertiesAreFixed,
+};
+
+/** Runs all suites. @returns failed tests as `suite number name`, with what litmus said, and how many passed */
+async function litmus(t: TestContext, url: string): Promise<{ failed: Record<string, string>; passed: number; output: string }> {
+  const failed: Record<string, string> = {};
+  let passed = 0;
+  let whole = '';
+  for (const suite of suites) {
+    const { output } = await runProgram('litmus', ['-k', `${url}/home/`, 'alice', 'secret'], {
+      cwd: temporaryFolder(t),
+      env: { TESTS: suite },
+    });
+    whole += output;
+    assert.match(output, new RegExp(`<- summary for .${suite}`), output);
+    for (const [, number, name, verdict = ''] of output.replaceAll('\r', '\n').matchAll(/^ *(\d+)\. (\w+)\.* *(.*)$/gm)) {
+      if (verdict.startsWith('FAIL')) failed[`${suite} ${number} ${name}`] = verdict;
+      if (verdict.startsWith('pass')) passed++;
+    }
+  }
+  return { failed, passed, output: whole };
+}
+
+function assertExpected(result: { failed: Record<string, string>; output: string }, list: Record<string, string>): void {
+  const surprises = Object.entries(result.failed).filter(([name]) => !(name in list));
+  assert.deepEqual(surprises, [], 'tests that must pass');
+  const better = Object.keys(list).filter((name) => !(name in result.failed));
+  assert.deepEqual(better, [], 'expected failures that pass by now: take them off the list');
+}
+
+test('litmus: a strict class 1 server fails only what the specification refuses', { timeout: 120_000 }, async (t) => {
+  if (!hasProgram(t, 'litmus')) return;
+  const server = await startServer(t);
+  const result = await litmus(t, server.url);
+  assertExpected(result, expected);
+  assert.ok(result.passed >= 42, `${result.passed} passed`);
+  assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
+});
+
+test('litmus with webdav_compatibility: it is not Finder, so no locks', { timeout: 120_000 }, async (t) => {
+  if (!hasProgram(t, 'litmus')) return;
+  const server = await startServer(t, { service: { webdav_compatibility: true } });
+  const result = await litmus(t, server.url);
+  assertExpected(result, expectedInCompatibility);
+  assert.match(result.output, /server does not claim Class 2 compliance/);
+  assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
+});
+
+test('litmus as Explorer: the suite of locks runs', { timeout: 120_000 }, async (t) => {
+  if (!hasProgram(t, 'litmus')) return;
+  const server = await startServer(t, { service: { webdav_compatibility: true } });
+  const result = await litmus(t, await agentProxy(t, server.url, 'Microsoft-WebDAV-MiniRedir/10.0.19045'));
+  assertExpected(result, expectedWithLocks);
+  assert.ok(result.passed >= 62, `${result.passed} passed`);
+  assert.ok(!result.output.includes('server does not claim Class 2 compliance'));
+  assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
+});

@@ -1,0 +1,21 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+/**
+ * A folder on another file system than the temporary folders. Without one the test is skipped with a printed reason; under CI it
+ * fails.
+ */
+export function otherDisk(t: TestContext): string | undefined {
+  const shared = statSync('/dev/shm', { throwIfNoEntry: false });
+  if (!shared || shared.dev === statSync(tmpdir()).dev) {
+    if (process.env.CI === 'true') throw new Error('There is no second file system, and under CI nothing may be skipped.');
+    console.log(`skipped: ${t.name}: there is no second file system`);
+    t.skip('there is no second file system');
+    return undefined;
+  }
+  const folder = mkdtempSync(join('/dev/shm', 'svc-test-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
