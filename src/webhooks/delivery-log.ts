@@ -19,6 +19,8 @@ export interface DeliveryLogOptions {
   maximumFileSizeBytes: number;
   clock: Clock;
   log: Log;
+  /** Writes to a descriptor at its end; replaced in tests that fill the disk. */
+  write?: (fd: number, bytes: Buffer) => number;
 }
 
 /** The folder of the record of deliveries inside the data folder. */
