@@ -15,7 +15,7 @@ const { values: options, positionals: filters } = parseArgs({
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
-const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3' };
+const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3', chromium: 'chromium' };
 
 function filesBelow(folder, suffix) {
   return readdirSync(folder, { recursive: true })
@@ -57,7 +57,7 @@ await build({
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
   sourcemap: 'inline',
-  external: [...bundleOptions.external, 'esbuild'],
+  external: [...bundleOptions.external, 'esbuild', 'playwright-core'],
   banner: { js: requireBanner },
 });
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import pageScript from 'svc:page-script';
 import swaggerUi from 'svc:swagger-ui';
 import { gunzipSync } from 'fflate';
+import icon from '../assets/icon.svg';
 import apiScript from '../assets/openapi.client.js';
 import style from '../assets/page.css';
 
@@ -10,7 +12,7 @@ export interface Asset {
   body: () => Buffer;
 }
 
-const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
+const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 const all = new Map<string, Asset>();
 
 function add(name: string, extension: keyof typeof contentTypes, text: string, body: () => Buffer): string {
@@ -22,6 +24,8 @@ function add(name: string, extension: keyof typeof contentTypes, text: string, b
 /** URL paths of the files that pages refer to. */
 export const assetPaths = {
   style: add('page', 'css', style, () => Buffer.from(style)),
+  icon: add('icon', 'svg', icon, () => Buffer.from(icon)),
+  pageScript: add('page', 'js', pageScript, () => Buffer.from(pageScript)),
   apiScript: add('openapi', 'js', apiScript, () => Buffer.from(apiScript)),
   // Packed into the executable; unpacked when somebody opens the API page.
   swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, () => unpacked(swaggerUi.css)),
