@@ -60,13 +60,12 @@ function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFi
   return members;
 }
 
-/** Browsers write the line breaks of a field as CR LF (HTML, "newlines in form data"); a name on disk has most likely LF. */
+/** Browsers write every line break of a field as CR LF (HTML, "newlines in form data"); a name on disk may have LF or CR. */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = clientOf(exchange);
-  const isThere = (candidate: string) => files.look(targetPath(folder, candidate)) !== undefined;
-  const unix = name.replaceAll('\r\n', '\n');
-  return !isThere(name) && isThere(unix) ? unix : name;
+  const candidates = [name, name.replaceAll('\r\n', '\n'), name.replaceAll('\r\n', '\r')];
+  return candidates.find((candidate) => files.look(targetPath(folder, candidate)) !== undefined) ?? name;
 }
 
 /** The page that lists what would be deleted, with the button that does it. */

@@ -31,9 +31,10 @@ export function icon(name: IconName): SVGSVGElement {
   return svg;
 }
 
-/** A button with an icon before its label. */
+/** A button with an icon before its label; with the class `compact` narrow screens show the icon alone. */
 export function makeButton(label: string, iconName: IconName | undefined, action: () => void, className = ''): HTMLButtonElement {
-  const button = make('button', { type: 'button', className }, iconName && icon(iconName), label);
+  const shown = className.includes('compact') ? make('span', { className: 'wide' }, label) : label;
+  const button = make('button', { type: 'button', className, title: shown === label ? '' : label }, iconName && icon(iconName), shown);
   button.addEventListener('click', action);
   return button;
 }

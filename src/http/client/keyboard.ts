@@ -53,7 +53,9 @@ const singleKeys: Readonly<Record<string, Action>> = { '/': focusFilter, '?': ()
 
 function onKey(event: KeyboardEvent, mayDelete: boolean): void {
   const target = event.target as HTMLElement;
-  const isTyping = target.matches('input:not([type="checkbox"]), textarea, select');
+  const isArrow = event.key === 'ArrowDown' || event.key === 'ArrowUp';
+  // From the filter the arrows lead into the list.
+  const isTyping = target.matches('input:not([type="checkbox"]), textarea, select') && !(isArrow && target.matches('.filter'));
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping || document.querySelector('dialog[open]')) return;
   const row = focusedRow();
   // Space on a checkbox or a button is the browser's.

@@ -55,7 +55,7 @@ async function createFolder(): Promise<void> {
 
 /** Adds the button for new folders to the tools. */
 export function startNewFolder(): void {
-  byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder()));
+  byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
 }
 
 /** Takes over the form's button: the question comes as a dialog instead of a page. */

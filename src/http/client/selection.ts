@@ -40,7 +40,7 @@ export function clearSelection(): void {
 
 /** Adds a button for the selected members. */
 export function addAction(label: string, iconName: IconName, action: () => void, isForOne = false): void {
-  const button = makeButton(label, iconName, action);
+  const button = makeButton(label, iconName, action, 'compact');
   if (isForOne) forOne.push(button);
   byId('actions').querySelector('.danger, .trigger')?.before(button) ?? byId('actions').append(button);
   updateSelection();

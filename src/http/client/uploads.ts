@@ -58,7 +58,7 @@ function buttons(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): HT
   return [
     makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary'),
     files,
-    ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'files', () => folder.click()), folder] : []),
+    ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact'), folder] : []),
   ];
 }
 

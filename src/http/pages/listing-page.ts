@@ -27,6 +27,7 @@ export async function* listingPage(context: PageContext, model: ListingModel): A
 function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
   const { language } = context;
   return html`<main id="main" data-may="${rightsOf(model)}">
+<h1 class="hidden">${new Html(nameHtml(segmentsOf(model.path).at(-1) ?? language.text('files')))}</h1>
 <nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, model.path)}</ol></nav>
 <div id="notices" aria-live="polite">${model.flash && html`<p class="notice ${model.flash.isError ? 'error' : 'success'}" role="status">${model.flash.text}</p>`}</div>
 ${tools(context, model)}
