@@ -57,7 +57,7 @@ await build({
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
   sourcemap: 'inline',
-  external: [...bundleOptions.external, 'esbuild', 'playwright-core'],
+  external: [...bundleOptions.external, 'esbuild', 'playwright-core', '@seriousme/openapi-schema-validator'],
   banner: { js: requireBanner },
 });
 

@@ -76,8 +76,8 @@ async function showHelp(): Promise<void> {
   const keys: [string[], string][] = [
     [['↑', '↓'], text('keyMove')],
     [['Enter'], `${text('keyOpen')} / ${text('keyPreview')}`],
-    [['Space'], text('keySelect')],
-    [['Delete'], text('delete')],
+    [[text('spaceKey')], text('keySelect')],
+    [[text('deleteKey')], text('delete')],
     [['/'], text('keyFilter')],
     [['Esc'], text('keyEscape')],
     [['?'], text('keyHelp')],

@@ -42,7 +42,7 @@ export function clearSelection(): void {
 export function addAction(label: string, iconName: IconName, action: () => void, isForOne = false): void {
   const button = makeButton(label, iconName, action, 'compact');
   if (isForOne) forOne.push(button);
-  byId('actions').querySelector('.danger, .trigger')?.before(button) ?? byId('actions').append(button);
+  byId('actions').insertBefore(button, byId('actions').querySelector('.danger, .trigger, .quiet'));
   updateSelection();
 }
 

@@ -29,6 +29,9 @@ const titles: Readonly<Record<number, PageTextName>> = {
   507: 'error507',
 };
 
+/** What the explanations say already, in the reader's language. */
+const standardMessages = new Set(['Path not found.', 'Permission denied.']);
+
 const explanations: Readonly<Record<number, PageTextName>> = { 403: 'explain403', 404: 'explain404', 429: 'explain429' };
 
 /** A page with one message, for errors and redirects. What the service itself says stands below, in English. */
@@ -41,7 +44,8 @@ export function messagePage(context: PageContext, model: MessageModel): string {
 ${model.status >= 400 && html`<p class="status" aria-hidden="true">${model.status}</p>`}
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${language.text(explanation)}</p>`}
-${model.status === 302 ? html`<p>${language.text('signInNeeded')}</p>` : html`<p class="detail" lang="en">${model.message}</p>`}
+${model.status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
+${model.status !== 302 && !standardMessages.has(model.message) && html`<p class="detail" lang="en">${model.message}</p>`}
 <p><a class="button primary" href="${model.refreshTo ?? '/home/'}">${language.text(model.refreshTo === undefined ? 'toFiles' : 'goOn')}</a></p>
 </main>`;
   return layout(context, { title, body, refreshTo: model.refreshTo });
