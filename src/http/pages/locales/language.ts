@@ -20,6 +20,7 @@ export class Language {
   readonly #texts: Record<PageTextName, Text>;
   readonly #date: Intl.DateTimeFormat;
   readonly #sizes: readonly Intl.NumberFormat[];
+  #lastDate = { minute: Number.NaN, text: '' };
 
   /**
    * @param tag language of the texts
@@ -46,7 +47,10 @@ export class Language {
 
   /** A time for people, in UTC. */
   date(timeMs: number): string {
-    return this.#date.format(timeMs);
+    const minute = Math.floor(timeMs / 60_000);
+    // Neighbours in a listing often have the same minute, and formatting costs more than the rest of their row.
+    if (minute !== this.#lastDate.minute) this.#lastDate = { minute, text: this.#date.format(timeMs) };
+    return this.#lastDate.text;
   }
 
   /** A size for people, in powers of 1000. */
