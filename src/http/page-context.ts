@@ -29,6 +29,7 @@ export function accountOfPage(exchange: Exchange) {
   const { passwords } = exchange.service;
   return {
     name: account.name,
+    isAnonymous: account.method.type === 'anonymous',
     hasSession: session !== undefined,
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
   };

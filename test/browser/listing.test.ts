@@ -84,6 +84,37 @@ test('ranges with Shift, all, and what a filter hides is not selected', async (t
   await page.getByText('1 selected').waitFor();
 });
 
+test('archives and triggers of what is selected', async (t) => {
+  const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
+  for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByLabel('Select a.bin').check();
+  const saved: Promise<Download> = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as ZIP' }).click();
+  assert.match((await saved).suggestedFilename(), /\.zip$/);
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByText('Done for one item.').waitFor();
+  assert.deepEqual((await server.events()).find((event) => event.id === '40043')?.data.files, ['a.bin']);
+});
+
+test('visitors without an account can sign in from the page', async (t) => {
+  const authentications = { local: { type: 'application' }, public: { type: 'anonymous', group: 'visitors' } };
+  const server = await startServer(t, {
+    authentications,
+    groups: { visitors: { home_folder_path: '/tmp', permissions: [['allow-list']] } },
+  });
+  const page = await openBrowser(t);
+  if (!page) return;
+  await page.goto(`${server.url}/home/`);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await page.getByLabel('User name').fill('alice');
+  await page.getByLabel('Password').fill('secret');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+});
+
 test('previews run nothing: image, text, audio, video, PDF', async (t) => {
   const server = await startServer(t);
   const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');

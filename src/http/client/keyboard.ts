@@ -10,7 +10,12 @@ import { clearSelection, selectedRows, toggleRow } from './selection.ts';
 const storageKey = 'svc-shortcuts';
 
 function hasShortcuts(): boolean {
-  return localStorage.getItem(storageKey) !== 'off';
+  try {
+    return localStorage.getItem(storageKey) !== 'off';
+  } catch {
+    // A browser that keeps nothing for pages still has a keyboard.
+    return true;
+  }
 }
 
 function focusedRow(): Row | undefined {

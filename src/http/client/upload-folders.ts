@@ -2,6 +2,11 @@ import { folderUrl, reasonOf, send } from './server.ts';
 
 const known = new Map<string, Promise<string | undefined>>();
 
+/** Forgets which folders there are: until the next upload somebody may delete one. */
+export function forgetFolders(): void {
+  known.clear();
+}
+
 /**
  * Makes a folder below the folder of the page, with its parents. One that is there already is fine.
  *

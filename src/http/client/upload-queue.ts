@@ -2,7 +2,7 @@ import { decide, forgetDecision } from './conflict.ts';
 import { text } from './language.ts';
 import { signInAgain } from './sign-in.ts';
 import { isOver, nextName, type Upload } from './upload.ts';
-import { ensureFolder } from './upload-folders.ts';
+import { ensureFolder, forgetFolders } from './upload-folders.ts';
 import { sendFile } from './upload-send.ts';
 
 /** Files sent at the same time: more than one hides the time between small ones, many would starve each other. */
@@ -14,14 +14,15 @@ export class UploadQueue {
   /** Whether the queue waits until the reader has signed in. */
   isPaused = false;
   readonly #onChange: () => void;
-  readonly #onEnd: () => void;
+  readonly #onEnd: (ended: readonly Upload[]) => void;
+  #ended: Upload[] = [];
   #running = 0;
 
   /**
    * @param onChange called when anything that can be seen changes
-   * @param onEnd called when nothing is left to do
+   * @param onEnd called when nothing is left to do, with what came to its end since it was called before
    */
-  constructor(onChange: () => void, onEnd: () => void) {
+  constructor(onChange: () => void, onEnd: (ended: readonly Upload[]) => void) {
     this.#onChange = onChange;
     this.#onEnd = onEnd;
   }
@@ -61,6 +62,7 @@ export class UploadQueue {
       this.#running++;
       void this.#run(upload).finally(() => {
         this.#running--;
+        this.#ended.push(upload);
         this.#next();
         this.#changed();
       });
@@ -72,7 +74,8 @@ export class UploadQueue {
     this.#onChange();
     if (this.isBusy || this.isPaused) return;
     forgetDecision();
-    this.#onEnd();
+    forgetFolders();
+    if (this.#ended.length > 0) this.#onEnd(this.#ended.splice(0));
   }
 
   async #run(upload: Upload): Promise<void> {

@@ -10,28 +10,18 @@ import { UploadQueue } from './upload-queue.ts';
 
 /** Starts uploads: the buttons, drag and drop, and the queue with its panel. */
 export function startUploads(mayCreateFolder: boolean): void {
-  let hasNews = false;
   const panel = new UploadPanel(() => queue);
   const queue: UploadQueue = new UploadQueue(
     () => panel.update(),
-    () => {
-      if (!hasNews) return;
-      hasNews = false;
-      const message = resultOf(queue.uploads);
+    (ended) => {
+      const message = resultOf(ended);
       if (message !== undefined) panel.say(message);
       void refreshRows();
     },
   );
-  const add = (uploads: Upload[]) => {
-    if (uploads.length === 0) return;
-    hasNews = true;
-    queue.add(uploads);
-  };
+  const add = (uploads: Upload[]) => queue.add(uploads);
   byId('tools').prepend(...buttons(add, mayCreateFolder));
   startDrops(add, mayCreateFolder);
-  retryNeedsRefresh(() => {
-    hasNews = true;
-  });
   window.addEventListener('beforeunload', (event) => {
     if (queue.isBusy) event.preventDefault();
   });
@@ -39,10 +29,6 @@ export function startUploads(mayCreateFolder: boolean): void {
   byId('members').addEventListener('submit', (event) => {
     (event.currentTarget as HTMLFormElement).target = queue.isBusy ? '_blank' : '';
   });
-}
-
-function retryNeedsRefresh(note: () => void): void {
-  document.querySelector('.queue')?.addEventListener('click', note);
 }
 
 function resultOf(uploads: readonly Upload[]): string | undefined {

@@ -9,7 +9,7 @@ export interface PageModel {
   title: string;
   body: Html;
   /** Who is signed in, and where the account's own pages are. */
-  account?: { name: string; mayChangePassword: boolean; hasSession: boolean } | undefined;
+  account?: { name: string; isAnonymous: boolean; mayChangePassword: boolean; hasSession: boolean } | undefined;
   refreshTo?: string | undefined;
   /** Whether the page works with the script of the listing. */
   hasScript?: boolean;
@@ -38,7 +38,7 @@ ${model.hasScript === true && html`<a class="skip" href="#list">${language.text(
 <header class="top">
 <a class="brand" href="/home/">${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span></a>
 <div class="account">
-${model.account && accountMenu(context, model.account)}
+${model.account && (model.account.isAnonymous ? signInLink(context) : accountMenu(context, model.account))}
 ${themeSwitch(context)}
 </div>
 </header>
@@ -59,6 +59,10 @@ ${
   account.hasSession &&
   html`<form method="post" action="/__svc__/logout"><button class="quiet">${icon('out')}<span class="wide">${language.text('signOut')}</span></button></form>`
 }`;
+}
+
+function signInLink({ language, url }: PageContext) {
+  return html`<a class="button quiet" href="/__svc__/login?next=${encodeURIComponent(url)}">${icon('key')}${language.text('signIn')}</a>`;
 }
 
 const choices: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'themeLight' | 'themeDark' }[] = [
