@@ -107,10 +107,10 @@ test('without scripts: a wrong login and error pages say what is wrong', async (
   assert.equal(await page.getByLabel('User name').inputValue(), 'alice', 'the name is kept');
   await page.getByLabel('Password').fill('secret');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.locator('#list').waitFor();
+  await page.locator('#members').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'what is not allowed is not offered');
   assert.equal((await page.goto(`${server.url}/home/missing/`))?.status(), 404);
   await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
   await page.getByRole('link', { name: 'To the files' }).click();
-  await page.locator('#list').waitFor();
+  await page.locator('#members').waitFor();
 });

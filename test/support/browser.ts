@@ -10,6 +10,9 @@ const executable = 'chromium';
 
 const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
+/** The server of a test stops before its browser does. */
+const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)/;
+
 let shared: Promise<Browser> | undefined;
 let users = 0;
 
@@ -42,7 +45,7 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
   page.setDefaultTimeout(10_000);
   const problems: string[] = [];
   const note = (text: string) => {
-    if (!expectedErrors?.test(text)) problems.push(text);
+    if (!expectedErrors?.test(text) && !endOfServer.test(text)) problems.push(text);
   };
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning') note(`console: ${message.text()} ${message.location().url}`);
@@ -66,7 +69,7 @@ export async function login(page: Page, url: string, target = '/home/'): Promise
   await page.locator('input[name=username]').fill('alice');
   await page.locator('input[name=password]').fill('secret');
   await page.locator('form[action$=login] button').click();
-  await page.locator('#list').waitFor();
+  await page.locator('#members').waitFor();
 }
 
 const axeSource = readFileSync(join(process.env.SVC_ROOT ?? '.', 'node_modules/axe-core/axe.min.js'), 'utf8');

@@ -43,7 +43,7 @@ export function startFilter(): void {
     if (event.key !== 'Escape') return;
     field.value = '';
     apply();
-    byId('list').focus();
+    byId('members').focus();
   });
   whenRowsChange(apply);
 }

@@ -29,7 +29,7 @@ export async function deleteRows(rows: readonly Row[]): Promise<void> {
   if (problems.length > 0) notice(text('error', { reason: problems.join('; ') }), 'error');
   else notice(text('deleted', { count: names.length }));
   await refreshRows();
-  byId('list').focus();
+  byId('members').focus();
 }
 
 /** Asks for a name, then creates a folder. */

@@ -20,14 +20,21 @@ export function showPreview(first: Row): void {
   const rows = shownRows().filter(canPreview);
   const title = make('h2', { id: 'preview-title' });
   const stage = make('div', { className: 'stage', tabIndex: 0 });
-  const download = make('a', { className: 'button', download: '' }, icon('download'), text('download'));
-  const close = makeButton(text('close'), 'close', () => dialog.close());
+  const download = make(
+    'a',
+    { className: 'button', download: '' },
+    icon('download'),
+    make('span', { className: 'wide' }, text('download')),
+  );
+  const close = makeButton(text('close'), 'close', () => dialog.close(), 'compact');
   const step = (by: number) => {
     row = rows[(rows.indexOf(row) + by + rows.length) % rows.length] ?? row;
     void show();
   };
   const steps =
-    rows.length > 1 ? [makeButton(text('previous'), undefined, () => step(-1)), makeButton(text('next'), undefined, () => step(1))] : [];
+    rows.length > 1
+      ? [makeButton(text('previous'), 'left', () => step(-1), 'compact'), makeButton(text('next'), 'right', () => step(1), 'compact')]
+      : [];
   const header = make('header', {}, title, ...steps, download, close);
   const dialog = make('dialog', { className: 'preview', attributes: { 'aria-labelledby': 'preview-title' } }, header, stage);
   let clean = () => {};

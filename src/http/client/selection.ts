@@ -53,7 +53,7 @@ export function startSelection(): void {
   clear.setAttribute('aria-label', text('clearSelection'));
   clear.addEventListener('click', () => {
     clearSelection();
-    byId('list').focus();
+    byId('members').focus();
   });
   byId('actions').append(clear);
   document.querySelector('#list th.check')?.replaceChildren(all);

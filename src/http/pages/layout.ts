@@ -34,7 +34,7 @@ ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appe
 ${model.hasScript === true && html`<script src="${assetPaths.pageScript}" defer></script>`}
 </head>
 <body>
-${model.hasScript === true && html`<a class="skip" href="#list">${language.text('skip')}</a>`}
+${model.hasScript === true && html`<a class="skip" href="#members">${language.text('skip')}</a>`}
 <header class="top">
 <a class="brand" href="/home/">${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span></a>
 <div class="account">

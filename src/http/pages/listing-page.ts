@@ -31,8 +31,8 @@ function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
 <nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, model.path)}</ol></nav>
 <div id="notices" aria-live="polite">${model.flash && html`<p class="notice ${model.flash.isError ? 'error' : 'success'}" role="status">${model.flash.text}</p>`}</div>
 ${tools(context, model)}
-<form id="members" method="post" enctype="multipart/form-data">
-<table id="list" role="table" aria-label="${language.text('files')}" tabindex="-1">
+<form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
+<table id="list" role="table" aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
 ${rows}
 ${memberActions(context, model)}
