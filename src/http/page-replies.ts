@@ -19,6 +19,8 @@ export function messagePageReply(
   headers: ReplyHeaders = {},
   refreshTo?: string,
 ): Reply {
-  const model = { status, statusTitle: statusTitle(status), message, refreshTo };
-  return { status, headers: { ...pageHeaders(), ...headers }, body: messagePage(pageContextOf(exchange), model) };
+  const context = pageContextOf(exchange);
+  const isForm = exchange.method === 'POST' && exchange.target.kind === 'member';
+  const model = { status, statusTitle: statusTitle(status), message, refreshTo, backTo: isForm ? context.url : undefined };
+  return { status, headers: { ...pageHeaders(), ...headers }, body: messagePage(context, model) };
 }

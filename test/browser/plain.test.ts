@@ -19,7 +19,7 @@ for (const { name, ...look } of looks) {
       ['large.txt', 9000],
     ] as const)
       writeFileSync(join(server.home, file), 'x'.repeat(size));
-    const page = await openBrowser(t, { ...look, javaScriptEnabled: false });
+    const page = await openBrowser(t, { ...look, javaScriptEnabled: false, expectedErrors: /400/ });
     if (!page) return;
 
     await login(page, server.url, '/home/Reports/');
@@ -65,6 +65,10 @@ for (const { name, ...look } of looks) {
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('2 items were deleted.').waitFor();
     assert.deepEqual(readdirSync(server.home), ['large.txt']);
+
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Select files or folders first.').waitFor();
+    await page.getByRole('link', { name: 'Back to the folder' }).click();
 
     await page.getByRole('button', { name: 'Dark' }).click();
     assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');

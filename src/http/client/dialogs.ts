@@ -19,13 +19,17 @@ export interface DialogModel {
   focus?: HTMLElement;
 }
 
+/** Dialogs so far; one can open above another. */
+let made = 0;
+
 /**
  * Shows a modal dialog.
  *
  * @returns the value of the pressed button; `cancel` when it was closed in another way
  */
 export function ask(model: DialogModel): Promise<string> {
-  const title = make('h2', { id: 'dialog-title' }, model.title);
+  const titleId = `dialog-title-${++made}`;
+  const title = make('h2', { id: titleId }, model.title);
   const problem = make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } });
   const buttons = model.buttons.map((button) =>
     make(
@@ -35,7 +39,7 @@ export function ask(model: DialogModel): Promise<string> {
     ),
   );
   const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div', { className: 'row' }, ...buttons));
-  const dialog = make('dialog', { attributes: { 'aria-labelledby': 'dialog-title' } }, form);
+  const dialog = make('dialog', { attributes: { 'aria-labelledby': titleId } }, form);
   document.body.append(dialog);
   return new Promise((resolve) => {
     let result = 'cancel';

@@ -10,6 +10,9 @@ const all: Readonly<Record<string, Record<ScriptTextName, Text>>> = { en, de, fr
 const tag = document.documentElement.lang in all ? document.documentElement.lang : 'en';
 const texts = all[tag] ?? en;
 
+/** Whether the page is in the language of the service's own messages. */
+export const isEnglish = tag === 'en';
+
 /** The same language with the reader's region, for dates and numbers. */
 const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === tag) ?? tag;
 

@@ -1,4 +1,5 @@
-import { text } from './language.ts';
+import type { ScriptTextName } from '../pages/locales/en.ts';
+import { isEnglish, text } from './language.ts';
 import { signInAgain } from './sign-in.ts';
 
 /** Tells the service that a script asks, which can deal with a 401 itself: the browser's own password dialog stays away. */
@@ -34,10 +35,26 @@ export async function send(
   return fetch(url, { ...options, method, headers });
 }
 
+const reasons: Readonly<Record<number, ScriptTextName>> = {
+  403: 'refused403',
+  404: 'refused404',
+  409: 'refused409',
+  413: 'refused413',
+  429: 'tooManyAttempts',
+  507: 'refused507',
+};
+
+/** Why a request was refused, for people: the service's own words say most, but are English. */
+export function reasonFor(status: number, message: string | null | undefined): string {
+  const known = reasons[status];
+  if (message && (isEnglish || known === undefined)) return message;
+  return known === undefined ? text('refused', { status: String(status) }) : text(known);
+}
+
 /** What went wrong, for people. */
 export async function reasonOf(reply: Response): Promise<string> {
   const items = await errorItems(reply);
-  return items.find((item) => item.message !== null)?.message ?? text('refused', { status: String(reply.status) });
+  return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
 }
 
 /**

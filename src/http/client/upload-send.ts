@@ -1,5 +1,5 @@
 import { text } from './language.ts';
-import { folderUrl, scriptHeaders } from './server.ts';
+import { folderUrl, reasonFor, scriptHeaders } from './server.ts';
 import type { Upload } from './upload.ts';
 
 /** How one attempt to store a file ended. */
@@ -18,13 +18,11 @@ function urlOf({ folder, name }: Upload): string {
  * @param onProgress called as bytes leave
  */
 export async function sendFile(upload: Upload, onProgress: () => void): Promise<Sent> {
-  const status = await put(upload, onProgress);
-  if (typeof status !== 'number') return status;
-  if (status !== 0) return { reason: text('refused', { status: String(status) }) };
-  return diagnose(upload);
+  const sent = await put(upload, onProgress);
+  return sent === 'lost' ? diagnose(upload) : sent;
 }
 
-function put(upload: Upload, onProgress: () => void): Promise<Sent | number> {
+function put(upload: Upload, onProgress: () => void): Promise<Sent | 'lost'> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
     request.open('PUT', urlOf(upload));
@@ -37,23 +35,26 @@ function put(upload: Upload, onProgress: () => void): Promise<Sent | number> {
       onProgress();
     };
     request.onabort = () => resolve('cancelled');
-    request.onerror = () => resolve(0);
+    request.onerror = () => resolve('lost');
     request.onload = () => resolve(outcomeOf(request));
     upload.cancel = () => request.abort();
     request.send(upload.file);
   });
 }
 
-function outcomeOf(request: XMLHttpRequest): Sent | number {
+function messageIn(body: string): string | undefined {
+  try {
+    return (JSON.parse(body) as { errors: { message: string }[] }).errors[0]?.message;
+  } catch {
+    return undefined;
+  }
+}
+
+function outcomeOf(request: XMLHttpRequest): Sent {
   if (request.status === 201 || request.status === 200 || request.status === 204) return 'done';
   if (request.status === 412) return 'conflict';
   if (request.status === 401) return 'signed-out';
-  try {
-    const { errors } = JSON.parse(request.responseText) as { errors: { message: string }[] };
-    return { reason: errors[0]?.message ?? text('refused', { status: String(request.status) }) };
-  } catch {
-    return request.status;
-  }
+  return { reason: reasonFor(request.status, messageIn(request.responseText)) };
 }
 
 // A refusal that comes while the body is still on its way can be lost with the connection: ask again, without a body.

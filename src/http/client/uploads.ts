@@ -64,6 +64,11 @@ function picker(add: (uploads: Upload[]) => void, isFolder: boolean): HTMLInputE
   return field;
 }
 
+/** Without the right to write a dropped file is ignored; the browser would leave the page and open it. */
+export function ignoreDrops(): void {
+  for (const type of ['dragover', 'drop']) document.addEventListener(type, (event) => event.preventDefault());
+}
+
 function startDrops(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): void {
   const veil = make('div', { className: 'drop', hidden: true }, text('dropHere'));
   document.body.append(veil);

@@ -10,6 +10,8 @@ export interface MessageModel {
   statusTitle: string;
   message: string;
   refreshTo?: string | undefined;
+  /** Folder whose form led here. */
+  backTo?: string | undefined;
 }
 
 const titles: Readonly<Record<number, PageTextName>> = {
@@ -32,6 +34,9 @@ const titles: Readonly<Record<number, PageTextName>> = {
 /** What the explanations say already, in the reader's language. */
 const standardMessages = new Set(['Path not found.', 'Permission denied.']);
 
+/** Messages that people meet who only use the forms. */
+const translated: Readonly<Record<string, PageTextName>> = { 'No members are selected.': 'selectFirst' };
+
 const explanations: Readonly<Record<number, PageTextName>> = { 403: 'explain403', 404: 'explain404', 429: 'explain429' };
 
 /** A page with one message, for errors and redirects. What the service itself says stands below, in English. */
@@ -45,8 +50,18 @@ ${model.status >= 400 && html`<p class="status" aria-hidden="true">${model.statu
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${language.text(explanation)}</p>`}
 ${model.status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
-${model.status !== 302 && !standardMessages.has(model.message) && html`<p class="detail" lang="en">${model.message}</p>`}
-<p><a class="button primary" href="${model.refreshTo ?? '/home/'}">${language.text(model.refreshTo === undefined ? 'toFiles' : 'goOn')}</a></p>
+${model.status !== 302 && !standardMessages.has(model.message) && detail(context, model.message)}
+<p>${goOn(context, model)}</p>
 </main>`;
   return layout(context, { title, body, refreshTo: model.refreshTo });
+}
+
+function detail({ language }: PageContext, message: string) {
+  const name = translated[message];
+  return name === undefined ? html`<p class="detail" lang="en">${message}</p>` : html`<p class="detail">${language.text(name)}</p>`;
+}
+
+function goOn({ language }: PageContext, { refreshTo, backTo }: MessageModel) {
+  const label = refreshTo !== undefined ? 'goOn' : backTo !== undefined ? 'backToFolder' : 'toFiles';
+  return html`<a class="button primary" href="${refreshTo ?? backTo ?? '/home/'}">${language.text(label)}</a>`;
 }
