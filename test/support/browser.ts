@@ -42,7 +42,7 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
   const { expectedErrors, ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...rest });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   const problems: string[] = [];
   const note = (text: string) => {
     if (!expectedErrors?.test(text) && !endOfServer.test(text)) problems.push(text);
