@@ -3,6 +3,7 @@ import { byId, make, makeButton } from './dom.ts';
 import { focusFilter } from './filter.ts';
 import { text } from './language.ts';
 import { deleteRows } from './members.ts';
+import { offersMove } from './move.ts';
 import { linkOf, type Row, shownRows } from './rows.ts';
 import { clearSelection, selectedRows, toggleRow } from './selection.ts';
 
@@ -83,6 +84,7 @@ async function showHelp(): Promise<void> {
     [['Enter'], `${text('keyOpen')} / ${text('keyPreview')}`],
     [[text('spaceKey')], text('keySelect')],
     [[text('deleteKey')], text('delete')],
+    ...(offersMove() ? [[['F2'], text('rename')] as [string[], string]] : []),
     [['/'], text('keyFilter')],
     [['Esc'], text('keyEscape')],
     [['?'], text('keyHelp')],

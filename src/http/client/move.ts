@@ -6,14 +6,22 @@ import { isFolder, nameOf, type Row, refreshRows } from './rows.ts';
 import { addAction, clearSelection, selectedRows } from './selection.ts';
 import { folderUrl, memberUrl, reasonOf, send } from './server.ts';
 
+let isOffered = false;
+
 /** Offers renaming and moving where the service has WebDAV's MOVE (RFC 4918 §9.9). */
 export async function startMove(): Promise<void> {
   if (!(await hasMove())) return;
+  isOffered = true;
   addAction(text('rename'), 'rename', () => void renameSelected(), true);
   addAction(text('move'), 'move', () => void moveSelected());
   document.addEventListener('keydown', (event) => {
     if (event.key === 'F2' && !document.querySelector('dialog[open]')) void renameSelected();
   });
+}
+
+/** Whether renaming and moving are offered. */
+export function offersMove(): boolean {
+  return isOffered;
 }
 
 async function hasMove(): Promise<boolean> {

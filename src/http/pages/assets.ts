@@ -2,9 +2,15 @@ import { createHash } from 'node:crypto';
 import pageScript from 'svc:page-script';
 import swaggerUi from 'svc:swagger-ui';
 import { gunzipSync } from 'fflate';
+import card from '../assets/card.css';
+import controls from '../assets/controls.css';
+import frame from '../assets/frame.css';
 import icon from '../assets/icon.svg';
+import listing from '../assets/listing.css';
 import apiScript from '../assets/openapi.client.js';
-import style from '../assets/page.css';
+import page from '../assets/page.css';
+import screens from '../assets/screens.css';
+import script from '../assets/script.css';
 
 /** A file that pages refer to, under a name that changes with its content. */
 export interface Asset {
@@ -20,6 +26,9 @@ function add(name: string, extension: keyof typeof contentTypes, text: string, b
   all.set(path, { contentType: contentTypes[extension], body });
   return `/__svc__/${path}`;
 }
+
+/** The order counts: rules for narrow screens come last. */
+const style = [page, controls, frame, card, listing, script, screens].join('\n');
 
 /** URL paths of the files that pages refer to. */
 export const assetPaths = {
