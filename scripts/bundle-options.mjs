@@ -1,5 +1,6 @@
 // What the build and the tests share: how a bundle is made of the sources.
 import { readFileSync } from 'node:fs';
+import { build as bundle } from 'esbuild';
 import { gzipSync } from 'fflate';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -23,6 +24,27 @@ const swaggerUi = {
   },
 };
 
+/** `svc:page-script`: the script of the listing page, made of src/http/client/ for browsers. */
+const pageScript = {
+  name: 'page-script',
+  setup(build) {
+    build.onResolve({ filter: /^svc:page-script$/ }, ({ path }) => ({ path, namespace: 'page-script' }));
+    build.onLoad({ filter: /.*/, namespace: 'page-script' }, async () => {
+      const { outputFiles } = await bundle({
+        entryPoints: [new URL('../src/http/client/main.ts', import.meta.url).pathname],
+        bundle: true,
+        write: false,
+        minify: true,
+        format: 'iife',
+        target: ['chrome123', 'firefox128', 'safari17.5'],
+        charset: 'utf8',
+        logLevel: 'warning',
+      });
+      return { contents: outputFiles[0].text, loader: 'text' };
+    });
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const bundleOptions = {
   bundle: true,
@@ -35,6 +57,6 @@ export const bundleOptions = {
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.css': 'text', '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
   define: { SVC_VERSION: JSON.stringify(version) },
-  plugins: [swaggerUi],
+  plugins: [swaggerUi, pageScript],
   logLevel: 'warning',
 };

@@ -6,6 +6,7 @@ const bin = (name) => `node_modules/.bin/${name}`;
 
 const checks = {
   types: [bin('tsc'), '-p', '.'],
+  'types of the page script': [bin('tsc'), '-p', 'src/http/client'],
   'format and lint': [bin('biome'), 'ci', '--colors=off', '--max-diagnostics=50', '--error-on-warnings', '.'],
   'unused code': [bin('knip')],
   documentation: [process.execPath, 'scripts/docs.mjs', '--check'],

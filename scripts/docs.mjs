@@ -79,6 +79,10 @@ function options() {
         sections.push(
           table(`\`${name}.<UUID>\` of type ${label}`, { ...variant, description: variant.properties.type.description }, variant.required),
         );
+        for (const [option, member] of Object.entries(variant.properties)) {
+          const group = resolve(member);
+          if (group.properties) sections.push(table(`\`${name}.<UUID>.${option}\``, group));
+        }
       }
     }
   }

@@ -25,6 +25,7 @@ const programs = {
   rclone: 'rclone',
   cadaver: 'cadaver',
   nginx: 'nginx',
+  chromium: 'chromium',
 };
 
 function filesBelow(folder, suffix) {
@@ -67,7 +68,7 @@ await build({
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
   sourcemap: 'inline',
-  external: [...bundleOptions.external, 'esbuild'],
+  external: [...bundleOptions.external, 'esbuild', 'playwright-core', '@seriousme/openapi-schema-validator'],
   banner: { js: requireBanner },
 });
 

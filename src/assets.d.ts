@@ -22,6 +22,12 @@ declare module '*.client.js' {
   export default text;
 }
 
+/** The script of the listing (src/http/client/), bundled for browsers. */
+declare module 'svc:page-script' {
+  const text: string;
+  export default text;
+}
+
 /** Swagger UI's style and script, gzip-compressed, in base64; made by the bundler. */
 declare module 'svc:swagger-ui' {
   const files: { css: string; js: string };

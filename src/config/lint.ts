@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { defaultGroupUuid } from '../accounts/account.ts';
 import { userVariable } from '../accounts/user-names.ts';
+import { readLogo } from '../http/appearance.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import { nearestName } from '../lib/nearest-name.ts';
 import { ConfigError, type Finding, pathText } from './findings.ts';
@@ -47,9 +48,18 @@ function checkServices(config: Config, report: Report): void {
       report('error', 'address-in-use', ['services', uuid, 'port'], `${address} is also the address of the service "${other}"`);
     addresses.set(address, uuid);
     if (service.type === 'https') checkTls(uuid, service, report);
+    if (service.type !== 'monitor') checkLogo(service.appearance.logo_path, ['services', uuid, 'appearance', 'logo_path'], report);
     if (service.type === 'http' && (service.tls_certificate_path || service.tls_key_path || service.tls_client_ca_path)) {
       report('warning', 'tls-unused', ['services', uuid, 'type'], 'the tls_… options have no effect on a service of type http');
     }
+  }
+}
+
+function checkLogo(file: string, path: PropertyKey[], report: Report): void {
+  try {
+    if (file !== '') readLogo(file);
+  } catch (error) {
+    report('error', 'logo-unusable', path, (error as Error).message);
   }
 }
 

@@ -204,6 +204,7 @@ function resolvePaths(config: Config, folder: string): void {
     service.tls_certificate_path = absolute(service.tls_certificate_path);
     service.tls_key_path = absolute(service.tls_key_path);
     service.tls_client_ca_path = absolute(service.tls_client_ca_path);
+    service.appearance.logo_path = absolute(service.appearance.logo_path);
   }
   for (const handler of Object.values(config.event_handlers)) handler.ca_certificates_path = absolute(handler.ca_certificates_path);
 }

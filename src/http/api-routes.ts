@@ -1,12 +1,14 @@
 import { ServiceError } from '../lib/errors.ts';
+import { sendAppearanceStyle, sendLogo } from './appearance.ts';
 import type { Exchange } from './exchange.ts';
 import { logout, nextOfQuery, postLogin } from './login.ts';
 import { openapiYaml } from './openapi.ts';
 import { loginPageReply } from './page-replies.ts';
 import { openapiPage } from './pages/openapi-page.ts';
-import { pageHeaders } from './pages/page-headers.ts';
-import { updatePassword } from './password-update.ts';
+import { apiPageHeaders } from './pages/page-headers.ts';
+import { showPasswordPage, updatePassword } from './password-update.ts';
 import type { Handled } from './reply.ts';
+import { postTheme } from './theme.ts';
 
 type Action = (exchange: Exchange) => Promise<Handled> | Handled;
 
@@ -31,7 +33,7 @@ function showOpenapi(): Handled {
 }
 
 function showOpenapiPage(): Handled {
-  return { status: 200, headers: pageHeaders(), body: openapiPage() };
+  return { status: 200, headers: apiPageHeaders(), body: openapiPage() };
 }
 
 /** Actions of `/__svc__/<name>`, which need no authentication. */
@@ -40,9 +42,12 @@ export const services: Readonly<Record<string, Action>> = {
   'openapi.yaml': byMethod({ GET: showOpenapi, HEAD: showOpenapi }),
   'openapi.html': byMethod({ GET: showOpenapiPage, HEAD: showOpenapiPage }),
   logout: byMethod({ GET: logout, POST: logout }),
+  theme: byMethod({ POST: postTheme }),
+  'appearance.css': byMethod({ GET: sendAppearanceStyle, HEAD: sendAppearanceStyle }),
+  logo: byMethod({ GET: sendLogo, HEAD: sendLogo }),
 };
 
 /** Actions of `/home/__svc__/<name>`, for authenticated clients. */
 export const accountServices: Readonly<Record<string, Action>> = {
-  'password-update': byMethod({ POST: updatePassword }),
+  'password-update': byMethod({ GET: showPasswordPage, HEAD: showPasswordPage, POST: updatePassword }),
 };

@@ -5,6 +5,7 @@ import { publicFailureDetail } from './authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
 import { type Exchange, header } from './exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './member-redirect.ts';
+import { pageContextOf } from './page-context.ts';
 import { loginPageReply, messagePageReply } from './page-replies.ts';
 import type { Reply, ReplyHeaders } from './reply.ts';
 import { replyFormat } from './reply-format.ts';
@@ -64,7 +65,9 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   const isLogin = target.kind === 'service' && target.name === 'login';
   if (isLogin && replyFormat(exchange) === 'html') {
     const form = (fault.details.login_form ?? {}) as { next?: string; userName?: string };
-    return loginPageReply(exchange, { status: 401, message: fault.message, ...form });
+    const told = (fault.details[publicFailureDetail] as { message?: string } | undefined)?.message;
+    const message = told ?? pageContextOf(exchange).language.text('signInFailed');
+    return loginPageReply(exchange, { status: 401, message, ...form });
   }
   if (!isLogin && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange);
   const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
@@ -82,7 +85,8 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
  */
 function challenges(exchange: Exchange): string[] {
   const session = exchange.service.options.announce_session_authentication ? ['session'] : [];
-  const isBrowserScript = header(exchange, 'sec-fetch-dest') === 'empty';
+  // Browsers leave Sec-Fetch-Dest out where the origin is not secure; our own script names itself besides.
+  const isBrowserScript = header(exchange, 'sec-fetch-dest') === 'empty' || header(exchange, 'x-requested-with') === 'XMLHttpRequest';
   return isBrowserScript && session.length > 0 ? session : [basicChallenge, ...session];
 }
 

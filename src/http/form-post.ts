@@ -7,7 +7,10 @@ import { clientOf, type Exchange, header } from './exchange.ts';
 import { type FlashCode, flashCookieLine } from './flash.ts';
 import { deleteMember, targetPath } from './folder-commands.ts';
 import { type FormFields, type FormFile, fileNameOf, readForm } from './form-fields.ts';
+import { accountOfPage, pageContextOf } from './page-context.ts';
 import { messagePageReply } from './page-replies.ts';
+import { confirmPage } from './pages/confirm-page.ts';
+import { pageHeaders } from './pages/page-headers.ts';
 import { type Handled, jsonReply, type ReplyHeaders } from './reply.ts';
 import { serverPathOf, urlPathOf } from './request-target.ts';
 import { findTrigger } from './triggers.ts';
@@ -42,17 +45,35 @@ export async function handleFormPost(exchange: Exchange, folder: VirtualPath): P
       return createFolder(exchange, folder, fields);
     case 'delete-members':
       return eachMember(exchange, folder, fields, 'deleted', async (path) => deleteMember(clientOf(exchange).files, path));
+    case 'confirm-delete':
+      return confirmDeletion(exchange, folder, fields);
     case 'download-members':
-      return sendZip(exchange, folder, selectedMembers(fields));
+      return sendZip(exchange, folder, selectedMembers(exchange, folder, fields));
     default:
       return runTrigger(exchange, folder, fields, action);
   }
 }
 
-function selectedMembers(fields: FormFields): readonly string[] {
-  const members = [...new Set(fields.all('selected-members'))];
+function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): readonly string[] {
+  const members = [...new Set(fields.all('selected-members').map((name) => nameAsStored(exchange, folder, name)))];
   if (members.length === 0) throw new ServiceError('bad-request', 'No members are selected.');
   return members;
+}
+
+/** Browsers write every line break of a field as CR LF (HTML, "newlines in form data"); a name on disk may have LF or CR. */
+function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
+  if (!name.includes('\r\n') || name.includes('/')) return name;
+  const { files } = clientOf(exchange);
+  const candidates = [name, name.replaceAll('\r\n', '\n'), name.replaceAll('\r\n', '\r')];
+  return candidates.find((candidate) => files.look(targetPath(folder, candidate)) !== undefined) ?? name;
+}
+
+/** The page that lists what would be deleted, with the button that does it. */
+function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Handled {
+  const { files } = clientOf(exchange);
+  const members = selectedMembers(exchange, folder, fields).map((name) => ({ name, entry: files.look(targetPath(folder, name)) }));
+  const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
+  return { status: 200, headers: { ...pageHeaders(), 'server-path': serverPathOf(folder) }, body };
 }
 
 async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
@@ -67,7 +88,7 @@ async function runTrigger(exchange: Exchange, folder: VirtualPath, fields: FormF
   if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
   const { files } = clientOf(exchange);
   const present: string[] = [];
-  const results = await resultsOf(folder, selectedMembers(fields), async (path, name) => {
+  const results = await resultsOf(folder, selectedMembers(exchange, folder, fields), async (path, name) => {
     if (!files.look(path, ['read', 'list'])) throw new ServiceError('not-found', 'Path not found.');
     present.push(name);
     return [];
@@ -85,7 +106,7 @@ async function eachMember(
   done: FlashCode,
   action: MemberAction,
 ): Promise<Handled> {
-  return replyTo(exchange, folder, done, await resultsOf(folder, selectedMembers(fields), action));
+  return replyTo(exchange, folder, done, await resultsOf(folder, selectedMembers(exchange, folder, fields), action));
 }
 
 async function resultsOf(folder: VirtualPath, names: readonly string[], action: MemberAction): Promise<Result[]> {

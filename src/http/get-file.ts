@@ -60,6 +60,8 @@ export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Re
   if (exchange.isHead) {
     const entry = files.look(path, ['read']);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    // The same status as GET: the redirect to the URL of the folder.
+    if (entry.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
     const reply = conditional(exchange, path, entry) ?? {
       status: 200,
       headers: { ...fileHeaders(exchange, path, entry), 'content-length': entry.sizeBytes },

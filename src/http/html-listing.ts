@@ -2,6 +2,8 @@ import type { VirtualPath } from '../lib/virtual-path.ts';
 import { clientOf, type Exchange } from './exchange.ts';
 import { takeFlash } from './flash.ts';
 import { sendChunks } from './folder-listing.ts';
+import { inOrder, listingOrderOf } from './listing-order.ts';
+import { accountOfPage, pageContextOf } from './page-context.ts';
 import { listingPage } from './pages/listing-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 import type { alreadySent, Reply } from './reply.ts';
@@ -10,18 +12,25 @@ import { triggersOf } from './triggers.ts';
 
 /** GET and HEAD of a folder as a page. */
 export async function sendHtmlListing(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
-  const { files, account, session } = clientOf(exchange);
-  const { flash, clearCookie } = takeFlash(exchange);
+  const { files, account } = clientOf(exchange);
+  const context = pageContextOf(exchange);
+  const { flash, clearCookie } = takeFlash(exchange, context.language);
+  const { order, cookie } = listingOrderOf(exchange);
+  const { permissions } = account;
   const model = {
     path,
-    entries: files.openListing(path),
-    accountName: account.name,
-    mayWrite: account.permissions.allows(path, 'write'),
-    mayCreateFolder: account.permissions.allows(path, 'create-folder'),
-    mayDelete: account.permissions.allows(path, 'delete-file') || account.permissions.allows(path, 'delete-folder'),
+    entries: inOrder(files.openListing(path), order, context.language.tag),
+    order,
+    account: accountOfPage(exchange),
+    mayRead: permissions.allows(path, 'read'),
+    mayWrite: permissions.allows(path, 'write'),
+    mayCreateFolder: permissions.allows(path, 'create-folder'),
+    mayDelete: permissions.allows(path, 'delete-file') || permissions.allows(path, 'delete-folder'),
+    mayRename: permissions.allows(path, 'rename'),
     triggers: triggersOf(exchange),
     flash,
-    hasSession: session !== undefined,
   };
-  return sendChunks(exchange, { ...pageHeaders(), 'server-path': serverPathOf(path), 'set-cookie': clearCookie }, listingPage(model));
+  const cookies = [clearCookie, cookie].filter((line) => line !== undefined);
+  const headers = { ...pageHeaders(), 'server-path': serverPathOf(path), 'set-cookie': cookies.length > 0 ? cookies : undefined };
+  return sendChunks(exchange, headers, listingPage(context, model));
 }

@@ -15,6 +15,7 @@ import {
   uuidText,
   yesNo,
 } from '../lib/option-types.ts';
+import { appearanceOptions } from './appearance-options.ts';
 
 /** What `metadata_fields` says: the header, and its keys; no keys = any. */
 export interface MetadataFields {
@@ -56,7 +57,15 @@ export interface CustomTrigger {
   groups: string[];
 }
 
-const builtInActions = ['delete', 'create-folder', 'create-folder-if-missing', 'upload-file', 'delete-members', 'download-members'];
+const builtInActions = [
+  'delete',
+  'create-folder',
+  'create-folder-if-missing',
+  'upload-file',
+  'delete-members',
+  'download-members',
+  'confirm-delete',
+];
 
 const triggers = lineList().transform((lines, context): CustomTrigger[] => {
   const issue = (message: string) => context.addIssue({ code: 'custom', message });
@@ -116,6 +125,7 @@ const shared = {
     .default(null)
     .describe('Header with upload metadata, then its keys, one a line, each `, required` or `, optional`.'),
   triggers: triggers.default([]).describe('Custom triggers: `Name, style, group…`.'),
+  appearance: appearanceOptions.prefault({}),
   api_backend_uuid: z
     .union([z.literal(''), z.null().transform(() => ''), uuidText])
     .default('')

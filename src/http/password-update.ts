@@ -2,13 +2,38 @@ import { longestCredentialCharacters } from '../accounts/user-names.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { errorsReply } from './error-reply.ts';
 import { type Client, clientOf, type Exchange } from './exchange.ts';
+import { flashCookieLine } from './flash.ts';
+import { accountOfPage, pageContextOf } from './page-context.ts';
+import { pageHeaders } from './pages/page-headers.ts';
+import { passwordPage } from './pages/password-page.ts';
 import type { Reply } from './reply.ts';
-import { readJsonBody } from './request-body.ts';
+import { mediaTypeOfRequest, replyFormat } from './reply-format.ts';
+import { readJsonBody, readSmallBody } from './request-body.ts';
 
-/** POST of a password change (service.md, "Session and password"; decisions.md 4, `password-update`). */
+/** Largest body of the form, in bytes. */
+const formLimitBytes = 16 * 1024;
+
+/** GET of the page on which people change their own password (service.md, "Session and password"). */
+export function showPasswordPage(exchange: Exchange): Reply {
+  if (!accountOfPage(exchange).mayChangePassword) {
+    const { session } = clientOf(exchange);
+    throw session
+      ? new ServiceError('forbidden', 'The password of this account cannot be changed here.')
+      : new ServiceError('unauthorized', 'A password is changed within a session.');
+  }
+  return passwordPageReply(exchange, 200, []);
+}
+
+function passwordPageReply(exchange: Exchange, status: number, problems: readonly string[]): Reply {
+  const body = passwordPage(pageContextOf(exchange), { problems, account: accountOfPage(exchange) });
+  return { status, headers: pageHeaders(), body };
+}
+
+/** POST of a password change (service.md, "Session and password"; decisions.md 4, `password-update`): JSON, or the page's form. */
 export async function updatePassword(exchange: Exchange): Promise<Reply> {
   const client = clientOf(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
+  if (mediaTypeOfRequest(exchange) === 'application/x-www-form-urlencoded') return updatePasswordByForm(exchange, client);
   const body = await readJsonBody(exchange);
   const { current_password, new_password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
   if (typeof current_password !== 'string' || typeof new_password !== 'string') {
@@ -22,6 +47,26 @@ export async function updatePassword(exchange: Exchange): Promise<Reply> {
     );
   }
   return { status: 204 };
+}
+
+async function updatePasswordByForm(exchange: Exchange, client: Client): Promise<Reply> {
+  const fields = new URLSearchParams((await readSmallBody(exchange, formLimitBytes)).toString('utf8'));
+  const [current, wanted, repeated] = ['current_password', 'new_password', 'repeat_password'].map((name) => fields.get(name));
+  if (current == null || wanted == null) throw new ServiceError('bad-request', 'The form lacks a password.');
+  const differs = repeated != null && repeated !== wanted;
+  const problems = differs
+    ? [pageContextOf(exchange).language.text('passwordsDiffer')]
+    : await changePassword(exchange, client, current, wanted);
+  const isPage = replyFormat(exchange) === 'html';
+  if (problems.length > 0)
+    return isPage
+      ? passwordPageReply(exchange, 422, problems)
+      : errorsReply(
+          422,
+          problems.map((message) => ({ message })),
+        );
+  if (!isPage) return { status: 204 };
+  return { status: 303, headers: { location: '/home/', 'set-cookie': flashCookieLine('passwordChanged', 1), 'cache-control': 'no-store' } };
 }
 
 /**

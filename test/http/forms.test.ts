@@ -136,7 +136,7 @@ test('paths in file names are not followed, awkward names are shown harmlessly',
   const page = (await server.get('/home/', { headers: { accept: 'text/html' } })).text;
   assert.equal(page.includes('<img src=x'), false);
   assert.match(page, /&lt;img src=x onerror=alert\(1\)&gt;/);
-  assert.match(page, /<bdi>&quot;&#39;&amp;/);
+  assert.match(page, /<bdi>&quot;&#39;&amp;\[U\+202E\]gnp\.exe<\/bdi>/);
 });
 
 test('bad forms: a clear refusal, nothing done', async (t) => {

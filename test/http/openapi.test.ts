@@ -1,89 +1,240 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
-import { startServer } from '../support/server.ts';
+import type { TestRequest } from '../support/client.ts';
+import { Contract } from '../support/openapi-contract.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
-interface Operation {
-  operationId: string;
-  responses: Record<string, unknown>;
-}
+const json = { accept: 'application/json' };
+const html = { accept: 'text/html' };
+const asJson = { 'content-type': 'application/json', ...json };
+const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
+const foreign = { origin: 'https://evil.example' };
 
-test('the description is OpenAPI 3.0.3, complete in its references, and names every route', async (t) => {
+/** Needs a folder that the operating system refuses to remove, or a full disk (full-disk.test.ts). */
+const notProduced = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
+
+test('the description is valid OpenAPI 3.0.3 and complete in its references', async (t) => {
   const server = await startServer(t);
   const reply = await server.get('/__svc__/openapi.yaml', { user: null });
-  assert.equal(reply.status, 200);
   assert.match(String(reply.headers['content-type']), /^application\/yaml/);
-  const document = parse(reply.text);
-  assert.equal(document.openapi, '3.0.3');
+  const result = await new Validator().validate(parse(reply.text));
+  assert.equal(result.valid, true, JSON.stringify(result.errors));
+  const { operations, document } = contractOf(reply.text);
   for (const [, reference] of reply.text.matchAll(/\$ref: '#\/([^']+)'/g)) {
-    const target = (reference ?? '').split('/').reduce((at, key) => at?.[key], document);
+    const target = (reference ?? '').split('/').reduce((at, key) => at?.[key as never], document as object | undefined);
     assert.ok(target, reference);
   }
-  const operations = Object.values(document.paths).flatMap((path) =>
-    Object.entries(path as Record<string, Operation>).filter(([method]) => method !== 'parameters'),
-  );
-  assert.deepEqual(operations.map(([, operation]) => operation.operationId).sort(), [
-    'deleteFile',
-    'deleteFolder',
-    'getFile',
-    'getFolder',
-    'headFile',
-    'login',
-    'logout',
-    'putFile',
-    'putFolder',
-    'runCommands',
-    'updatePassword',
-  ]);
+  for (const kind of ['responses', 'headers', 'schemas', 'parameters'] as const) {
+    for (const name of Object.keys((document as never as { components: Record<string, object> }).components[kind] ?? {}))
+      assert.ok(reply.text.includes(`#/components/${kind}/${name}'`), `${kind}/${name} is not used`);
+  }
+  const ids = operations.map(([, operation]) => (operation as never as { operationId: string }).operationId);
+  assert.equal(new Set(ids).size, ids.length);
 });
 
-test('live replies have the statuses that the description names', async (t) => {
-  const server = await startServer(t);
-  const document = parse((await server.get('/__svc__/openapi.yaml', { user: null })).text);
-  const json = { accept: 'application/json' };
-  const requests: [string, string, string, Record<string, string>, string | undefined][] = [
-    ['put', '/home/{file}', '/home/a', {}, 'x'],
-    ['put', '/home/{file}', '/home/no/a', {}, 'x'],
-    ['put', '/home/{file}', '/home/a', { 'if-none-match': '*' }, 'x'],
-    ['put', '/home/{file}', '/home/a', { 'content-md5': 'x' }, 'x'],
-    ['get', '/home/{file}', '/home/a', {}, undefined],
-    ['get', '/home/{file}', '/home/a', { range: 'bytes=0-0' }, undefined],
-    ['get', '/home/{file}', '/home/a', { range: 'bytes=9-' }, undefined],
-    ['get', '/home/{file}', '/home/a', { 'if-none-match': '*' }, undefined],
-    ['get', '/home/{file}', '/home/missing', {}, undefined],
-    ['put', '/home/{folder}/', '/home/d/', {}, undefined],
-    ['put', '/home/{folder}/', '/home/d/', {}, undefined],
-    ['get', '/home/{folder}/', '/home/d/', json, undefined],
-    ['get', '/home/{folder}/', '/home/d/', { accept: 'application/zip' }, undefined],
-    ['get', '/home/{file}', '/home/d', {}, undefined],
-    [
-      'post',
-      '/home/{folder}/',
-      '/home/d/',
-      { 'content-type': 'application/json' },
-      '{"commands":[{"command":"create-folder","target":"x"}]}',
-    ],
-    [
-      'post',
-      '/home/{folder}/',
-      '/home/d/',
-      { 'content-type': 'application/json' },
-      '{"commands":[{"command":"create-folder","target":"x"}]}',
-    ],
-    ['post', '/home/{folder}/', '/home/d/', { 'content-type': 'application/json' }, '{'],
-    ['delete', '/home/{folder}/', '/home/d/', {}, undefined],
-    ['delete', '/home/{file}', '/home/a', {}, undefined],
-    ['delete', '/home/{file}', '/home/a', {}, undefined],
-    ['post', '/__svc__/login', '/__svc__/login', { 'content-type': 'application/json', ...json }, '{"username":"alice","password":"no"}'],
-  ];
-  const seen = new Set<number>();
-  for (const [method, path, target, headers, body] of requests) {
-    const reply = await server.send(method.toUpperCase(), target, { headers, ...(body === undefined ? {} : { body }) });
-    seen.add(reply.status);
-    assert.ok(document.paths[path][method].responses[String(reply.status)], `${method} ${path}: ${reply.status} is not described`);
-  }
-  assert.ok(seen.size >= 12, `${[...seen]}`);
+function contractOf(yaml: string) {
+  const contract = new Contract(yaml);
+  return { contract, operations: contract.operations(), document: contract.document };
+}
+
+/** Sends a request and holds its reply to the document. */
+type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<void>;
+
+function exerciseOf(server: TestServer, contract: Contract): Exercise {
+  return async (method, path, target, status, options = {}) => {
+    const reply = await server.send(method, target, options);
+    assert.equal(reply.status, status, `${method} ${target}: ${reply.text.slice(0, 300)}`);
+    contract.check(method, path, reply);
+  };
+}
+
+test('every operation and status: live replies are as described', async (t) => {
+  const main = await startServer(t, {
+    group: { allow_own_password_change: true },
+    groups: { reader: { home_folder_path: '/nonexistent', permissions: [['allow-read', 'allow-list']] }, none: { permissions: [] } },
+    service: { maximum_request_size: 100_000, triggers: ['Approve'] },
+  });
+  const { contract } = contractOf((await main.get('/__svc__/openapi.yaml', { user: null })).text);
+  const banned = await startServer(t, { server: { security_policy: { ban_after_failures: 1 } } });
+  const denied = await startServer(t, { group: { permissions: [], allow_own_password_change: false } });
+  const small = await startServer(t, { group: { quota_size: 10 } });
+  writeFileSync(join(small.home, 'full'), 'x'.repeat(20));
+  await banned.get('/home/', { user: 'alice:wrong' });
+
+  await sessionOperations(main, exerciseOf(main, contract), exerciseOf(banned, contract), exerciseOf(denied, contract), denied);
+  await fileOperations(exerciseOf(main, contract));
+  await folderOperations(main, exerciseOf(main, contract));
+  for (const server of [banned, denied, small]) await refusals(server, exerciseOf(server, contract), { banned, denied, small });
+  assert.deepEqual(
+    contract.unseen().filter((name) => !notProduced.includes(name)),
+    [],
+    'described, but never seen',
+  );
 });
+
+async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exercise, asDenied: Exercise, denied: TestServer) {
+  const login = '/__svc__/login';
+  const credentials = '{"username":"alice","password":"secret"}';
+  await send('POST', login, login, 200, { user: null, headers: asJson, body: credentials });
+  await send('POST', login, login, 302, { user: null, headers: { ...asForm, ...html }, body: 'username=alice&password=secret' });
+  await send('POST', login, login, 400, { user: null, headers: asJson, body: '{' });
+  await send('POST', login, login, 401, { user: null, headers: asJson, body: '{"username":"alice","password":"no"}' });
+  await send('POST', login, login, 401, { user: null, headers: { ...asForm, ...html }, body: 'username=alice&password=no' });
+  await send('POST', login, login, 413, { user: null, headers: { ...asForm, ...json }, body: 'x'.repeat(20_000) });
+  await send('POST', login, login, 415, { user: null, headers: { 'content-type': 'text/plain', ...json }, body: 'x' });
+  await asBanned('POST', login, login, 429, { user: null, headers: asJson, body: credentials });
+  await send('GET', login, login, 200, { user: null });
+  for (const name of ['openapi.yaml', 'openapi.html'] as const)
+    await send('GET', `/__svc__/${name}`, `/__svc__/${name}`, 200, { user: null });
+
+  const logout = '/__svc__/logout';
+  await send('POST', logout, logout, 204, { headers: json });
+  await send('POST', logout, logout, 302, { headers: html });
+  await send('POST', logout, logout, 400, { headers: { ...json, ...foreign } });
+  await send('GET', logout, logout, 204, { headers: json });
+  await send('GET', logout, logout, 302, { headers: html });
+
+  const update = '/home/__svc__/password-update';
+  const inSession = { authorization: `session ${await main.login()}` };
+  const change = (current: string, wanted: string) => JSON.stringify({ current_password: current, new_password: wanted });
+  await send('GET', update, update, 200, { headers: inSession });
+  await send('GET', update, update, 401, { headers: json });
+  await asDenied('GET', update, update, 403, { headers: { authorization: `session ${await denied.login()}`, ...html } });
+  await asBanned('GET', update, update, 429, { headers: json });
+  await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
+  await send('POST', update, update, 401, { headers: asJson, body: change('secret', 'another one') });
+  await asDenied('POST', update, update, 403, {
+    headers: { authorization: `session ${await denied.login()}`, ...asJson },
+    body: change('secret', 'another one'),
+  });
+  await send('POST', update, update, 413, { headers: { ...inSession, ...asForm, ...json }, body: 'x'.repeat(20_000) });
+  await send('POST', update, update, 422, { headers: { ...inSession, ...asJson }, body: change('wrong', 'another one') });
+  await send('POST', update, update, 422, {
+    headers: { ...inSession, ...asForm, ...html },
+    body: 'current_password=x&new_password=another1',
+  });
+  await asBanned('POST', update, update, 429, { headers: asJson, body: change('secret', 'another one') });
+  await send('POST', update, update, 204, { headers: { ...inSession, ...asJson }, body: change('secret', 'another one') });
+  const back = 'current_password=another+one&new_password=secret+again';
+  await send('POST', update, update, 303, { headers: { ...inSession, ...asForm, ...html }, body: back });
+  const again = { ...inSession, ...asJson };
+  await main.send('POST', update, { headers: again, body: change('secret again', 'alice:secret') });
+}
+
+async function fileOperations(send: Exercise) {
+  const file = '/home/{file}';
+  const user = 'alice:alice:secret';
+  const to = (method: string, target: string, status: number, headers: TestRequest['headers'] = {}, body?: string) =>
+    send(method, file, target, status, { user, headers: { ...json, ...headers }, ...(body === undefined ? {} : { body }) });
+  await to('PUT', '/home/a%20b', 201, { 'x-oc-mtime': '1700000000' }, 'content');
+  await to('PUT', '/home/a%20b', 400, { 'content-md5': 'nonsense' }, 'x');
+  await send('PUT', file, '/home/a', 401, { user: null, headers: json, body: 'x' });
+  await to('PUT', '/home/missing/a', 409, {}, 'x');
+  await to('PUT', '/home/a%20b', 412, { 'if-none-match': '*' }, 'x');
+  await to('PUT', '/home/a', 413, {}, 'x'.repeat(100_001));
+  await to('PUT', '/home/a', 415, { 'content-encoding': 'gzip' }, 'x');
+  await send('PUT', '/home/{folder}/', '/home/d/', 201, { user });
+  for (const method of ['GET', 'HEAD']) {
+    await to(method, '/home/a%20b', 200, method === 'GET' ? { 'want-repr-digest': 'sha-256=1' } : {});
+    await to(method, '/home/a%20b', 304, { 'if-none-match': '*' });
+    await to(method, '/home/d', 302);
+    await send(method, file, '/home/a%20b', 401, { user: null, headers: json });
+    await to(method, '/home/missing', 404);
+    await to(method, '/home/a%20b', 412, { 'if-match': '"x"' });
+  }
+  await to('GET', '/home/a%20b?inline', 206, { range: 'bytes=0-1' });
+  await to('GET', '/home/a%20b', 206, { range: 'bytes=0-1,3-4' });
+  await to('GET', '/home/a%20b', 416, { range: 'bytes=99-' });
+  await to('GET', '/home/%ff', 400);
+  await to('GET', '/home/missing', 404, html);
+  await to('OPTIONS', '/home/a%20b', 204);
+  await to('DELETE', '/home/a%20b', 412, { 'if-match': '"x"' });
+  await to('DELETE', '/home/d', 307);
+  await to('DELETE', '/home/a%20b', 400, foreign);
+  await send('DELETE', file, '/home/a%20b', 401, { user: null, headers: json });
+  await to('DELETE', '/home/a%20b', 204);
+  await to('DELETE', '/home/a%20b', 404);
+}
+
+async function folderOperations(server: TestServer, send: Exercise) {
+  const user = 'alice:alice:secret';
+  mkdirSync(join(server.home, 'work'));
+  for (const [path, base] of [
+    ['/home/{folder}/', '/home/work/'],
+    ['/home/', '/home/'],
+  ] as const) {
+    const to = (method: string, status: number, headers: TestRequest['headers'] = {}, body?: string) =>
+      send(method, path, base, status, { user, headers: { ...json, ...headers }, ...(body === undefined ? {} : { body }) });
+    writeFileSync(join(server.home, base.slice('/home/'.length), 'member'), 'x');
+    for (const accept of ['application/json', 'application/zip', 'text/html']) await to('GET', 200, { accept });
+    await to('GET', 200, { ...html, cookie: 'SVC_FLASH=deleted-1' });
+    await to('HEAD', 200);
+    await to('HEAD', 200, html);
+    for (const method of ['GET', 'HEAD', 'POST']) await send(method, path, base, 401, { user: null, headers: json });
+    await to('OPTIONS', 204);
+    const commands = (command: string, target: string) => JSON.stringify({ commands: [{ command, target }] });
+    await to('POST', 200, asJson, commands('create-folder', 'made'));
+    await to('POST', 422, asJson, commands('create-folder', 'made'));
+    await to('POST', 400, asJson, '{}');
+    await to('POST', 415, { 'content-type': 'text/plain' }, 'x');
+    await to('POST', 413, asJson, ' '.repeat(1_100_000));
+    await to('POST', 303, { ...asForm, ...html }, 'action=create-folder&new-folder=formed');
+    await to('POST', 409, { ...asForm, ...html }, 'action=create-folder&new-folder=formed');
+    await to('POST', 200, { ...asForm, ...html }, 'action=confirm-delete&selected-members=member');
+    await to('POST', 200, { ...asForm, accept: '*/*' }, 'action=download-members&selected-members=member');
+    await to('POST', 404, { ...asForm, ...json }, 'action=download-members&selected-members=missing');
+    await to('POST', 200, { ...asForm, ...json }, 'action=Approve&selected-members=member');
+  }
+  const folder = '/home/{folder}/';
+  await send('GET', folder, '/home/%ff/', 400, { user, headers: json });
+  await send('GET', folder, '/home/missing/', 404, { user, headers: json });
+  await send('HEAD', folder, '/home/missing/', 404, { user, headers: json });
+  await send('PUT', folder, '/home/work/', 409, { user, headers: json });
+  await send('PUT', folder, '/home/new/', 400, { user, headers: json, body: 'x' });
+  await send('PUT', folder, '/home/new/', 401, { user: null, headers: json });
+  await send('DELETE', folder, '/home/work/', 400, { user, headers: { ...json, ...foreign } });
+  await send('DELETE', folder, '/home/work/', 401, { user: null, headers: json });
+  await send('DELETE', folder, '/home/missing/', 404, { user, headers: json });
+  await send('DELETE', folder, '/home/work/', 204, { user, headers: json });
+}
+
+/** What a banned address, an account without permissions and one without space get. */
+async function refusals(server: TestServer, send: Exercise, servers: Record<'banned' | 'denied' | 'small', TestServer>) {
+  const status = server === servers.banned ? 429 : server === servers.denied ? 403 : 507;
+  const command = (target: string) => JSON.stringify({ commands: [{ command: 'create-folder', target }] });
+  if (status === 507) {
+    await send('PUT', '/home/{file}', '/home/a', 507, { headers: json, body: 'x' });
+    mkdirSync(join(server.home, 'd'));
+    const part = (name: string, content: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`;
+    const body = `${part('action', 'upload-file')}${part('upload-file"; filename="a', 'x')}--b--\r\n`;
+    const upload = { headers: { 'content-type': 'multipart/form-data; boundary=b', ...json }, body };
+    await send('POST', '/home/{folder}/', '/home/d/', 507, upload);
+    await send('POST', '/home/', '/home/', 507, upload);
+    const authorization = `session ${await server.login()}`;
+    rmSync(server.home, { recursive: true });
+    await send('GET', '/home/', '/home/', 404, { headers: { ...json, authorization } });
+    return;
+  }
+  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
+    const options = { headers: json, ...(method === 'PUT' ? { body: 'x' } : {}) };
+    if (!(method === 'HEAD' && status === 429)) await send(method, '/home/{file}', '/home/a', status, options);
+    if (!(method === 'HEAD' && status === 429)) await send(method, '/home/{folder}/', '/home/d/', status, { headers: json });
+    if (method === 'GET') await send(method, '/home/', '/home/', status, { headers: json });
+  }
+  if (status === 403) {
+    const form = { headers: { ...asForm, ...json }, body: 'action=create-folder&new-folder=x' };
+    await send('POST', '/home/{folder}/', '/home/d/', status, form);
+    await send('POST', '/home/', '/home/', status, form);
+  }
+  if (status === 429) {
+    await send('POST', '/home/{folder}/', '/home/d/', status, { headers: asJson, body: command('x') });
+    await send('POST', '/home/', '/home/', status, { headers: asJson, body: command('x') });
+  }
+}
 
 test('the API page and its files come from the service itself under a strict policy', async (t) => {
   const server = await startServer(t);

@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
+import pageScript from 'svc:page-script';
 import swaggerUi from 'svc:swagger-ui';
 import { gunzipSync } from 'fflate';
+import card from '../assets/card.css';
+import controls from '../assets/controls.css';
+import frame from '../assets/frame.css';
+import icon from '../assets/icon.svg';
+import listing from '../assets/listing.css';
 import apiScript from '../assets/openapi.client.js';
-import style from '../assets/page.css';
+import page from '../assets/page.css';
+import screens from '../assets/screens.css';
+import script from '../assets/script.css';
 
 /** A file that pages refer to, under a name that changes with its content. */
 export interface Asset {
@@ -10,7 +18,7 @@ export interface Asset {
   body: () => Buffer;
 }
 
-const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
+const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 const all = new Map<string, Asset>();
 
 function add(name: string, extension: keyof typeof contentTypes, text: string, body: () => Buffer): string {
@@ -19,9 +27,14 @@ function add(name: string, extension: keyof typeof contentTypes, text: string, b
   return `/__svc__/${path}`;
 }
 
+/** The order counts: rules for narrow screens come last. */
+const style = [page, controls, frame, card, listing, script, screens].join('\n');
+
 /** URL paths of the files that pages refer to. */
 export const assetPaths = {
   style: add('page', 'css', style, () => Buffer.from(style)),
+  icon: add('icon', 'svg', icon, () => Buffer.from(icon)),
+  pageScript: add('page', 'js', pageScript, () => Buffer.from(pageScript)),
   apiScript: add('openapi', 'js', apiScript, () => Buffer.from(apiScript)),
   // Packed into the executable; unpacked when somebody opens the API page.
   swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, () => unpacked(swaggerUi.css)),

@@ -21,6 +21,24 @@ export function escapeHtml(text: string): string {
     .replace(/\u007f/g, '\u2421');
 }
 
+/** Escapes a value that a form sends back: unlike a text for people it keeps every character. */
+export function escapeFormValue(text: string): string {
+  return text
+    .replace(/[&<>"']/g, (character) => entities[character] as string)
+    .replace(/[\u0000-\u001f\u007f]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/**
+ * A name for people, as HTML. What would change how the rest of it reads (text direction, zero width, C1 controls) is shown
+ * by its code, so that `exe.<U+202E>gnp` cannot pass for a picture.
+ */
+export function nameHtml(name: string): string {
+  return escapeHtml(name).replace(
+    /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
+  );
+}
+
 type Part = Html | string | number | undefined | false | readonly Html[];
 
 function partText(part: Part): string {

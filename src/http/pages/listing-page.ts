@@ -1,102 +1,68 @@
-import type { Entry } from '../../files/entry.ts';
 import { memberPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
 import { urlPathOf } from '../request-target.ts';
-import { escapeHtml, Html, html } from './html.ts';
+import { Html, html, nameHtml } from './html.ts';
 import { layout } from './layout.ts';
+import type { ListingModel } from './listing-model.ts';
+import { listingRows } from './listing-rows.ts';
+import { listingHead } from './listing-table.ts';
+import { memberActions, tools } from './listing-tools.ts';
+import type { PageContext } from './page-context.ts';
 
-/** What a folder's page shows. */
-export interface ListingModel {
-  path: VirtualPath;
-  entries: AsyncIterable<Entry[]>;
-  accountName: string;
-  mayWrite: boolean;
-  mayCreateFolder: boolean;
-  mayDelete: boolean;
-  triggers: readonly { name: string; style: string }[];
-  flash: { isError: boolean; text: string } | undefined;
-  hasSession: boolean;
-}
-
-/** The page of a folder, in chunks: memory does not grow with the folder. */
-export async function* listingPage(model: ListingModel): AsyncGenerator<string> {
+/** The page of a folder, in chunks: memory does not grow with the folder unless it has to be sorted. */
+export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const marker = '<!--rows-->';
-  const page = layout({
-    title: model.path === '/' ? 'Files' : `${segmentsOf(model.path).at(-1)} – Files`,
-    body: pageBody(model, new Html(marker)),
+  const name = segmentsOf(model.path).at(-1);
+  const page = layout(context, {
+    title: name ?? (context.appearance.title || context.language.text('files')),
+    body: pageBody(context, model, new Html(marker)),
+    account: model.account,
+    hasScript: true,
   });
   const [before = '', after = ''] = page.split(marker);
   yield before;
-  for await (const batch of model.entries) yield batch.map((entry) => row(model, entry)).join('');
+  yield* listingRows(context, model);
   yield after;
 }
 
-function pageBody(model: ListingModel, rows: Html): Html {
-  return html`<header class="bar">
-<nav aria-label="Path">${breadcrumb(model.path)}</nav>
-<p class="account">${model.accountName}${model.hasSession && html` <a href="/__svc__/logout" class="button">Sign out</a>`}</p>
-</header>
-<main>
-${model.flash && html`<p class="notice ${model.flash.isError ? 'error' : 'success'}" role="status">${model.flash.text}</p>`}
-${(model.mayCreateFolder || model.mayWrite) && tools(model)}
-<form method="post" enctype="multipart/form-data">
-<table>
-<thead><tr><th><span class="hidden">Select</span></th><th>Name</th><th class="number">Size</th><th>Modified</th></tr></thead>
-<tbody>${rows}</tbody>
-</table>
-${actions(model)}
+function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
+  const { language } = context;
+  return html`<main id="main" data-may="${rightsOf(model)}">
+<h1 class="hidden">${new Html(nameHtml(segmentsOf(model.path).at(-1) ?? language.text('files')))}</h1>
+<nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, model.path)}</ol></nav>
+<div id="notices" aria-live="polite">${model.flash && html`<p class="notice ${model.flash.isError ? 'error' : 'success'}" role="status">${model.flash.text}</p>`}</div>
+${tools(context, model)}
+<form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
+<table id="list" role="table" aria-label="${language.text('files')}">
+${listingHead(context, model.order)}
+${rows}
+${memberActions(context, model)}
 </form>
 </main>`;
 }
 
-function breadcrumb(path: VirtualPath) {
+/** What the script may offer; the service checks every request all the same. */
+function rightsOf(model: ListingModel): string {
+  const rights = {
+    read: model.mayRead,
+    write: model.mayWrite,
+    'create-folder': model.mayCreateFolder,
+    delete: model.mayDelete,
+    rename: model.mayRename,
+  };
+  return Object.entries(rights)
+    .filter(([, isAllowed]) => isAllowed)
+    .map(([name]) => name)
+    .join(' ');
+}
+
+function breadcrumb({ language }: PageContext, path: VirtualPath) {
+  const segments = segmentsOf(path);
   let folder = '/' as VirtualPath;
-  const links = [html`<a href="${urlPathOf(folder, true)}">Files</a>`];
-  for (const name of segmentsOf(path)) {
+  const current = (depth: number) => depth === segments.length && html` aria-current="page"`;
+  const links = [html`<li><a href="${urlPathOf(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
+  for (const [index, name] of segments.entries()) {
     folder = memberPath(folder, name);
-    links.push(html` / <a href="${urlPathOf(folder, true)}"><bdi>${name}</bdi></a>`);
+    links.push(html`<li><a href="${urlPathOf(folder, true)}"${current(index + 1)}>${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a></li>`);
   }
   return links;
-}
-
-function tools(model: ListingModel) {
-  return html`<div class="tools">
-${
-  model.mayWrite &&
-  html`<form method="post" enctype="multipart/form-data">
-<input type="hidden" name="action" value="upload-file">
-<label>Upload files <input type="file" name="upload-file" multiple required></label> <button type="submit" class="primary">Upload</button>
-</form>`
-}
-${
-  model.mayCreateFolder &&
-  html`<form method="post">
-<input type="hidden" name="action" value="create-folder">
-<label>New folder <input name="new-folder" required maxlength="255"></label> <button type="submit">Create</button>
-</form>`
-}
-</div>`;
-}
-
-function actions(model: ListingModel) {
-  return html`<p class="actions">
-<button type="submit" name="action" value="download-members">Download as ZIP</button>
-${model.mayDelete && html`<button type="submit" name="action" value="delete-members" class="danger">Delete</button>`}
-${model.triggers.map((trigger) => html`<button type="submit" name="action" value="${trigger.name}" class="${trigger.style}">${trigger.name}</button>`)}
-</p>`;
-}
-
-function row(model: ListingModel, entry: Entry): string {
-  const url = urlPathOf(memberPath(model.path, entry.name), entry.isFolder);
-  const name = escapeHtml(entry.name);
-  const time = new Date(entry.modifiedMs).toISOString();
-  const size = entry.isFolder ? '–' : sizeText(entry.sizeBytes);
-  return `<tr><td><input type="checkbox" name="selected-members" value="${name}" aria-label="${name}"></td><td><a href="${escapeHtml(url)}"${entry.isFolder ? ' class="folder"' : ''}><bdi>${name}</bdi></a></td><td class="number">${size}</td><td><time datetime="${time}">${time.slice(0, 16).replace('T', ' ')}</time></td></tr>\n`;
-}
-
-const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
-
-/** A size for people, in powers of 1000. */
-function sizeText(bytes: number): string {
-  const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
-  return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
 }

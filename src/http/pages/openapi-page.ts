@@ -9,6 +9,7 @@ export function openapiPage(): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API – svc</title>
+<link rel="icon" href="${assetPaths.icon}">
 <link rel="stylesheet" href="${assetPaths.swaggerStyle}">
 <script src="${assetPaths.swaggerScript}" defer></script>
 <script src="${assetPaths.apiScript}" defer></script>

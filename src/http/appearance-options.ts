@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { contrastRatio } from '../lib/color-contrast.ts';
+import { optionalText } from '../lib/option-types.ts';
+
+/** Contrast that text must have (WCAG 2.2, 1.4.3). */
+const leastContrast = 4.5;
+
+/** Grounds that the accent colour stands on in the pages; the same as in assets/page.css. */
+const grounds = { light: ['#f6f7f9', '#ffffff'], dark: ['#14171c', '#1c2027', '#262b34'] } as const;
+
+function accentColor(scheme: keyof typeof grounds) {
+  return z.union([z.literal(''), z.null().transform(() => ''), z.string()]).transform((value, context) => {
+    if (value === '') return '';
+    const issue = (message: string) => context.addIssue({ code: 'custom', message });
+    if (!/^#[0-9a-f]{6}$/i.test(value)) {
+      issue('must be a colour such as #0b5cad');
+      return '';
+    }
+    const least = Math.min(...grounds[scheme].map((ground) => contrastRatio(value, ground)));
+    if (least < leastContrast) {
+      const hint = scheme === 'light' ? 'darker' : 'lighter';
+      issue(
+        `has a contrast of ${(Math.floor(least * 10) / 10).toFixed(1)}:1 on the ${scheme} pages, but text needs ${leastContrast}:1; take a ${hint} one`,
+      );
+    }
+    return value.toLowerCase();
+  });
+}
+
+const links = z.union([z.record(z.string().min(1), z.string()), z.null()]).transform((value, context): { label: string; url: string }[] =>
+  Object.entries(value ?? {}).map(([label, url]) => {
+    if (!URL.canParse(url) || !/^(https?|mailto):/i.test(url))
+      context.addIssue({ code: 'custom', message: `"${label}" must be an http, https or mailto URL` });
+    return { label, url };
+  }),
+);
+
+/** How the browser pages of a service look (`services.<UUID>.appearance`). */
+export const appearanceOptions = z
+  .strictObject({
+    title: z
+      .string()
+      .max(80, 'must not have more than 80 characters')
+      .default('')
+      .describe("Name in the head of every page; without it the word for files in the reader's language."),
+    logo_path: optionalText().default('').describe('Image shown beside it: SVG, PNG, JPEG or WebP, at most 512 KiB.'),
+    footer: z.string().max(500, 'must not have more than 500 characters').default('').describe('Text at the foot of every page.'),
+    footer_links: links.default([]).describe('Links at the foot of every page, for example an imprint: a map of label to URL.'),
+    accent_color: accentColor('light')
+      .default('')
+      .describe('Colour of links and buttons on light pages, `#rrggbb`; refused when its contrast is below 4.5:1.'),
+    accent_color_dark: accentColor('dark').default('').describe('The same on dark pages.'),
+  })
+  .describe('Looks of the browser pages.');
+
+export type AppearanceOptions = z.infer<typeof appearanceOptions>;

@@ -1,0 +1,25 @@
+import { byId } from './dom.ts';
+import { startFilter } from './filter.ts';
+import { startKeyboard } from './keyboard.ts';
+import { startDelete, startNewFolder } from './members.ts';
+import { startMove } from './move.ts';
+import { startPreview } from './preview.ts';
+import { localTimes, whenRowsChange } from './rows.ts';
+import { selectedRows, startSelection } from './selection.ts';
+import { startThemes } from './theme.ts';
+import { ignoreDrops, startUploads } from './uploads.ts';
+
+/** What the account may do in this folder; the service checks every request all the same. */
+const rights = new Set((byId('main').dataset.may ?? '').split(' '));
+
+startThemes();
+whenRowsChange(localTimes);
+startFilter();
+startSelection();
+startKeyboard(rights.has('delete'));
+if (rights.has('read')) startPreview();
+if (rights.has('delete')) startDelete(selectedRows);
+if (rights.has('create-folder')) startNewFolder();
+if (rights.has('write')) startUploads(rights.has('create-folder'));
+else ignoreDrops();
+if (rights.has('rename')) void startMove();

@@ -1,0 +1,121 @@
+import { byId, icon, make, makeButton } from './dom.ts';
+import { text } from './language.ts';
+import { linkOf, nameOf, type Row, shownRows } from './rows.ts';
+import { send } from './server.ts';
+
+/** Bytes of a text that are shown. */
+const textLimit = 512 * 1024;
+
+/** Largest PDF that is shown: it is held in memory. */
+const pdfLimit = 200_000_000;
+
+/** Whether a row's file can be looked at in the page. */
+export function canPreview(row: Row): boolean {
+  return row.dataset.preview !== undefined;
+}
+
+/** Shows a file in a dialog, with steps to the ones beside it. */
+export function showPreview(first: Row): void {
+  let row = first;
+  const rows = shownRows().filter(canPreview);
+  const title = make('h2', { id: 'preview-title' });
+  const stage = make('div', { className: 'stage', tabIndex: 0 });
+  const download = make(
+    'a',
+    { className: 'button', download: '' },
+    icon('download'),
+    make('span', { className: 'wide' }, text('download')),
+  );
+  const close = makeButton(text('close'), 'close', () => dialog.close(), 'compact');
+  const step = (by: number) => {
+    row = rows[(rows.indexOf(row) + by + rows.length) % rows.length] ?? row;
+    void show();
+  };
+  const steps =
+    rows.length > 1
+      ? [makeButton(text('previous'), 'left', () => step(-1), 'compact'), makeButton(text('next'), 'right', () => step(1), 'compact')]
+      : [];
+  const header = make('header', {}, title, ...steps, download, close);
+  const dialog = make('dialog', { className: 'preview', attributes: { 'aria-labelledby': 'preview-title' } }, header, stage);
+  let clean = () => {};
+  const show = async () => {
+    clean();
+    title.textContent = nameOf(row);
+    download.href = linkOf(row).href;
+    const shown = row;
+    stage.setAttribute('aria-label', text('previewOf', { name: nameOf(row) }));
+    stage.replaceChildren();
+    const made = await contentOf(row);
+    if (shown !== row || !dialog.open) return made.clean();
+    clean = made.clean;
+    stage.replaceChildren(...made.nodes);
+  };
+  dialog.addEventListener('keydown', (event) => {
+    if (event.target instanceof HTMLMediaElement) return;
+    if (event.key === 'ArrowLeft') step(-1);
+    if (event.key === 'ArrowRight') step(1);
+  });
+  dialog.addEventListener('close', () => {
+    clean();
+    dialog.remove();
+    linkOf(row).focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  close.focus();
+  void show();
+}
+
+interface Shown {
+  nodes: Node[];
+  clean: () => void;
+}
+
+async function contentOf(row: Row): Promise<Shown> {
+  const src = `${linkOf(row).pathname}?inline`;
+  const plain = (...nodes: Node[]): Shown => ({ nodes, clean: () => {} });
+  const label = text('previewOf', { name: nameOf(row) });
+  switch (row.dataset.preview) {
+    case 'image':
+      return plain(make('img', { src, alt: nameOf(row) }));
+    case 'audio':
+      return media(make('audio', { src, controls: true, attributes: { 'aria-label': label } }));
+    case 'video':
+      return media(make('video', { src, controls: true, attributes: { 'aria-label': label } }));
+    case 'pdf':
+      return pdf(row, src, label);
+    default:
+      return plain(...(await plainText(row, src)));
+  }
+}
+
+function media(element: HTMLMediaElement): Shown {
+  // Without this the browser goes on loading what nobody sees.
+  return { nodes: [element], clean: () => element.removeAttribute('src') };
+}
+
+// The browser's PDF viewer refuses sandboxed replies. The type is fixed here, so the bytes can never become a page.
+async function pdf(row: Row, src: string, label: string): Promise<Shown> {
+  if (Number(row.dataset.size) > pdfLimit) return { nodes: [make('p', {}, text('tooLargeToPreview'))], clean: () => {} };
+  const reply = await send('GET', src);
+  const url = URL.createObjectURL(new Blob([await reply.arrayBuffer()], { type: 'application/pdf' }));
+  return { nodes: [make('iframe', { src: url, title: label })], clean: () => URL.revokeObjectURL(url) };
+}
+
+async function plainText(row: Row, src: string): Promise<Node[]> {
+  if (Number(row.dataset.size) === 0) return [make('pre')];
+  const reply = await send('GET', src, { headers: { range: `bytes=0-${textLimit - 1}` } });
+  const content = make('pre', { textContent: await reply.text() });
+  return Number(row.dataset.size) > textLimit ? [make('p', { className: 'hint' }, text('previewCut')), content] : [content];
+}
+
+/** Opens previews on a plain click; with a modifier the browser does what it always does. */
+export function startPreview(): void {
+  byId('list').addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('td.name a') : null;
+    const row = link?.closest<Row>('tr');
+    if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    showPreview(row);
+  });
+}

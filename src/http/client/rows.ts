@@ -1,0 +1,101 @@
+import { byId } from './dom.ts';
+import { dateText } from './language.ts';
+import { scriptHeaders } from './server.ts';
+import { signInAgain } from './sign-in.ts';
+
+/** A member of the folder as its row in the listing. */
+export type Row = HTMLTableRowElement;
+
+/** All rows, in the order of the page. */
+export function allRows(): Row[] {
+  return [...document.querySelectorAll<Row>('#list tbody tr')];
+}
+
+/** Rows that the filter does not hide. */
+export function shownRows(): Row[] {
+  return allRows().filter((row) => !row.hidden);
+}
+
+export function checkboxOf(row: Row): HTMLInputElement {
+  return row.querySelector('input') as HTMLInputElement;
+}
+
+export function linkOf(row: Row): HTMLAnchorElement {
+  return row.querySelector('a') as HTMLAnchorElement;
+}
+
+/** The member's real name. */
+export function nameOf(row: Row): string {
+  return checkboxOf(row).value;
+}
+
+export function isFolder(row: Row): boolean {
+  return linkOf(row).pathname.endsWith('/');
+}
+
+/** Something that depends on the rows; called again whenever they are new. */
+const listeners: (() => void)[] = [];
+
+/** Calls `listener` now and each time that the rows are new. */
+export function whenRowsChange(listener: () => void): void {
+  listeners.push(listener);
+  listener();
+}
+
+/** Fetches the page anew and takes its rows; selection and focus stay with their names. */
+export async function refreshRows(): Promise<void> {
+  const fresh = await fetchPage();
+  const list = fresh?.getElementById('list');
+  if (!fresh || !list) return;
+  const selected = new Set(
+    allRows()
+      .filter((row) => checkboxOf(row).checked)
+      .map(nameOf),
+  );
+  const focused = (document.activeElement?.closest('#list tbody tr') ?? undefined) as Row | undefined;
+  const focusedName = focused && nameOf(focused);
+  const table = byId('list');
+  for (const group of table.querySelectorAll('tbody')) group.remove();
+  table.append(...[...list.querySelectorAll('tbody')].map((group) => document.importNode(group, true)));
+  const count = fresh.getElementById('count');
+  if (count) byId('count').replaceWith(document.importNode(count, true));
+  for (const row of allRows()) {
+    checkboxOf(row).checked = selected.has(nameOf(row));
+    if (nameOf(row) === focusedName) linkOf(row).focus();
+  }
+  for (const listener of listeners) listener();
+}
+
+// XMLHttpRequest parses the page without running anything in it.
+async function fetchPage(): Promise<Document | undefined> {
+  const page = await requestPage();
+  if (page?.getElementById('list')) return page;
+  return (await signInAgain()) ? requestPage() : undefined;
+}
+
+function requestPage(): Promise<Document | undefined> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open('GET', location.href);
+    request.responseType = 'document';
+    request.setRequestHeader('accept', 'text/html');
+    for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
+    request.onloadend = () => resolve(request.responseXML ?? undefined);
+    request.send();
+  });
+}
+
+/** Rows whose times are written anew at once; more would hold up the page. */
+const timesAtOnce = 500;
+
+/** Writes all times in the reader's time zone; those in sight first. */
+export function localTimes(): void {
+  const heading = document.querySelector<HTMLElement>('[data-local]');
+  if (heading) heading.textContent = heading.dataset.local ?? '';
+  const times = [...document.querySelectorAll<HTMLTimeElement>('#list time')];
+  const next = () => {
+    for (const time of times.splice(0, timesAtOnce)) time.textContent = dateText(time.dateTime);
+    if (times.length > 0) requestAnimationFrame(next);
+  };
+  next();
+}

@@ -1,0 +1,81 @@
+import type { ScriptTextName } from '../pages/locales/en.ts';
+import { isEnglish, text } from './language.ts';
+import { signInAgain } from './sign-in.ts';
+
+/** Tells the service that a script asks, which can deal with a 401 itself: the browser's own password dialog stays away. */
+export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest' } as const;
+
+/** URL path of the folder that the page shows; ends in `/`. */
+export const folderUrl = location.pathname;
+
+/** URL path of a member of the folder. */
+export function memberUrl(name: string, isFolder = false): string {
+  return folderUrl + encodeURIComponent(name) + (isFolder ? '/' : '');
+}
+
+/** One failed item of a reply. */
+interface ErrorItem {
+  target?: string;
+  message: string | null;
+}
+
+/**
+ * Sends a request in the session; asks to sign in again when that has ended.
+ *
+ * @throws TypeError when the service cannot be reached
+ */
+export async function send(
+  method: string,
+  url: string,
+  options: { headers?: Record<string, string>; body?: BodyInit } = {},
+): Promise<Response> {
+  const headers = { accept: 'application/json', ...scriptHeaders, ...options.headers };
+  const reply = await fetch(url, { ...options, method, headers });
+  if (reply.status !== 401 || !(await signInAgain())) return reply;
+  return fetch(url, { ...options, method, headers });
+}
+
+const reasons: Readonly<Record<number, ScriptTextName>> = {
+  403: 'refused403',
+  404: 'refused404',
+  409: 'refused409',
+  413: 'refused413',
+  429: 'tooManyAttempts',
+  507: 'refused507',
+};
+
+/** Why a request was refused, for people: the service's own words say most, but are English. */
+export function reasonFor(status: number, message: string | null | undefined): string {
+  const known = reasons[status];
+  if (message && (isEnglish || known === undefined)) return message;
+  return known === undefined ? text('refused', { status: String(status) }) : text(known);
+}
+
+/** What went wrong, for people. */
+export async function reasonOf(reply: Response): Promise<string> {
+  const items = await errorItems(reply);
+  return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
+}
+
+/**
+ * Runs folder commands on members of the folder.
+ *
+ * @returns the messages of those that failed, each with its target
+ */
+export async function runCommand(command: string, targets: readonly string[]): Promise<string[]> {
+  const body = JSON.stringify({ commands: targets.map((target) => ({ command, target })) });
+  const reply = await send('POST', folderUrl, { headers: { 'content-type': 'application/json' }, body });
+  if (reply.ok) return [];
+  const failed = (await errorItems(reply)).filter((item) => item.message !== null);
+  if (failed.length === 0) return [text('refused', { status: String(reply.status) })];
+  return failed.map(({ target, message }) => (target === undefined ? (message ?? '') : `${target}: ${message}`));
+}
+
+async function errorItems(reply: Response): Promise<ErrorItem[]> {
+  try {
+    const { errors } = (await reply.json()) as { errors?: ErrorItem[] };
+    return errors ?? [];
+  } catch {
+    return [];
+  }
+}

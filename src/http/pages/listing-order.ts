@@ -1,0 +1,18 @@
+/** Columns that a listing can be sorted by. */
+export const sortColumns = ['name', 'size', 'modified'] as const;
+
+/** The order of a listing. */
+export interface ListingOrder {
+  column: (typeof sortColumns)[number];
+  direction: 'asc' | 'desc';
+  /** Whether folders come before all files. */
+  folders: 'first' | 'mixed';
+}
+
+/** decisions.md 4, "folder listing order": folders and files by name. */
+export const defaultOrder: ListingOrder = { column: 'name', direction: 'asc', folders: 'mixed' };
+
+/** The query that asks for an order. */
+export function orderQuery({ column, direction, folders }: ListingOrder): string {
+  return `?sort=${column}&order=${direction}&folders=${folders}`;
+}

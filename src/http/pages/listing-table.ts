@@ -1,0 +1,32 @@
+import { html } from './html.ts';
+import { icon } from './icons.ts';
+import { type ListingOrder, orderQuery } from './listing-order.ts';
+import type { PageContext } from './page-context.ts';
+
+/** The head of the table: each column is a link that sorts by it, or turns its order round. */
+export function listingHead(context: PageContext, order: ListingOrder) {
+  const { language } = context;
+  return html`<thead role="rowgroup"><tr role="row">
+<th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>
+${column(order, 'name', language.text('name'))}
+${column(order, 'size', language.text('size'))}
+${column(order, 'modified', language.text('modifiedUtc'), language.text('modified'))}
+</tr></thead>`;
+}
+
+function column(order: ListingOrder, name: ListingOrder['column'], label: string, localLabel?: string) {
+  const isSorted = order.column === name;
+  // Sizes and times are most often wanted largest and newest first.
+  const first = name === 'name' ? 'asc' : 'desc';
+  const direction = isSorted ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
+  const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
+  return html`<th role="columnheader" class="${name}"${sort}><a href="${orderQuery({ ...order, column: name, direction })}">
+<span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
+}
+
+/** The link that puts folders before files, or among them. */
+export function foldersSwitch({ language }: PageContext, order: ListingOrder) {
+  const isFirst = order.folders === 'first';
+  const query = orderQuery({ ...order, folders: isFirst ? 'mixed' : 'first' });
+  return html`<a class="button quiet switch" href="${query}">${icon('files')}<span>${language.text(isFirst ? 'foldersMixed' : 'foldersFirst')}</span></a>`;
+}

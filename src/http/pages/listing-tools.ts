@@ -1,0 +1,38 @@
+import { html } from './html.ts';
+import { icon } from './icons.ts';
+import type { ListingModel } from './listing-model.ts';
+import { foldersSwitch } from './listing-table.ts';
+import type { PageContext } from './page-context.ts';
+
+/** What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over. */
+export function tools(context: PageContext, model: ListingModel) {
+  const { language } = context;
+  return html`<div class="tools" id="tools">
+${
+  model.mayWrite &&
+  html`<form class="plain" method="post" enctype="multipart/form-data">
+<input type="hidden" name="action" value="upload-file">
+<label class="field"><span>${language.text('uploadFiles')}</span> <input type="file" name="upload-file" multiple required></label>
+<button type="submit" class="primary">${icon('upload')}${language.text('upload')}</button>
+</form>`
+}
+${
+  model.mayCreateFolder &&
+  html`<form class="plain" method="post">
+<input type="hidden" name="action" value="create-folder">
+<label class="field"><span>${language.text('newFolder')}</span> <input name="new-folder" required maxlength="255" autocomplete="off"></label>
+<button type="submit">${icon('newFolder')}${language.text('create')}</button>
+</form>`
+}
+${foldersSwitch(context, model.order)}
+</div>`;
+}
+
+/** What can be done with the selected members. Deleting asks on a page of its own; service.md's action deletes at once. */
+export function memberActions({ language }: PageContext, model: ListingModel) {
+  return html`<div class="actions" id="actions">
+<button type="submit" name="action" value="download-members">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>
+${model.mayDelete && html`<button type="submit" name="action" value="confirm-delete" class="danger">${icon('trash')}<span class="wide">${language.text('delete')}</span></button>`}
+${model.triggers.map((trigger) => html`<button type="submit" name="action" value="${trigger.name}" class="trigger ${trigger.style}">${trigger.name}</button>`)}
+</div>`;
+}

@@ -1,0 +1,81 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+/** Everything that a page can show is there. */
+const config = {
+  group: { allow_own_password_change: true },
+  service: {
+    triggers: ['One', 'Two, primary', 'Three, success', 'Four, info', 'Five, warning', 'Six, danger'],
+    appearance: { title: 'Example', footer: 'Example Ltd', footer_links: { Imprint: 'https://example.com/' }, accent_color: '#7a2048' },
+  },
+};
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  for (const width of [320, 1280]) {
+    test(`axe finds nothing: ${colorScheme}, ${width} px`, async (t) => {
+      const server = await startServer(t, config);
+      mkdirSync(join(server.home, 'A folder'));
+      for (const name of ['a.txt', 'b.png', 'c.zip', 'd.mp4', `${'long '.repeat(30)}.txt`, `${'x'.repeat(200)}.bin`])
+        writeFileSync(join(server.home, name), 'some text');
+      const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /40[134]|422/ });
+      if (!page) return;
+      const look = async (what: string) => {
+        await assertAccessible(page, what);
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+        if (overflow > 0) throw new Error(`${what} is ${overflow} px too wide`);
+      };
+      await page.goto(`${server.url}/__svc__/login`);
+      await look('login');
+      await page.locator('input[name=username]').fill('alice');
+      await page.locator('input[name=password]').fill('wrong');
+      await page.locator('form[action$=login] button').click();
+      await page.getByRole('alert').waitFor();
+      await look('failed login');
+      await login(page, server.url);
+      await look('listing');
+      await page.getByLabel('Select a.txt').check();
+      await look('selection');
+      await page.getByRole('button', { name: 'Delete', exact: true }).click();
+      await page.getByRole('dialog').waitFor();
+      await look('deletion');
+      await page.keyboard.press('Escape');
+      await page.getByRole('link', { name: 'a.txt' }).click();
+      await page.locator('dialog pre').waitFor();
+      await look('preview');
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Keyboard' }).click();
+      await look('help');
+      await page.keyboard.press('Escape');
+      await page.goto(`${server.url}/home/A%20folder/`);
+      await look('empty folder');
+      await page.goto(`${server.url}/home/__svc__/password-update`);
+      await look('password');
+      await page.goto(`${server.url}/home/missing/`);
+      await look('not found');
+    });
+  }
+}
+
+test('axe finds nothing on the question of the form', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), '');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.evaluate(`(() => {
+    const form = document.createElement('form');
+    form.method = 'post';
+    for (const [name, value] of [['action', 'confirm-delete'], ['selected-members', 'a.txt']]) {
+      const input = document.createElement('input');
+      Object.assign(input, { name, value });
+      form.append(input);
+    }
+    document.body.append(form);
+    form.submit();
+  })()`);
+  await page.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+  await assertAccessible(page, 'question');
+});

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+const names = [
+  '<script>owned()<',
+  '"onx="owned()',
+  "'><img src=x onerror=owned()>",
+  '<img src=x onerror=owned()>',
+  'javascript:owned()',
+  '&lt;b&gt;',
+  'line\nbreak',
+  'tab\tand\rreturn',
+  'exe.\u202egnp',
+  '${owned()}',
+  '%3Cscript%3E',
+  '__proto__',
+  '\u{1f600} \u0301',
+];
+
+test('hostile names run nothing and can be opened, selected and deleted', async (t) => {
+  const server = await startServer(t);
+  for (const name of names) mkdirSync(join(server.home, name));
+  for (const name of names) writeFileSync(join(server.home, name, `${name}.txt`), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  const dialogs: string[] = [];
+  page.on('dialog', (dialog) => dialogs.push(dialog.message()));
+  await login(page, server.url);
+  assert.equal(await page.locator('tbody tr').count(), names.length);
+  assert.equal(await page.locator('main img, main script, [onx], [onerror]').count(), 0);
+  assert.match(await page.locator('tbody').innerText(), /exe\.\[U\+202E\]gnp/, 'what turns the text round is shown');
+  for (const name of names) {
+    await page.goto(`${server.url}/home/${encodeURIComponent(name)}/`);
+    assert.equal(await page.locator('tbody tr').count(), 1, name);
+    assert.equal(await page.locator('main img, main script, [onx], [onerror]').count(), 0, name);
+  }
+  await page.goto(`${server.url}/home/`);
+  await page.getByLabel('Select all').check();
+  await page.keyboard.press('Delete');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText(`${names.length} items were deleted.`).waitFor();
+  assert.deepEqual(readdirSync(server.home), []);
+  assert.deepEqual(dialogs, []);
+});
+
+test('hostile names without scripts: the form deletes exactly what was selected', async (t) => {
+  const server = await startServer(t);
+  for (const name of names) writeFileSync(join(server.home, name), 'x');
+  const page = await openBrowser(t, { javaScriptEnabled: false });
+  if (!page) return;
+  await login(page, server.url);
+  for (const box of await page.locator('tbody input').all()) await box.check();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('heading', { name: `Delete these ${names.length} items?` }).waitFor();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('items were deleted.').waitFor();
+  assert.deepEqual(readdirSync(server.home), []);
+});
+
+/** A page of somebody else, on another port: another origin, the same site. */
+async function foreignPage(t: TestContext, html: string): Promise<string> {
+  const server = createServer((_, reply) => reply.setHeader('content-type', 'text/html').end(`<!doctype html><title>x</title>${html}`));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test('uploaded pages and pictures with scripts are saved, never shown in the origin', async (t) => {
+  const server = await startServer(t);
+  const attack = '<script>fetch("/home/stolen/", { method: "PUT" })</script>';
+  writeFileSync(join(server.home, 'page.html'), attack);
+  writeFileSync(join(server.home, 'image.svg'), `<svg xmlns="http://www.w3.org/2000/svg">${attack}</svg>`);
+  writeFileSync(join(server.home, 'feed.xml'), `<html xmlns="http://www.w3.org/1999/xhtml">${attack}</html>`);
+  writeFileSync(join(server.home, 'text.txt'), attack);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  for (const name of ['page.html', 'image.svg', 'feed.xml', 'page.html?inline', 'image.svg?inline', 'feed.xml?inline']) {
+    await assert.rejects(page.goto(`${server.url}/home/${name}`), /Download is starting|ERR_ABORTED/, name);
+  }
+  await page.goto(`${server.url}/home/text.txt?inline`);
+  await page.waitForTimeout(200);
+  assert.ok(!readdirSync(server.home).includes('stolen'));
+});
+
+test('a foreign page can neither frame the service nor send it forms or requests', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'keep.txt'), 'x');
+  const page = await openBrowser(t, { expectedErrors: /frame|refused|CORS|ERR_|400/i });
+  if (!page) return;
+  await login(page, server.url);
+  const target = `${server.url}/home/`;
+  await page.goto(
+    await foreignPage(
+      t,
+      `<iframe src="${target}"></iframe><form method="post" action="${target}"><input name="action" value="delete-members">
+      <input name="selected-members" value="keep.txt"><button>go</button></form>`,
+    ),
+  );
+  await page.waitForTimeout(300);
+  const framed = await page.frames()[1]?.locator('#list').count();
+  assert.equal(framed ?? 0, 0, 'not framed');
+  const statuses = await page.evaluate<string[]>(`Promise.all([
+    fetch('${target}evil.txt', { method: 'PUT', body: 'x', credentials: 'include' }),
+    fetch('${target}', { method: 'POST', mode: 'no-cors', credentials: 'include', body: new URLSearchParams({ action: 'create-folder', 'new-folder': 'evil' }) }),
+  ].map((reply) => reply.then((r) => r.type, () => 'refused')))`);
+  assert.deepEqual(statuses, ['refused', 'refused']);
+  await page.getByRole('button', { name: 'go' }).click();
+  await page.waitForLoadState();
+  assert.deepEqual(readdirSync(server.home), ['keep.txt'], 'nothing was changed');
+});
+
+test('the policy stops a script that got into a page all the same', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t, { expectedErrors: /Content Security Policy|Trusted/ });
+  if (!page) return;
+  await login(page, server.url);
+  const tried = await page.evaluate<Record<string, boolean>>(`(async () => {
+    globalThis.owned = 0;
+    const inline = document.createElement('script');
+    try { inline.textContent = 'owned = 1'; } catch {}
+    document.body.append(inline);
+    const handler = document.createElement('a');
+    try { handler.setAttribute('onclick', 'owned = 1'); } catch {}
+    document.body.append(handler);
+    handler.click();
+    let html = false;
+    try { document.body.innerHTML += '<b>x</b>'; html = true; } catch {}
+    const out = await fetch('https://example.com/', { mode: 'no-cors' }).then(() => true, () => false);
+    return { owned: owned === 1, html, out };
+  })()`);
+  assert.deepEqual(tried, { owned: false, html: false, out: false });
+  await page.route('**/home/', async (route) => {
+    const reply = await route.fetch();
+    const injected = '<script>owned = 2</script><img src="https://example.com/x.png" onerror="owned = 2"><iframe src="/home/"></iframe>';
+    await route.fulfill({ response: reply, body: (await reply.text()).replace('</main>', `${injected}</main>`) });
+  });
+  await page.goto(`${server.url}/home/`);
+  await page.waitForTimeout(300);
+  assert.equal(await page.evaluate('globalThis.owned'), undefined);
+});

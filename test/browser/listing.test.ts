@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Download } from 'playwright-core';
+import { login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+test('filter, keyboard and deletion', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  for (const name of ['alpha.bin', 'beta.bin', 'Übersicht.bin']) writeFileSync(join(server.home, name), 'x');
+  const page = await openBrowser(t, { expectedErrors: /409/ });
+  if (!page) return;
+  await login(page, server.url);
+  const focused = () => page.evaluate<string>("document.activeElement.innerText || document.activeElement.value || ''");
+  const shown = () => page.locator('tbody tr:visible td.name').allInnerTexts();
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('uber');
+  await page.getByText('1 match').waitFor();
+  assert.deepEqual(await shown(), ['Übersicht.bin'], 'accents and case do not matter');
+  await page.keyboard.press('Escape');
+  assert.equal((await shown()).length, 4);
+
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await focused(), 'Folder');
+  await page.keyboard.press('End');
+  assert.equal(await focused(), 'Übersicht.bin');
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Space');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Space');
+  await page.getByText('2 selected').waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('#actions').isVisible(), false);
+
+  await page.keyboard.press('Delete');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+  await page.keyboard.press('Escape');
+  assert.ok(existsSync(join(server.home, 'beta.bin')), 'Escape is no');
+  await page.getByLabel('Select alpha.bin').check();
+  await page.getByLabel('Select Folder').check();
+  await page.keyboard.press('Delete');
+  await dialog.getByRole('heading', { name: 'Delete these 2 items?' }).waitFor();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('2 items were deleted.').waitFor();
+  await page.locator('tbody tr').nth(1).waitFor();
+  assert.deepEqual(readdirSync(server.home), ['beta.bin', 'Übersicht.bin']);
+
+  await page.keyboard.press('?');
+  await dialog.getByRole('heading', { name: 'Keyboard' }).waitFor();
+  await dialog.getByLabel('Use single-key shortcuts').uncheck();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('?');
+  assert.equal(await dialog.count(), 0, 'single keys can be turned off');
+
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowUp');
+  await page.getByRole('button', { name: 'New folder' }).click();
+  await dialog.getByLabel('Name of the new folder').fill('beta.bin');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('This name is taken already.').waitFor();
+  await dialog.getByLabel('Name of the new folder').fill('Fresh');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Fresh' }).click();
+  await page.waitForURL('**/home/Fresh/');
+});
+
+test('ranges with Shift, all, and what a filter hides is not selected', async (t) => {
+  const server = await startServer(t);
+  for (let index = 0; index < 6; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByLabel('Select f1.bin').click();
+  await page.getByLabel('Select f4.bin').click({ modifiers: ['Shift'] });
+  await page.getByText('4 selected').waitFor();
+  await page.getByLabel('Select all').check();
+  await page.getByText('6 selected').waitFor();
+  await page.getByLabel('Filter by name').fill('f2');
+  await page.getByText('1 selected').waitFor();
+});
+
+test('archives and triggers of what is selected', async (t) => {
+  const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
+  for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByLabel('Select a.bin').check();
+  const saved: Promise<Download> = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as ZIP' }).click();
+  assert.match((await saved).suggestedFilename(), /\.zip$/);
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByText('Done for one item.').waitFor();
+  assert.deepEqual((await server.events()).find((event) => event.id === '40043')?.data.files, ['a.bin']);
+});
+
+test('visitors without an account can sign in from the page', async (t) => {
+  const authentications = { local: { type: 'application' }, public: { type: 'anonymous', group: 'visitors' } };
+  const server = await startServer(t, {
+    authentications,
+    groups: { visitors: { home_folder_path: '/tmp', permissions: [['allow-list']] } },
+  });
+  const page = await openBrowser(t);
+  if (!page) return;
+  await page.goto(`${server.url}/home/`);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await page.getByLabel('User name').fill('alice');
+  await page.getByLabel('Password').fill('secret');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+});
+
+test('previews run nothing: image, text, audio, video, PDF', async (t) => {
+  const server = await startServer(t);
+  const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');
+  writeFileSync(join(server.home, 'a.png'), pixel);
+  writeFileSync(join(server.home, 'b.txt'), '<script>document.title = "owned"</script>');
+  writeFileSync(join(server.home, 'c.pdf'), '%PDF-1.4\n%%EOF');
+  writeFileSync(join(server.home, 'd.html'), '<script>1</script>');
+  writeFileSync(join(server.home, 'e.svg'), '<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>');
+  writeFileSync(join(server.home, 'f.wav'), '');
+  const page = await openBrowser(t, { expectedErrors: /416|ERR_REQUEST_RANGE/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  await page.getByRole('link', { name: 'a.png' }).click();
+  await dialog.locator('img').waitFor();
+  assert.equal(
+    await page.evaluate("(async (image) => (await image.decode(), image.naturalWidth))(document.querySelector('dialog img'))"),
+    1,
+  );
+  await page.keyboard.press('ArrowRight');
+  await dialog.locator('pre', { hasText: '<script>' }).waitFor();
+  assert.doesNotMatch(await page.title(), /owned/);
+  await dialog.getByRole('button', { name: 'Next' }).click();
+  await dialog.locator('iframe[src^="blob:"]').waitFor();
+  await dialog.getByRole('button', { name: 'Next' }).click();
+  await dialog.locator('audio').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('a:focus', { hasText: 'f.wav' }).waitFor();
+  for (const name of ['d.html', 'e.svg']) {
+    const saved: Promise<Download> = page.waitForEvent('download');
+    await page.getByRole('link', { name }).click();
+    assert.equal((await saved).suggestedFilename(), name, 'what can hold scripts is only saved');
+  }
+});
+
+test('renaming and moving are offered when the service has MOVE, and hidden when not', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target'));
+  writeFileSync(join(server.home, 'a.bin'), 'x');
+  const page = await openBrowser(t, { expectedErrors: /412/ });
+  if (!page) return;
+  const moves: string[] = [];
+  let allow = 'OPTIONS, GET, PUT';
+  let status = 201;
+  await page.route('**/home/**', async (route) => {
+    const request = route.request();
+    if (request.method() === 'OPTIONS') return route.fulfill({ status: 204, headers: { allow } });
+    if (request.method() !== 'MOVE') return route.continue();
+    const { destination, overwrite } = await request.allHeaders();
+    moves.push(`${new URL(request.url()).pathname} -> ${destination?.replace(server.url.replace(/\/$/, ''), '')} ${overwrite}`);
+    return route.fulfill({ status });
+  });
+  await login(page, server.url);
+  await page.getByLabel('Select a.bin').check();
+  assert.equal(await page.getByRole('button', { name: 'Rename' }).count(), 0);
+  allow += ', MOVE';
+  await page.reload();
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Rename' }).click();
+  const dialog = page.getByRole('dialog');
+  status = 412;
+  await dialog.getByLabel('New name').fill('ä b.bin');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('This name is taken already.').waitFor();
+  status = 201;
+  await page.keyboard.press('Enter');
+  await page.getByText('Renamed to ä b.bin.').waitFor();
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Move' }).click();
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog
+    .getByText('There are no folders')
+    .or(dialog.getByRole('button', { name: 'Up to Files' }))
+    .first()
+    .waitFor();
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await page.getByText('One item was moved.').waitFor();
+  assert.deepEqual([moves[0], moves.at(-1)], ['/home/a.bin -> /home/%C3%A4%20b.bin F', '/home/a.bin -> /home/Target/a.bin F']);
+});
+
+test('10,000 entries stay smooth', async (t) => {
+  const server = await startServer(t);
+  for (let index = 0; index < 10_000; index++) writeFileSync(join(server.home, `file-${String(index).padStart(5, '0')}.txt`), '');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByText('10,000 items').waitFor({ state: 'attached' });
+  await page.getByLabel('Filter by name').fill('file-0999');
+  await page.getByText('10 matches').waitFor();
+  await page.getByLabel('Filter by name').fill('');
+  // Time from a jump through the page to the next painted frame, the median of eleven.
+  const frameMs = await page.evaluate<number>(`(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    await frame();
+    const times = [];
+    for (let step = 1; step <= 11; step++) {
+      const start = performance.now();
+      scrollTo(0, document.body.scrollHeight * step / 11);
+      await frame();
+      times.push(performance.now() - start);
+    }
+    return times.sort((a, b) => a - b)[5];
+  })()`);
+  t.diagnostic(`a jump through 10,000 entries takes ${frameMs.toFixed(0)} ms`);
+  assert.ok(frameMs < 250, `a jump took ${frameMs.toFixed(0)} ms`);
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await page.evaluate('document.activeElement.innerText'), 'file-09999.txt');
+});
+
+const languages = [
+  { locale: 'de-AT', heading: 'Dateien', size: '1,5 kB', button: 'Dateien hochladen' },
+  { locale: 'fr-FR', heading: 'Fichiers', size: '1,5 ko', button: 'Envoyer des fichiers' },
+  { locale: 'es-ES', heading: 'Archivos', size: '1,5 kB', button: 'Subir archivos' },
+  { locale: 'en-US', heading: 'Files', size: '1.5 kB', button: 'Upload files' },
+];
+
+for (const { locale, heading, size, button } of languages) {
+  test(`the page speaks ${locale}`, async (t) => {
+    const server = await startServer(t);
+    writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(1500));
+    const page = await openBrowser(t, { locale });
+    if (!page) return;
+    await login(page, server.url);
+    await page.getByRole('button', { name: button }).waitFor();
+    assert.equal(await page.locator('.crumbs [aria-current]').innerText(), heading);
+    assert.equal((await page.locator('td.size').innerText()).replace(/\s/g, ' '), size);
+    assert.equal(await page.locator('html').getAttribute('lang'), locale.slice(0, 2));
+  });
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+const looks = [
+  { name: 'wide and light', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
+  { name: 'narrow and dark', viewport: { width: 320, height: 640 }, colorScheme: 'dark' },
+] as const;
+
+for (const { name, ...look } of looks) {
+  test(`without scripts, ${name}: everything works with forms`, async (t) => {
+    const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
+    mkdirSync(join(server.home, 'Reports'));
+    for (const [file, size] of [
+      ['small.txt', 10],
+      ['large.txt', 9000],
+    ] as const)
+      writeFileSync(join(server.home, file), 'x'.repeat(size));
+    const page = await openBrowser(t, { ...look, javaScriptEnabled: false, expectedErrors: /400/ });
+    if (!page) return;
+
+    await login(page, server.url, '/home/Reports/');
+    assert.equal(new URL(page.url()).pathname, '/home/Reports/', 'the login leads to the wanted page');
+    await page.getByLabel('Upload files').setInputFiles([
+      { name: 'one.txt', mimeType: 'text/plain', buffer: Buffer.from('1') },
+      { name: 'two.txt', mimeType: 'text/plain', buffer: Buffer.from('2') },
+    ]);
+    await page.getByRole('button', { name: 'Upload', exact: true }).click();
+    await page.getByText('2 files were uploaded.').waitFor();
+    assert.equal(readFileSync(join(server.home, 'Reports/two.txt'), 'utf8'), '2');
+
+    await page.getByLabel('New folder').fill('Inner & <more>');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('The folder was created.').waitFor();
+    await page.getByRole('link', { name: 'Inner & <more>' }).click();
+    await page.getByText('This folder is empty.').waitFor();
+    await page.getByRole('navigation').getByRole('link', { name: 'Files' }).click();
+
+    const names = () => page.locator('td.name').allInnerTexts();
+    assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
+    await page.getByRole('link', { name: 'Size' }).click();
+    assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports'], 'largest first');
+    await page.getByRole('link', { name: 'Folders first' }).click();
+    assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
+    await page.goto(`${server.url}/home/`);
+    assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'the choice is kept');
+
+    await page.getByLabel('Select small.txt').check();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download as ZIP' }).click();
+    const zip = readFileSync(await (await download).path());
+    assert.ok(zip.includes('small.txt') && zip.subarray(0, 2).toString() === 'PK');
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByText('Done for one item.').waitFor();
+
+    await page.getByLabel('Select small.txt').check();
+    await page.getByLabel('Select Reports').check();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'Delete these 2 items?' }).waitFor();
+    assert.ok(existsSync(join(server.home, 'small.txt')), 'the question deletes nothing');
+    assert.match(await page.locator('.doomed').innerText(), /Reports\s+with all it holds/);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('2 items were deleted.').waitFor();
+    assert.deepEqual(readdirSync(server.home), ['large.txt']);
+
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Select files or folders first.').waitFor();
+    await page.getByRole('link', { name: 'Back to the folder' }).click();
+
+    await page.getByRole('button', { name: 'Dark' }).click();
+    assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark', 'the colours stay');
+  });
+}
+
+test('without scripts: the password is changed on its page', async (t) => {
+  const server = await startServer(t, { group: { allow_own_password_change: true } });
+  const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /422|401/ });
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'Change password' }).click();
+  const change = async (current: string, wanted: string, repeated: string) => {
+    await page.getByLabel('Current password').fill(current);
+    await page.getByLabel('New password', { exact: true }).fill(wanted);
+    await page.getByLabel('New password again').fill(repeated);
+    await page.getByRole('button', { name: 'Change password' }).click();
+  };
+  await change('secret', 'a long new one', 'another new one');
+  await page.getByText('The two new passwords are not the same.').waitFor();
+  await change('wrong', 'a long new one', 'a long new one');
+  await page.getByRole('alert').waitFor();
+  await change('secret', 'a long new one', 'a long new one');
+  await page.getByText('Your password was changed.').waitFor();
+  assert.equal((await server.get('/home/', { user: 'alice:a long new one' })).status, 200);
+});
+
+test('without scripts: a wrong login and error pages say what is wrong', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list']] } });
+  const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /40[134]/ });
+  if (!page) return;
+  await page.goto(`${server.url}/home/?sort=size`);
+  await page.getByLabel('User name').fill('alice');
+  await page.getByLabel('Password').fill('wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The name or the password is not correct.').waitFor();
+  assert.equal(await page.getByLabel('User name').inputValue(), 'alice', 'the name is kept');
+  await page.getByLabel('Password').fill('secret');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('#members').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'what is not allowed is not offered');
+  assert.equal((await page.goto(`${server.url}/home/missing/`))?.status(), 404);
+  await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
+  await page.getByRole('link', { name: 'To the files' }).click();
+  await page.locator('#members').waitFor();
+});

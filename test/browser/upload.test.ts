@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+const file = (name: string, content: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) });
+
+async function choose(page: Page, files: ReturnType<typeof file>[]): Promise<void> {
+  await page.locator('#tools input[type=file]').first().setInputFiles(files);
+}
+
+/** A real drag of real files and folders, as the browser gets it from the desktop. */
+async function drop(page: Page, paths: string[]): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: paths, dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver'] as const) await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+  await page.getByText('Drop files and folders').waitFor();
+  await session.send('Input.dispatchDragEvent', { type: 'drop', x: 300, y: 300, data });
+}
+
+test('chosen files are uploaded with progress and show up in the listing', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await choose(page, [file('a.txt', 'A'), file('b #?&.txt', 'B'), file('empty.txt', '')]);
+  await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
+  await page.getByRole('link', { name: 'b #?&.txt' }).waitFor();
+  assert.equal(readFileSync(join(server.home, 'b #?&.txt'), 'utf8'), 'B');
+  assert.equal(await page.locator('.queue li.done').count(), 3);
+  await assertAccessible(page, 'the queue');
+  await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
+  assert.equal(await page.locator('.queue').isVisible(), false);
+});
+
+for (const viewport of [
+  { width: 1280, height: 800 },
+  { width: 320, height: 640 },
+]) {
+  test(`dropped folders come whole, ${viewport.width} px`, async (t) => {
+    const server = await startServer(t);
+    const page = await openBrowser(t, { viewport, colorScheme: 'dark' });
+    if (!page) return;
+    const source = join(server.folder, 'source');
+    mkdirSync(join(source, 'tree/deep/empty'), { recursive: true });
+    writeFileSync(join(source, 'tree/deep/leaf.txt'), 'leaf');
+    writeFileSync(join(source, 'tree/root.txt'), 'root');
+    writeFileSync(join(source, 'alone.txt'), 'alone');
+    await login(page, server.url);
+    await drop(page, [join(source, 'tree'), join(source, 'alone.txt')]);
+    await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'tree' }).waitFor();
+    assert.equal(readFileSync(join(server.home, 'tree/deep/leaf.txt'), 'utf8'), 'leaf');
+    assert.ok(existsSync(join(server.home, 'tree/deep/empty')), 'empty folders too');
+    assert.ok(existsSync(join(server.home, 'alone.txt')));
+  });
+}
+
+test('a taken name: skip, keep both, overwrite, and the same for all', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) writeFileSync(join(server.home, name), 'old');
+  const page = await openBrowser(t, { expectedErrors: /412/ });
+  if (!page) return;
+  await login(page, server.url);
+  const answer = async (name: string, button: string, forAll = false) => {
+    await choose(page, [file(name, 'new')]);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('heading', { name }).waitFor();
+    if (forAll) await dialog.getByLabel('Do the same').check();
+    if (button === 'Skip') await assertAccessible(page, 'the question');
+    await dialog.getByRole('button', { name: button }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
+  await answer('a.txt', 'Skip');
+  await answer('b.txt', 'Keep both');
+  await page.getByRole('link', { name: 'b (2).txt' }).waitFor();
+  await answer('c.txt', 'Overwrite');
+  await page.locator('.queue li.done', { hasText: 'c.txt' }).waitFor();
+  assert.deepEqual(
+    ['a.txt', 'b.txt', 'b (2).txt', 'c.txt'].map((name) => readFileSync(join(server.home, name), 'utf8')),
+    ['old', 'old', 'new', 'new'],
+  );
+  await choose(page, [file('a.txt', 'all'), file('b.txt', 'all'), file('d.txt', 'all')]);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Do the same').check();
+  await dialog.getByRole('button', { name: 'Keep both' }).click();
+  await page.getByRole('link', { name: 'd (2).txt' }).waitFor();
+  assert.ok(existsSync(join(server.home, 'b (3).txt')), 'b (2).txt is taken as well');
+  assert.equal(readFileSync(join(server.home, 'd.txt'), 'utf8'), 'old');
+});
+
+test('a taken name is told of a large file too, whose refusal comes while it is on its way', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'large.bin'), 'old');
+  const page = await openBrowser(t, { expectedErrors: /412|ERR_/ });
+  if (!page) return;
+  await login(page, server.url);
+  const large = join(server.folder, 'large.bin');
+  writeFileSync(large, Buffer.alloc(40_000_000));
+  await page.locator('#tools input[type=file]').first().setInputFiles(large);
+  await page.getByRole('dialog').getByRole('button', { name: 'Overwrite' }).click();
+  await page.getByText('One file was uploaded.').waitFor({ state: 'attached' });
+  assert.equal(readFileSync(join(server.home, 'large.bin')).length, 40_000_000);
+});
+
+test('a failed upload says why and can be tried again', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t, { expectedErrors: /ERR_|404|507/ });
+  if (!page) return;
+  await login(page, server.url);
+  let attempts = 0;
+  await page.route('**/flaky.txt', (route) => (++attempts <= 1 ? route.abort('connectionreset') : route.continue()));
+  await page.route('**/full.txt', (route) =>
+    route.fulfill({ status: 507, contentType: 'application/json', body: '{"errors":[{"message":"The disk is full."}]}' }),
+  );
+  await choose(page, [file('flaky.txt', 'x'), file('full.txt', 'y'), file('good.txt', 'z')]);
+  await page.locator('.queue li.failed', { hasText: 'The disk is full.' }).waitFor();
+  await page.locator('.queue li.failed', { hasText: 'the connection was lost' }).waitFor();
+  await page.getByText('2 uploads failed.').waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Try again: flaky.txt' }).click();
+  await page.locator('.queue li.done', { hasText: 'flaky.txt' }).waitFor();
+  await page.getByRole('link', { name: 'flaky.txt' }).waitFor();
+  assert.deepEqual(readdirSync(server.home), ['flaky.txt', 'good.txt']);
+});
+
+test('a running upload can be cancelled, leaves nothing behind and can be begun again', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t, { expectedErrors: /ERR_/ });
+  if (!page) return;
+  await login(page, server.url);
+  const session = await page.context().newCDPSession(page);
+  const throttle = (uploadThroughput: number) =>
+    session.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput });
+  await throttle(300_000);
+  await choose(page, [file('big.bin', 'x'.repeat(2_000_000))]);
+  await page
+    .locator('.queue')
+    .getByText(/\/s · .* left/)
+    .waitFor();
+  const value = Number(await page.locator('.queue li progress').getAttribute('value'));
+  assert.ok(value >= 0 && value <= 1, `${value}`);
+  await page.getByRole('button', { name: 'Cancel: big.bin' }).click();
+  await page.locator('.queue li.cancelled').waitFor();
+  await throttle(-1);
+  assert.deepEqual(
+    readdirSync(server.home).filter((name) => name === 'big.bin'),
+    [],
+  );
+  await page.getByRole('button', { name: 'Try again: big.bin' }).click();
+  await page.locator('.queue li.done').waitFor();
+  assert.equal(readFileSync(join(server.home, 'big.bin')).length, 2_000_000);
+});
+
+test('the session ends under way: the page asks for the password and goes on', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t, { expectedErrors: /401|ERR_/ });
+  if (!page) return;
+  await login(page, server.url);
+  const cookies = await page.context().cookies();
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  await server.send('POST', '/__svc__/logout', { user: null, headers: { cookie } });
+  await choose(page, [file('one.txt', '1'), file('two.txt', '2'), file('large.bin', 'x'.repeat(3_000_000))]);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Your session has ended.').waitFor();
+  assert.equal(await dialog.getByLabel('User name').inputValue(), 'alice');
+  await assertAccessible(page, 'the login dialog');
+  await dialog.getByLabel('Password').fill('wrong');
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await dialog.getByText('The name or the password is not correct.').waitFor();
+  await dialog.getByLabel('Password').fill('secret');
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
+  assert.deepEqual(readdirSync(server.home), ['large.bin', 'one.txt', 'two.txt']);
+});

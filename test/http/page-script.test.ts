@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nextName } from '../../src/http/client/upload.ts';
+import { Speed } from '../../src/http/client/upload-speed.ts';
+import * as de from '../../src/http/pages/locales/de.ts';
+import * as en from '../../src/http/pages/locales/en.ts';
+import * as es from '../../src/http/pages/locales/es.ts';
+import * as fr from '../../src/http/pages/locales/fr.ts';
+import { fillText, type Text } from '../../src/http/pages/locales/text.ts';
+import { preferredLanguage } from '../../src/lib/accept-language.ts';
+
+test('keeping both files counts up and keeps the extension', () => {
+  const cases = [
+    ['report.pdf', 'report (2).pdf'],
+    ['report (2).pdf', 'report (3).pdf'],
+    ['report (9).tar.gz', 'report (9).tar (2).gz'],
+    ['.profile', '.profile (2)'],
+    ['Makefile', 'Makefile (2)'],
+    ['a (x).txt', 'a (x) (2).txt'],
+  ] as const;
+  for (const [name, expected] of cases) assert.equal(nextName(name), expected);
+});
+
+test('the speed is that of the last seconds, and starts anew when a file does', () => {
+  const speed = new Speed();
+  assert.equal(speed.bytesPerSecond, undefined);
+  for (let second = 0; second <= 20; second++) speed.note(second * 1000, second * 1000);
+  assert.equal(speed.bytesPerSecond, 1000);
+  speed.note(100, 21_000);
+  assert.equal(speed.bytesPerSecond, undefined);
+});
+
+test('a text is filled in its own language', () => {
+  const items: Text = { one: '{count} item', other: '{count} items' };
+  assert.equal(fillText('en', items, { count: 1 }), '1 item');
+  assert.equal(fillText('de', items, { count: 12_345 }), '12.345 items');
+  assert.equal(fillText('fr', items, { count: 0 }), '0 item', 'French counts nothing as one');
+  assert.equal(fillText('en', '{a} {b}', { a: '{b}' }), '{b} {b}', 'what is filled in is not filled again');
+});
+
+test('every language has every text with the same places', () => {
+  const places = (text: Text) => [...new Set(JSON.stringify(text).match(/\{[a-z]+\}/g) ?? [])].sort();
+  const compare = (name: string, texts: Record<string, Text>, english: Record<string, Text>) => {
+    assert.deepEqual(Object.keys(texts).sort(), Object.keys(english).sort(), name);
+    for (const [key, text] of Object.entries(english)) assert.deepEqual(places(texts[key] as Text), places(text), `${name} ${key}`);
+  };
+  for (const [name, { pageTexts, scriptTexts }] of Object.entries({ de, fr, es })) {
+    compare(name, pageTexts, en.pageTexts);
+    compare(name, scriptTexts, en.scriptTexts);
+  }
+});
+
+test('Accept-Language: quality counts, the region is kept for formats', () => {
+  const offers = ['en', 'de'];
+  assert.deepEqual(preferredLanguage('de-at;q=0.8, en;q=0.7', offers), { tag: 'de', range: 'de-AT' });
+  assert.deepEqual(preferredLanguage('zh-Hans-CN, *', offers), { tag: 'en', range: 'en' });
+  assert.deepEqual(preferredLanguage('de;q=2, en-x-y;q=0.1', offers), { tag: 'en', range: 'en' });
+});

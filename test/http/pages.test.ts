@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const html = { accept: 'text/html' };
+const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** Names of a listing page in order. */
+async function namesOf(server: TestServer, query: string, headers: Record<string, string> = {}): Promise<string[]> {
+  const { text } = await server.get(`/home/${query}`, { headers: { ...html, ...headers } });
+  return [...text.matchAll(/name="selected-members" value="([^"]*)"/g)].map((match) => match[1] as string);
+}
+
+test('order by column, folders first, kept in a cookie; nonsense counts for nothing', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'b-folder'));
+  for (const [name, size, time] of [
+    ['file10', 5, 3000],
+    ['file2', 50, 1000],
+    ['Zoo', 500, 2000],
+  ] as const) {
+    writeFileSync(join(server.home, name), 'x'.repeat(size));
+    utimesSync(join(server.home, name), time, time);
+  }
+  utimesSync(join(server.home, 'b-folder'), 500, 500);
+  assert.deepEqual(await namesOf(server, ''), ['Zoo', 'b-folder', 'file10', 'file2'], 'as decided: by code point');
+  assert.deepEqual(await namesOf(server, '?folders=first'), ['b-folder', 'file2', 'file10', 'Zoo'], 'as people sort');
+  assert.deepEqual(await namesOf(server, '?sort=size&order=desc'), ['Zoo', 'file2', 'file10', 'b-folder']);
+  assert.deepEqual(await namesOf(server, '?sort=modified&order=desc&folders=first'), ['b-folder', 'file10', 'Zoo', 'file2']);
+  const nonsense = '?sort=<script>&order=__proto__&folders=%00';
+  assert.deepEqual(await namesOf(server, nonsense), ['Zoo', 'b-folder', 'file10', 'file2']);
+  const page = await server.get('/home/?sort=size', { headers: html });
+  const cookie = page.headers['set-cookie']?.[0] ?? '';
+  assert.match(cookie, /^SVC_LISTING=size-asc-mixed; Path=\/home\/; SameSite=strict; Max-Age=\d+$/);
+  assert.match(page.text, /class="size" aria-sort="ascending"/);
+  assert.deepEqual(await namesOf(server, '', { cookie: cookie.split(';')[0] ?? '' }), ['b-folder', 'file10', 'file2', 'Zoo']);
+  assert.equal((await namesOf(server, '', { cookie: 'SVC_LISTING=x-y-<z>' })).length, 4);
+});
+
+test('every page has the strict policy, and none can be kept or framed', async (t) => {
+  const server = await startServer(t, { group: { allow_own_password_change: true } });
+  writeFileSync(join(server.home, 'a'), '');
+  const authorization = `session ${await server.login()}`;
+  const confirm = { body: 'action=confirm-delete&selected-members=a', headers: { ...asForm, ...html } };
+  const pages = {
+    listing: await server.get('/home/', { headers: html }),
+    login: await server.get('/__svc__/login', { user: null, headers: html }),
+    'failed login': await server.send('POST', '/__svc__/login', {
+      user: null,
+      body: 'username=a&password=b',
+      headers: { ...asForm, ...html },
+    }),
+    redirect: await server.get('/home/', { user: null, headers: html }),
+    missing: await server.get('/home/x', { headers: html }),
+    malformed: await server.get('/home/%ff', { headers: html }),
+    question: await server.send('POST', '/home/', confirm),
+    password: await server.get('/home/__svc__/password-update', { headers: { ...html, authorization } }),
+  };
+  for (const [name, { headers, text }] of Object.entries(pages)) {
+    const policy = String(headers['content-security-policy']);
+    for (const rule of [
+      "default-src 'none'",
+      "script-src 'self';",
+      "style-src 'self';",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+      "require-trusted-types-for 'script'",
+    ])
+      assert.ok(policy.includes(rule), `${name}: ${rule}`);
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/, name);
+    assert.equal(headers['x-content-type-options'], 'nosniff', name);
+    assert.equal(headers['x-frame-options'], 'DENY', name);
+    assert.equal(headers['referrer-policy'], 'same-origin', name);
+    assert.match(String(headers['cache-control']), /no-store/, name);
+    assert.doesNotMatch(text, /<script>|<style|\son\w+=|\sstyle=|(?:src|href)="(?:https?:)?\/\//, name);
+  }
+});
+
+test('user files carry a sandbox, also inline; what can hold scripts is never inline', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['a.html', 'a.svg', 'a.xml', 'a.xhtml', 'a.js', 'a.png', 'a.txt', 'a.pdf'])
+    writeFileSync(join(server.home, name), '<script>');
+  for (const name of readdirSync(server.home)) {
+    const { headers } = await server.get(`/home/${name}?inline`);
+    const isShown = ['a.png', 'a.txt', 'a.pdf'].includes(name);
+    assert.match(String(headers['content-disposition']), isShown ? /^inline/ : /^attachment/, name);
+    assert.match(String(headers['content-security-policy']), /^sandbox; default-src 'none'/, name);
+    assert.equal(headers['x-content-type-options'], 'nosniff');
+  }
+});
+
+test('the question before a deletion changes nothing and survives hostile names', async (t) => {
+  const server = await startServer(t);
+  const name = `"><script>alert(1)</script>\n'&.txt`.replaceAll('/', '_');
+  writeFileSync(join(server.home, name), '');
+  mkdirSync(join(server.home, 'folder'));
+  const selected = [name, 'folder', 'gone', '..', 'a/b'].map((member) => `selected-members=${encodeURIComponent(member)}`);
+  const ask = (members: string[]) =>
+    server.send('POST', '/home/', { body: ['action=confirm-delete', ...members].join('&'), headers: { ...asForm, ...html } });
+  assert.equal((await ask(selected)).status, 400, 'no paths');
+  const page = await ask(selected.slice(0, 3));
+  assert.equal(page.status, 200);
+  assert.doesNotMatch(page.text, /<script>alert/);
+  assert.match(page.text, /value="&quot;&gt;&lt;script&gt;alert\(1\)&lt;_script&gt;&#10;&#39;&amp;\.txt"/);
+  assert.match(page.text, /no longer there/);
+  assert.equal(readdirSync(server.home).length, 2, 'nothing is deleted yet');
+  assert.equal((await ask([])).status, 400);
+  const foreign = { ...asForm, ...html, origin: 'https://evil.example' };
+  const attack = { body: ['action=delete-members', ...selected.slice(0, 1)].join('&'), headers: foreign };
+  assert.equal((await server.send('POST', '/home/', attack)).status, 400);
+  assert.equal(readdirSync(server.home).length, 2);
+});
+
+test('languages by Accept-Language, English for the rest', async (t) => {
+  const server = await startServer(t);
+  const cases: [string | undefined, string, string][] = [
+    [undefined, 'en', 'Sign in'],
+    ['de-CH,de;q=0.9,en;q=0.8', 'de', 'Anmelden'],
+    ['ja, fr;q=0.7, *;q=0.1', 'fr', 'Se connecter'],
+    ['es-MX', 'es', 'Iniciar sesión'],
+    ['en;q=0.5, de;q=0.9', 'de', 'Anmelden'],
+    ['de;q=0, fr;q=0', 'en', 'Sign in'],
+    ['"><script>', 'en', 'Sign in'],
+    [`${'x'.repeat(8000)}, de`, 'en', 'Sign in'],
+  ];
+  for (const [accept, tag, title] of cases) {
+    const headers = accept === undefined ? html : { ...html, 'accept-language': accept };
+    const { text } = await server.get('/__svc__/login', { user: null, headers });
+    assert.ok(text.includes(`<html lang="${tag}"`) && text.includes(`<h1>${title}</h1>`), accept);
+  }
+});
+
+test('the colours are chosen by a form that leads to pages of the service alone', async (t) => {
+  const server = await startServer(t);
+  const choose = (body: string, headers = {}) =>
+    server.send('POST', '/__svc__/theme', { user: null, body, headers: { ...asForm, ...headers } });
+  const dark = await choose('theme=dark&next=/home/a%2520b/');
+  assert.deepEqual([dark.status, dark.headers.location], [303, '/home/a%20b/']);
+  const cookie = dark.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+  assert.match((await server.get('/__svc__/login', { user: null, headers: { ...html, cookie } })).text, /<html [^>]*data-theme="dark"/);
+  for (const next of ['https://evil.example/', '//evil.example', '/\\evil', '/home/\\..', '/home/%0d%0aSet-Cookie: x=y'])
+    assert.match(String((await choose(`theme=light&next=${encodeURIComponent(next)}`)).headers.location), /^\/home\/(%0d%0a.*)?$/, next);
+  assert.equal((await choose('theme=<script>')).status, 400);
+  assert.equal((await choose('theme=dark', { origin: 'https://evil.example' })).status, 400);
+  assert.doesNotMatch((await server.get('/home/', { headers: { ...html, cookie: 'SVC_THEME="><script>' } })).text, /data-theme/);
+});
+
+test('a script that names itself is not offered Basic, so that no dialog of the browser comes up', async (t) => {
+  const server = await startServer(t);
+  const challenges = async (headers: Record<string, string>) =>
+    (await server.get('/home/a', { user: null, headers })).headers['www-authenticate'];
+  assert.match(String(await challenges({})), /basic/);
+  assert.equal(await challenges({ 'x-requested-with': 'XMLHttpRequest' }), 'session');
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { hasProgram } from './requires.ts';
+
+/** Debian's package; the name that `hasProgram` looks for. */
+const executable = 'chromium';
+
+const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** The server of a test stops before its browser does. */
+const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)/;
+
+let shared: Promise<Browser> | undefined;
+let users = 0;
+
+/** What a page of a test looks like and may do. */
+export interface BrowserOptions
+  extends Pick<BrowserContextOptions, 'javaScriptEnabled' | 'colorScheme' | 'locale' | 'viewport' | 'timezoneId'> {
+  /** Console errors that the test makes happen on purpose. */
+  expectedErrors?: RegExp;
+}
+
+/** A page for one test. Console errors, uncaught errors and violations of the policy fail the test at its end. */
+export interface TestPage extends Page {
+  /** What went wrong in the page so far. */
+  problems: string[];
+}
+
+/**
+ * Opens a page in a browser of its own cookies.
+ *
+ * @returns undefined when the browser is not installed; the test is skipped then
+ */
+export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
+  if (!hasProgram(t, executable)) return undefined;
+  shared ??= chromium.launch({ executablePath: `/usr/bin/${executable}`, args });
+  users++;
+  const browser = await shared;
+  const { expectedErrors, ...rest } = options;
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...rest });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  const problems: string[] = [];
+  const note = (text: string) => {
+    if (!expectedErrors?.test(text) && !endOfServer.test(text)) problems.push(text);
+  };
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') note(`console: ${message.text()} ${message.location().url}`);
+  });
+  page.on('pageerror', (error) => note(`uncaught: ${error.message}`));
+  t.after(async () => {
+    await context.close();
+    users--;
+    if (users === 0) {
+      shared = undefined;
+      await browser.close();
+    }
+    assert.deepEqual(problems, [], 'the console stays empty');
+  });
+  return Object.assign(page, { problems });
+}
+
+/** Logs in with the form. */
+export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
+  await page.goto(url + target);
+  await page.locator('input[name=username]').fill('alice');
+  await page.locator('input[name=password]').fill('secret');
+  await page.locator('form[action$=login] button').click();
+  await page.locator('#members').waitFor();
+}
+
+const axeSource = readFileSync(join(process.env.SVC_ROOT ?? '.', 'node_modules/axe-core/axe.min.js'), 'utf8');
+
+interface AxeResult {
+  violations: { id: string; help: string; nodes: { html: string; failureSummary: string }[] }[];
+}
+
+/** Has axe-core look at the page by the rules of WCAG 2.2 AA and its best practices. It must find nothing. */
+export async function assertAccessible(page: Page, what: string): Promise<void> {
+  // The pages' policy refuses foreign scripts; the debugger's evaluation is no part of the page.
+  await page.evaluate(axeSource);
+  const result = await page.evaluate<AxeResult>(
+    "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+  );
+  const found = result.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html}\n${node.failureSummary}`).join('\n')}`,
+  );
+  assert.deepEqual(found, [], what);
+}

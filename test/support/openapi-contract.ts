@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import Ajv, { type ValidateFunction } from 'ajv';
+import addFormats from 'ajv-formats';
+import { parse } from 'yaml';
+import type { TestReply } from './client.ts';
+
+interface Reference {
+  $ref?: string;
+}
+interface Response extends Reference {
+  headers?: Record<string, Reference>;
+  content?: Record<string, unknown>;
+}
+interface Operation {
+  responses: Record<string, Response>;
+}
+type Paths = Record<string, Record<string, Operation>>;
+
+/** Headers of HTTP itself that every reply may have. */
+const general = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-type', 'server']);
+
+/** Holds live replies to an OpenAPI document. */
+export class Contract {
+  readonly document: { paths: Paths };
+  readonly #ajv = new Ajv.default({ strict: false, allErrors: true });
+  readonly #validators = new Map<string, ValidateFunction>();
+  readonly #seen = new Set<string>();
+
+  /** @param yaml the document as the service sends it */
+  constructor(yaml: string) {
+    this.document = parse(yaml);
+    addFormats.default(this.#ajv);
+    this.#ajv.addFormat('binary', true);
+    this.#ajv.addSchema(this.document, 'api');
+  }
+
+  /** All operations as `get /path`. */
+  operations(): [name: string, operation: Operation][] {
+    return Object.entries(this.document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations)
+        .filter(([method]) => method !== 'parameters')
+        .map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation]),
+    );
+  }
+
+  /** Statuses that are described and that no reply had so far, as `get /path 200`. */
+  unseen(): string[] {
+    return this.operations()
+      .flatMap(([name, { responses }]) => Object.keys(responses).map((status) => `${name} ${status}`))
+      .filter((name) => !this.#seen.has(name) && !name.endsWith('default'));
+  }
+
+  /**
+   * Holds a reply to what the document says of its operation: the status, every header, the type and the body.
+   *
+   * @param path path of the document, `/home/{file}`
+   */
+  check(method: string, path: string, reply: TestReply): void {
+    const name = `${method.toLowerCase()} ${path} ${reply.status}`;
+    const operation = this.document.paths[path]?.[method.toLowerCase()];
+    assert.ok(operation, `${name} is not described`);
+    const key = String(reply.status);
+    assert.ok(operation.responses[key], `${name} is not described: ${reply.text.slice(0, 200)}`);
+    this.#seen.add(name);
+    const { response, pointer } = this.#resolve(
+      operation.responses[key],
+      `/paths/${pointerPart(path)}/${method.toLowerCase()}/responses/${key}`,
+    );
+    this.#checkHeaders(name, reply, response);
+    this.#checkBody(name, reply, response, pointer);
+  }
+
+  #resolve(response: Response, pointer: string): { response: Response; pointer: string } {
+    if (response.$ref === undefined) return { response, pointer };
+    const target = response.$ref.slice(1);
+    return {
+      response: target
+        .split('/')
+        .slice(1)
+        .reduce<never>((at, key) => at[key] as never, this.document as never),
+      pointer: target,
+    };
+  }
+
+  #checkHeaders(name: string, reply: TestReply, response: Response): void {
+    const described = new Map(Object.entries(response.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value.$ref ?? '']));
+    for (const [header, value] of Object.entries(reply.headers)) {
+      if (general.has(header)) continue;
+      const reference = described.get(header);
+      assert.ok(reference !== undefined, `${name}: the header ${header} is not described`);
+      // Headers are texts; a number is described as one.
+      const typed = /^\d+$/.test(String(value)) ? Number(value) : String(value);
+      this.#assertValid(`${name}, header ${header}`, `${reference.slice(1)}/schema`, typed);
+    }
+  }
+
+  #checkBody(name: string, reply: TestReply, response: Response, pointer: string): void {
+    const type = reply.headers['content-type'];
+    if (type === undefined) {
+      assert.equal(reply.body.length, 0, `${name} has a body without a type`);
+      return;
+    }
+    const essence = type.split(';', 1)[0] as string;
+    const content = response.content ?? {};
+    if (reply.body.length === 0 && Object.keys(content).length === 0) return;
+    const key = [essence, '*/*'].find((candidate) => candidate in content);
+    assert.ok(key, `${name}: the type ${essence} is not described`);
+    if (essence === 'application/json') this.#assertValid(name, `${pointer}/content/${pointerPart(key)}/schema`, reply.json());
+  }
+
+  #assertValid(what: string, pointer: string, value: unknown): void {
+    const validate = this.#validator(pointer);
+    assert.ok(validate(value), `${what}: ${this.#ajv.errorsText(validate.errors)}: ${JSON.stringify(value)}`);
+  }
+
+  #validator(pointer: string): ValidateFunction {
+    const known = this.#validators.get(pointer);
+    if (known) return known;
+    const made = this.#ajv.compile({ $ref: `api#${pointer}` });
+    this.#validators.set(pointer, made);
+    return made;
+  }
+}
+
+/** Writes a key as a part of a JSON pointer in a URI fragment (RFC 6901 §6). */
+function pointerPart(key: string): string {
+  return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
