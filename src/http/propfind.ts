@@ -1,5 +1,6 @@
+import type { AccountFiles } from '../files/account-files.ts';
 import type { Entry } from '../files/entry.ts';
-import { ServiceError } from '../lib/errors.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { type Property, type PropertySources, properties, propertyOf, writeProperty } from './dav-properties.ts';
 import { clientOf, type Exchange } from './exchange.ts';
@@ -28,7 +29,7 @@ export async function propfind(exchange: Exchange, path: VirtualPath): Promise<H
   const entry = files.look(path);
   const namesFolder = target.kind === 'member' && target.isFolder;
   if (!entry || (namesFolder && !entry.isFolder)) throw new ServiceError('not-found', 'Path not found.');
-  const space = asksForSpace(request) && entry.isFolder ? await files.space(path) : undefined;
+  const space = asksForSpace(request) && entry.isFolder ? await spaceOf(files, path) : undefined;
   const locks = isClassTwo(exchange) ? await lockDiscoveryOf(exchange, path, entry.isFolder) : undefined;
   const write = writerOf(request);
   // The home folder has no name of its own.
@@ -49,6 +50,16 @@ export async function propfind(exchange: Exchange, path: VirtualPath): Promise<H
     multistatusChunks(href, selfXml, batches, (member) => write(member, memberSources)),
     207,
   );
+}
+
+// A virtual folder whose real one is missing is shown, but has no disk.
+async function spaceOf(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
+  try {
+    return await files.space(path);
+  } catch (error) {
+    if (isServiceError(error, 'not-found')) return undefined;
+    throw error;
+  }
 }
 
 function asksForSpace(request: PropfindRequest): boolean {

@@ -38,11 +38,20 @@ test('a full disk of the journal: changes are refused, reads go on, and it recov
   for (const [method, target] of [
     ['PUT', '/home/a'],
     ['PUT', '/home/new/'],
+    ['MKCOL', '/home/new/'],
+    ['COPY', '/home/a'],
+    ['MOVE', '/home/a'],
+    ['MOVE', '/home/d/'],
     ['DELETE', '/home/a'],
     ['DELETE', '/home/d/'],
   ] as const) {
     assert.equal(
-      (await server.send(method, target, method === 'PUT' && target === '/home/a' ? { body: 'new' } : {})).status,
+      (
+        await server.send(method, target, {
+          headers: method === 'COPY' || method === 'MOVE' ? { destination: '/home/b' } : {},
+          ...(method === 'PUT' && target === '/home/a' ? { body: 'new' } : {}),
+        })
+      ).status,
       507,
       `${method} ${target}`,
     );

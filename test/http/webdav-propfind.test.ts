@@ -139,6 +139,13 @@ test('quota properties: only by name, of the quota where there is one', async (t
   assert.deepEqual(file.responses[0]?.missing, { [dav('quota-available-bytes')]: 404, [dav('quota-used-bytes')]: 404 });
 });
 
+test('a virtual folder whose real one is missing is shown, without space', async (t) => {
+  const server = await startServer(t, { group: { virtual_folders: [['/v', '/nowhere/at/all']] } });
+  const { responses } = await propfind(server, '/home/v/', '0', propBody('resourcetype', 'quota-available-bytes'));
+  assert.deepEqual(responses[0]?.missing, { [dav('quota-available-bytes')]: 404 });
+  assert.equal((await server.send('PROPFIND', '/home/v/', { headers: { depth: '1' } })).status, 404);
+});
+
 test('awkward names: every href leads back to its file, every name is what it was', async (t) => {
   const server = await startServer(t);
   const names = ['a b', 'ü漢😀', '100%', "it's;&=+$,@!<>", '#h?', 'new\nline', '"q"', 'cr\rx', 'tab\t', 'a\\b', '..x', ']]>'];

@@ -74,12 +74,15 @@ export class Contract {
     if (response.$ref === undefined) return { response, pointer };
     const target = response.$ref.slice(1);
     return {
-      response: target
-        .split('/')
-        .slice(1)
-        .reduce<never>((at, key) => at[key] as never, this.document as never),
+      response: this.#at<Response>(target),
       pointer: target,
     };
+  }
+
+  /** What a reference such as `#/components/headers/DAV` or `/components/…` means. */
+  #at<T>(reference: string): T {
+    const keys = reference.replace(/^#/, '').split('/').slice(1);
+    return keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], this.document) as T;
   }
 
   #checkHeaders(name: string, reply: TestReply, response: Response): void {
@@ -89,7 +92,8 @@ export class Contract {
       const reference = described.get(header);
       assert.ok(reference !== undefined, `${name}: the header ${header} is not described`);
       // Headers are texts; a number is described as one.
-      const typed = /^\d+$/.test(String(value)) ? Number(value) : String(value);
+      const { type } = this.#at<{ schema: { type?: string } }>(reference).schema;
+      const typed = /^\d+$/.test(String(value)) && type !== 'string' ? Number(value) : String(value);
       this.#assertValid(`${name}, header ${header}`, `${reference.slice(1)}/schema`, typed);
     }
   }

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isServiceError } from '../../src/lib/errors.ts';
+import { parseIfHeader, submittedTokens } from '../../src/lib/if-header.ts';
+
+test('the examples of RFC 4918 §10.4', () => {
+  assert.deepEqual(parseIfHeader('(<urn:uuid:181d4fae> ["I am an ETag"]) (["I am another ETag"])'), [
+    {
+      resource: undefined,
+      conditions: [
+        { negated: false, kind: 'token', value: 'urn:uuid:181d4fae' },
+        { negated: false, kind: 'etag', value: '"I am an ETag"' },
+      ],
+    },
+    { resource: undefined, conditions: [{ negated: false, kind: 'etag', value: '"I am another ETag"' }] },
+  ]);
+  assert.deepEqual(parseIfHeader('(Not <urn:uuid:181d4fae> <urn:uuid:58f202ac>)')[0]?.conditions, [
+    { negated: true, kind: 'token', value: 'urn:uuid:181d4fae' },
+    { negated: false, kind: 'token', value: 'urn:uuid:58f202ac' },
+  ]);
+  const tagged = parseIfHeader('</resource1> (<urn:uuid:181d4fae> [W/"A weak ETag"]) (["strong ETag"]) </other> ([")("])');
+  assert.deepEqual(
+    tagged.map((list) => list.resource),
+    ['/resource1', '/resource1', '/other'],
+  );
+  assert.deepEqual(tagged[2]?.conditions, [{ negated: false, kind: 'etag', value: '")("' }], 'brackets in an entity tag');
+});
+
+test('tokens are submitted wherever they stand', () => {
+  const lists = parseIfHeader('</a> (<x:1> Not <x:2>) (["e"]) </b> (<x:3>)');
+  assert.deepEqual([...submittedTokens(lists)], ['x:1', 'x:2', 'x:3']);
+});
+
+test('whatever is sent, it is read or refused, soon', () => {
+  const piece = fc.constantFrom('(', ')', '<', '>', '[', ']', '"', 'Not ', 'W/', 'a:b', ' ', '/x');
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+      try {
+        assert.ok(parseIfHeader(pieces.join('')).length > 0);
+      } catch (error) {
+        assert.ok(isServiceError(error, 'bad-request'));
+      }
+    }),
+  );
+  const startedMs = performance.now();
+  for (const text of [
+    '('.repeat(16_000),
+    '(<a:b>'.repeat(2_000),
+    `(${'["x"]'.repeat(3_000)})`,
+    `(${'"'.repeat(16_000)}`,
+    ' '.repeat(16_000),
+  ])
+    assert.throws(() => parseIfHeader(text), { code: 'bad-request' });
+  assert.ok(performance.now() - startedMs < 500);
+});
