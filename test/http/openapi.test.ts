@@ -162,9 +162,9 @@ async function fileOperations(send: Exercise) {
 
 async function folderOperations(server: TestServer, send: Exercise) {
   const user = 'alice:alice:secret';
-  mkdirSync(join(server.home, 'work'));
+  mkdirSync(join(server.home, 'area'));
   for (const [path, base] of [
-    ['/home/{folder}/', '/home/work/'],
+    ['/home/{folder}/', '/home/area/'],
     ['/home/', '/home/'],
   ] as const) {
     const to = (method: string, status: number, headers: TestRequest['headers'] = {}, body?: string) =>
@@ -193,13 +193,13 @@ async function folderOperations(server: TestServer, send: Exercise) {
   await send('GET', folder, '/home/%ff/', 400, { user, headers: json });
   await send('GET', folder, '/home/missing/', 404, { user, headers: json });
   await send('HEAD', folder, '/home/missing/', 404, { user, headers: json });
-  await send('PUT', folder, '/home/work/', 409, { user, headers: json });
+  await send('PUT', folder, '/home/area/', 409, { user, headers: json });
   await send('PUT', folder, '/home/new/', 400, { user, headers: json, body: 'x' });
   await send('PUT', folder, '/home/new/', 401, { user: null, headers: json });
-  await send('DELETE', folder, '/home/work/', 400, { user, headers: { ...json, ...foreign } });
-  await send('DELETE', folder, '/home/work/', 401, { user: null, headers: json });
+  await send('DELETE', folder, '/home/area/', 400, { user, headers: { ...json, ...foreign } });
+  await send('DELETE', folder, '/home/area/', 401, { user: null, headers: json });
   await send('DELETE', folder, '/home/missing/', 404, { user, headers: json });
-  await send('DELETE', folder, '/home/work/', 204, { user, headers: json });
+  await send('DELETE', folder, '/home/area/', 204, { user, headers: json });
 }
 
 /** What a banned address, an account without permissions and one without space get. */
