@@ -25,6 +25,7 @@ const programs = {
   rclone: 'rclone',
   cadaver: 'cadaver',
   nginx: 'nginx',
+  'mount.davfs': 'davfs2',
   chromium: 'chromium',
 };
 
