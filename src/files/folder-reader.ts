@@ -54,13 +54,7 @@ export async function* readFolder(folder: OpenedFolder, roots: RealRoots, option
   names.sort(compareNames);
   for (let start = 0; start < names.length; start += batchEntries) {
     if (start > 0) await new Promise(setImmediate);
-    const batch: Entry[] = [];
-    for (const name of names.slice(start, start + batchEntries)) {
-      const entry = virtual.get(name) ?? entryIn(folder, roots, name);
-      if (entry) batch.push(entry);
-      else if (name.includes('\ufffd')) options.onUnreadableName(name);
-    }
-    yield batch;
+    yield entriesIn(folder, roots, names.slice(start, start + batchEntries), options.onUnreadableName, virtual);
   }
 }
 
@@ -75,20 +69,18 @@ export async function* readFolderUnordered(folder: OpenedFolder, roots: RealRoot
   const hidden = new Set(options.virtualEntries.map((entry) => entry.name));
   const directory = opened(() => opendirSync(folder.member('.'), { bufferSize: batchEntries }));
   try {
-    let batch: Entry[] = [...options.virtualEntries];
+    yield [...options.virtualEntries];
     for (;;) {
-      const name = opened(() => directory.readSync())?.name;
-      if (name === undefined) break;
-      if (hidden.has(name) || isTemporaryName(name)) continue;
-      const entry = entryIn(folder, roots, name);
-      if (entry) batch.push(entry);
-      else if (name.includes('\ufffd')) options.onUnreadableName(name);
-      if (batch.length < batchEntries) continue;
-      yield batch;
-      batch = [];
+      const names: string[] = [];
+      while (names.length < batchEntries) {
+        const name = opened(() => directory.readSync())?.name;
+        if (name === undefined) break;
+        if (!hidden.has(name) && !isTemporaryName(name)) names.push(name);
+      }
+      if (names.length > 0) yield entriesIn(folder, roots, names, options.onUnreadableName);
+      if (names.length < batchEntries) return;
       await new Promise(setImmediate);
     }
-    yield batch;
   } finally {
     directory.closeSync();
   }
@@ -102,9 +94,28 @@ function opened<T>(action: () => T): T {
   }
 }
 
-function entryIn(folder: OpenedFolder, roots: RealRoots, name: string): Entry | undefined {
+/** What is known of names in a folder; `known` are those that need no look at the disk. */
+function entriesIn(
+  folder: OpenedFolder,
+  roots: RealRoots,
+  names: readonly string[],
+  onUnreadableName: (name: string) => void,
+  known?: ReadonlyMap<string, Entry>,
+): Entry[] {
+  return folder.inside((pathOf) => {
+    const entries: Entry[] = [];
+    for (const name of names) {
+      const entry = known?.get(name) ?? entryIn(folder, roots, name, pathOf(name));
+      if (entry) entries.push(entry);
+      else if (name.includes('\ufffd')) onUnreadableName(name);
+    }
+    return entries;
+  });
+}
+
+function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: string): Entry | undefined {
   try {
-    const stats = lstatSync(folder.member(name));
+    const stats = lstatSync(path);
     if (stats.isFile() || stats.isDirectory())
       return reachable(folder, roots, name, stats.isDirectory()) ? entryOf(name, stats) : undefined;
     if (!stats.isSymbolicLink()) return undefined;

@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, fsync, lstatSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { isMainThread } from 'node:worker_threads';
 import { ServiceError } from '../lib/errors.ts';
 import { memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -30,10 +31,44 @@ export class OpenedFolder {
     return memberOfOpened(this, name);
   }
 
+  /**
+   * Runs synchronous work with this folder as the working folder of the process: looking at a member by its bare name costs
+   * less than half of `member`. Nothing else in the service uses relative paths.
+   *
+   * @param action gets what makes a path of a member's name
+   */
+  inside<T>(action: (pathOf: (name: string) => string) => T): T {
+    if (!enter(this.fd)) return action((name) => this.member(name));
+    try {
+      return action((name) => name);
+    } finally {
+      leave();
+    }
+  }
+
   close(): void {
     if (this.#isOpen) closeSync(this.fd);
     this.#isOpen = false;
   }
+}
+
+/** The working folder that the process was started in, as an open descriptor: its path may be gone. */
+let startFd: number | undefined;
+
+/** @returns whether the folder could be entered through its descriptor */
+function enter(fd: number): boolean {
+  if (!isMainThread || process.platform !== 'linux') return false;
+  try {
+    startFd ??= openSync('.', openToLook | constants.O_DIRECTORY);
+    process.chdir(`/proc/self/fd/${fd}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function leave(): void {
+  process.chdir(`/proc/self/fd/${startFd}`);
 }
 
 /**
