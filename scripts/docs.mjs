@@ -10,13 +10,13 @@ process.chdir(new URL('..', import.meta.url).pathname);
 
 async function importSources() {
   const contents =
-    "export { configJsonSchema } from './src/config/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts';";
+    "export { configJsonSchema } from './src/config/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts'; export { findingCodes } from './src/config/finding-codes.ts';";
   const outfile = '.cache/docs.mjs';
   await build({ ...bundleOptions, stdin: { contents, resolveDir: process.cwd(), loader: 'ts' }, outfile, banner: { js: requireBanner } });
   return import(new URL(`../${outfile}`, import.meta.url));
 }
 
-const { configJsonSchema, eventCatalogue, pathMembers } = await importSources();
+const { configJsonSchema, eventCatalogue, findingCodes, pathMembers } = await importSources();
 const schema = configJsonSchema();
 
 function resolve(node) {
@@ -110,8 +110,13 @@ function events() {
   return `Path members: ${pathMembers.map((name) => `\`${name}\``).join(', ')}.\n\n| ID | meaning | groups | data |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
+function findings() {
+  const rows = Object.entries(findingCodes).map(([code, meaning]) => `| \`${code}\` | ${cell(meaning)} |`);
+  return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
+}
+
 let text = readFileSync('README.md', 'utf8');
-for (const [name, make] of Object.entries({ options, commands, events })) {
+for (const [name, make] of Object.entries({ options, commands, events, findings })) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   if (!pattern.test(text)) throw new Error(`README.md has no place for the generated ${name}.`);
   text = text.replace(pattern, (_, start, end) => `${start}\n${make()}\n${end}`);

@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { hashPassword } from '../accounts/passwords.ts';
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
+import { loadConfigFile } from '../config/check.ts';
 import { ConfigError } from '../config/findings.ts';
-import { refuseErrors } from '../config/lint.ts';
-import { configFromObject, findConfigFile, type LoadedConfig, loadConfigFile } from '../config/load.ts';
+import { configFromObject, findConfigFile, type LoadedConfig } from '../config/load.ts';
 import { systemClock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
@@ -35,15 +35,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
   if (!file) return serveFolder(options);
   refuseFolderOptions(options, file);
-  const loaded = loadConfigFile(file, process.env);
-  const warnings = refuseErrors(loaded);
-  if (warnings.length > 0) complainFindings(warnings, loaded.source?.text ?? '');
+  const { loaded, warnings, text } = loadConfigFile(file, process.env);
+  if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
-  return run(createService(loaded, { clock: systemClock, log }), log, () => {
-    const next = loadConfigFile(file, process.env);
-    refuseErrors(next);
-    return next;
-  });
+  return run(createService(loaded, { clock: systemClock, log }), log, () => loadConfigFile(file, process.env).loaded);
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
