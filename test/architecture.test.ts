@@ -32,6 +32,7 @@ const homes: Record<string, string[]> = {
     'src/accounts/options.ts',
     'src/auth/options.ts',
     'src/cli/auth-suite.ts',
+    'src/cli/config-cases.ts',
     'src/auth/callout-reply.ts',
     'src/events/options.ts',
     'src/http/options.ts',

@@ -4,6 +4,7 @@ import { type Action, portNumber, type Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
 import { reportFailure } from './output.ts';
 import { registerAuthTest } from './register-auth-test.ts';
+import { registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerMock } from './register-mock.ts';
 
@@ -102,32 +103,7 @@ Examples:
   svc serve --config /etc/svc/svc.config.yaml --log-format json`,
       )
       .action((options) => run(async () => (await import('./serve.ts')).serve(options))),
-  (program, run) =>
-    program
-      .command('validate')
-      .alias('validate-config')
-      .description('check a configuration without starting anything')
-      .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml and the like in this folder)')
-      .option('-c, --config <file>', 'the same as FILE')
-      .option('--strict', 'let warnings fail, too')
-      .option('--online', 'also ask the authentication endpoints and the URLs of the event handlers')
-      .option('--json', 'print the findings as one JSON document')
-      .option('--sarif', 'print the findings as a SARIF 2.1.0 log, for code hosts')
-      .addHelpText(
-        'after',
-        `
-Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers,
-permissions and folders. The codes of the findings are stable; the README lists them.
-
-Exit codes: 0 valid, 1 not valid (with --strict: or warnings), 2 file not found or unreadable.
-
-Examples:
-  svc validate
-  svc validate svc.config.yaml --strict --online
-  svc validate --sarif > svc.sarif
-  envsubst < template.yaml | svc validate -`,
-      )
-      .action((file, options) => run(async () => (await import('./validate.ts')).validate(file, options))),
+  registerConfig,
   (program, run) =>
     program
       .command('init')
