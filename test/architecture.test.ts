@@ -52,6 +52,7 @@ const homes: Record<string, string[]> = {
     'src/lib/file-lock.ts',
     'src/lib/remote-',
     'src/http/tls-context.ts',
+    'src/http/tls-watch.ts',
     'src/http/send-file.ts',
     'src/http/get-file.ts',
     'src/http/zip-download.ts',

@@ -1,12 +1,12 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { logLevels } from '../lib/log.ts';
-import { type Action, portNumber, type Register } from './arguments.ts';
+import { Command, CommanderError, Option } from 'commander';
+import type { Action, Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
 import { reportFailure } from './output.ts';
 import { registerAuthTest } from './register-auth-test.ts';
 import { registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerMock } from './register-mock.ts';
+import { registerServe } from './register-serve.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -71,38 +71,9 @@ function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<
   return program;
 }
 
-function workerCount(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of processes');
-  return Number(text);
-}
-
 /** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */
 const registrations: readonly Register[] = [
-  (program, run) =>
-    program
-      .command('serve')
-      .description('start the services, authentication methods and event handlers of the configuration')
-      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
-      .option('--root <folder>', 'without a configuration: the folder to serve', undefined)
-      .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
-      .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
-      .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
-      .option('--workers <number>', 'processes that serve requests', workerCount)
-      .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels))
-      .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']))
-      .addHelpText(
-        'after',
-        `
-Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
-
-Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
-
-Examples:
-  svc serve
-  svc serve --root /srv/files --port 9000 --user alice:secret-words
-  svc serve --config /etc/svc/svc.config.yaml --log-format json`,
-      )
-      .action((options) => run(async () => (await import('./serve.ts')).serve(options))),
+  registerServe,
   registerConfig,
   (program, run) =>
     program

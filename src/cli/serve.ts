@@ -4,14 +4,14 @@ import { resolve } from 'node:path';
 import { hashPassword } from '../accounts/passwords.ts';
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
 import { loadConfigFile } from '../config/check.ts';
-import { ConfigError } from '../config/findings.ts';
 import { configFromObject, findConfigFile, type LoadedConfig } from '../config/load.ts';
 import { systemClock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
 import { createService, type Service } from '../service.ts';
 import { exitCode } from './exit-codes.ts';
-import { complain, complainFindings, findingText, hasColour, paint, print } from './output.ts';
+import { complain, complainFindings, hasColour, paint, print } from './output.ts';
+import { reloadOnSignal } from './reload-signal.ts';
 
 /** Options of `svc serve`. */
 export interface ServeOptions {
@@ -38,7 +38,11 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { loaded, warnings, text } = loadConfigFile(file, process.env);
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
-  return run(createService(loaded, { clock: systemClock, log }), log, () => loadConfigFile(file, process.env).loaded);
+  return run(createService(loaded, { clock: systemClock, log }), {
+    log,
+    dataFolderPath: loaded.config.server.data_folder_path,
+    readAgain: () => loadConfigFile(file, process.env).loaded,
+  });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -74,7 +78,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       throw error;
     }
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
-    return run(service, log, undefined, true);
+    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, isStarted: true });
   }
 }
 
@@ -103,7 +107,15 @@ function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
   });
 }
 
-async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined, isStarted = false): Promise<number> {
+interface Surroundings {
+  log: Log;
+  dataFolderPath: string;
+  /** Reads the configuration anew; undefined without a file. */
+  readAgain?: () => LoadedConfig;
+  isStarted?: boolean;
+}
+
+async function run(service: Service, { log, dataFolderPath, readAgain, isStarted = false }: Surroundings): Promise<number> {
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
@@ -121,25 +133,11 @@ async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) |
     process.on('SIGINT', () => stop('SIGINT'));
     process.on('SIGTERM', () => stop('SIGTERM'));
   });
-  process.on('SIGHUP', () => void reload(service, log, readAgain));
+  reloadOnSignal(service, log, dataFolderPath, readAgain);
   if (!isStarted) await service.start();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
   // A descriptor that somebody forgot must not keep a stopped server alive.
   process.exitCode = code;
   return code;
-}
-
-async function reload(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined): Promise<void> {
-  if (!readAgain) {
-    log.warn('there is no configuration file to reload');
-    return;
-  }
-  try {
-    const changes = await service.reload(readAgain());
-    log.info('configuration reloaded', { changes });
-  } catch (error) {
-    const findings = error instanceof ConfigError ? error.findings.map((finding) => findingText(finding, '', process.stderr)) : [];
-    log.error('the new configuration is refused; the old one stays', { reason: error, findings });
-  }
 }
