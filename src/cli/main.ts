@@ -1,12 +1,14 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
+import { foldHelp, helpWidth } from './help-text.ts';
 import { reportFailure } from './output.ts';
 import { registerAuthTest } from './register-auth-test.ts';
 import { registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerMock } from './register-mock.ts';
 import { registerServe } from './register-serve.ts';
+import { registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -16,7 +18,13 @@ interface GlobalOptions {
 const exitCodeHelp = `
 Exit codes:
   0  done          1  the answer is no (invalid configuration, failed delivery)
-  2  wrong use     3  could not run (port in use, data folder not writable)`;
+  2  wrong use     3  could not run (port in use, data folder not writable)
+  10 to 12: outcomes of auth-test      130, 143: ended by SIGINT, SIGTERM
+
+Environment: SVC_CONFIG (as --config), SVC_PASSWORD, SVC_LOG_LEVEL, SVC_LOG_FORMAT, SVC_DEBUG, NO_COLOR
+
+Start here:
+  svc init && svc validate && svc serve`;
 
 /**
  * Runs the command line.
@@ -26,6 +34,7 @@ Exit codes:
  */
 export async function main(args: readonly string[]): Promise<number> {
   leaveQuietlyWhenNobodyReads();
+  endWithTheSignalsCode();
   let code: number = exitCode.done;
   const program = createProgram(async (action, globals) => {
     try {
@@ -56,16 +65,32 @@ function leaveQuietlyWhenNobodyReads(): void {
   });
 }
 
+// A command that handles a signal itself adds a listener of its own, and this one leaves it alone.
+function endWithTheSignalsCode(): void {
+  const codes = { SIGINT: exitCode.interrupted, SIGTERM: exitCode.terminated } as const;
+  for (const [signal, code] of Object.entries(codes)) {
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(code);
+    });
+  }
+}
+
 function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
   const program = new Command('svc')
     .description('Serves files over HTTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
     .version(SVC_VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .option('--debug', 'print stack traces of errors')
+    .option('--debug', 'print stack traces of errors (env: SVC_DEBUG)')
     .showHelpAfterError('(run with --help for usage)')
     .showSuggestionAfterError()
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      helpWidth: helpWidth(process.stdout),
+      minWidthToWrap: 20,
+      subcommandTerm: (command) => [command.name(), ...command.aliases()].join('|'),
+    })
+    .configureOutput({ writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))) })
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;
@@ -110,4 +135,5 @@ const registrations: readonly Register[] = [
   registerAuthTest,
   registerEvents,
   registerMock,
+  registerTools,
 ];

@@ -1,8 +1,7 @@
 import type { Register } from './arguments.ts';
 
 const validateHelp = `
-Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers,
-permissions and folders. The codes of the findings are stable; the README lists them.
+Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; the README lists them.
 
 Exit codes: 0 valid, 1 not valid (with --strict: or warnings), 2 file not found or unreadable.
 
@@ -14,11 +13,13 @@ Examples:
 
 const testHelp = `
 A case is one of
-  {request: "METHOD /home/…", account, expect: allowed | refused, status, rule, real_path, group, destination}
-  {event: ID, data, account, group, component, address, handlers: [UUID…] or {UUID: {url, method, content_type, body}}}
-  {reply: {status, body}, account, expect: authenticated | next | rejected, effective: {…}, reason}
-each with an optional name and golden (a file with the whole outcome, which --update writes). A list of cases, or a map
-{config, env, cases}. Nothing is sent anywhere, and no file of an account is looked at.
+  {request: "METHOD /home/…", account, group, destination,
+   expect: allowed | refused, status, rule, real_path}
+  {event: ID, data, account, group, component, address,
+   handlers: [UUID…] or {UUID: {url, method, content_type, body}}}
+  {reply: {status, body}, account,
+   expect: authenticated | next | rejected, effective: {…}, reason}
+each with an optional name and golden (a file with the whole outcome, which --update writes). A list of cases, or a map {config, env, cases}. Nothing is sent anywhere, and no file of an account is looked at.
 
 Exit codes: 0 all passed, 1 a case failed or the configuration is not valid, 2 wrong use.
 
@@ -28,8 +29,7 @@ Examples:
   svc test cases.yaml --update && git diff --exit-code`;
 
 const explainHelp = `
-PATH is that of the URL: /home/inbox/a.csv, with a slash at its end for folders. The configuration alone decides; whether
-the file exists is not looked at, and the account counts as logged in.
+PATH is that of the URL: /home/inbox/a.csv, with a slash at its end for folders. The configuration alone decides; whether the file exists is not looked at, and the account counts as logged in.
 
 Exit codes: 0 allowed, 1 refused or the configuration is not valid, 2 wrong use.
 

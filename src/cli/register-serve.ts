@@ -12,8 +12,7 @@ Without a configuration file one http service on 127.0.0.1:8080 serves --root (d
 
 Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
 
-Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not
-writable), 130 and 143 a signal ended it before all transfers were done.
+Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable), 130 and 143 a signal ended it before all transfers were done.
 
 Examples:
   svc serve
@@ -21,9 +20,7 @@ Examples:
   svc serve --config /etc/svc/svc.config.yaml --log-format json`;
 
 const reloadHelp = `
-The service reads its configuration again, all or nothing: sessions, transfers and positions of handlers survive, and with an
-error in it the old configuration stays. Listeners are opened anew only when their address changes. Renewed TLS files need no
-reload. The service is found through its data folder.
+The service reads its configuration again, all or nothing: sessions, transfers and positions of handlers survive, and with an error in it the old configuration stays. Listeners are opened anew only when their address changes. Renewed TLS files need no reload. The service is found through its data folder.
 
 Exit codes: 0 reloaded, 1 refused (the findings are printed), 2 wrong use, 3 no service runs, or it did not answer.
 
