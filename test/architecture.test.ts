@@ -33,6 +33,8 @@ const homes: Record<string, string[]> = {
     'src/auth/options.ts',
     'src/cli/auth-suite.ts',
     'src/cli/config-cases.ts',
+    'src/cli/json-outputs.ts',
+    'src/cli/schema.ts',
     'src/auth/callout-reply.ts',
     'src/events/options.ts',
     'src/http/options.ts',

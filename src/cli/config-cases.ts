@@ -75,6 +75,19 @@ export interface CaseFile {
   cases: ConfigCase[];
 }
 
+/** The whole file, for editors; `readCases` reads it case by case, so that an error names the case. */
+export const casesSchema = z.union([
+  z.array(z.union([requestCase, eventCase, replyCase])),
+  z.strictObject({
+    config: z.string().optional().describe('Configuration, relative to the file.'),
+    env: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .optional()
+      .describe('Values for ${env:…} of the configuration.'),
+    cases: z.array(z.union([requestCase, eventCase, replyCase])),
+  }),
+]);
+
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;
 
 /**

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
 import { foldHelp, helpWidth } from './help-text.ts';
@@ -96,6 +96,28 @@ function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<
   return program;
 }
 
+const schemaNames = [
+  'config',
+  'cases',
+  'validate',
+  'explain',
+  'test',
+  'reload',
+  'auth-test',
+  'auth-test-suite',
+  'webhook-replay',
+  'events-deliveries',
+];
+
+const schemaHelp = `
+Editors check and complete a configuration that begins with "# yaml-language-server: $schema=./svc.schema.json"; "svc init" writes
+that line and the file.
+
+Examples:
+  svc schema > svc.schema.json
+  svc schema cases > svc.test.schema.json
+  svc schema validate`;
+
 /** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */
 const registrations: readonly Register[] = [
   registerServe,
@@ -107,7 +129,7 @@ const registrations: readonly Register[] = [
       .argument('[file]', 'file to write', 'svc.config.yaml')
       .addHelpText(
         'after',
-        '\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
+        '\nWrites svc.schema.json beside it, with which editors check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
       )
       .action((file) => run(async () => (await import('./init.ts')).init(file))),
   (program, run) =>
@@ -122,9 +144,10 @@ const registrations: readonly Register[] = [
   (program, run) =>
     program
       .command('schema')
-      .description('print the JSON Schema of the configuration')
-      .addHelpText('after', '\nExample:\n  svc schema > svc.schema.json')
-      .action(() => run(async () => (await import('./schema.ts')).schema())),
+      .description('print the JSON Schema of the configuration, or of what a command prints with --json')
+      .addArgument(new Argument('[what]', 'what the schema is of').choices(schemaNames).default('config'))
+      .addHelpText('after', schemaHelp)
+      .action((what) => run(async () => (await import('./schema.ts')).schema(what))),
   (program, run) =>
     program
       .command('openapi')
