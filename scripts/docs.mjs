@@ -1,8 +1,9 @@
-// Writes the generated parts of README.md: option tables from the schema, commands from --help, events from the catalogue.
+// Writes what is generated: in README.md option tables from the schema, commands from --help, events from the catalogue and
+// codes of findings; the JSON Schema beside the examples.
 //   node scripts/docs.mjs          writes them
 //   node scripts/docs.mjs --check  fails when they are stale
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
 
@@ -10,13 +11,13 @@ process.chdir(new URL('..', import.meta.url).pathname);
 
 async function importSources() {
   const contents =
-    "export { configJsonSchema } from './src/config/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts';";
+    "export { configJsonSchema } from './src/config/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts'; export { findingCodes } from './src/config/finding-codes.ts';";
   const outfile = '.cache/docs.mjs';
   await build({ ...bundleOptions, stdin: { contents, resolveDir: process.cwd(), loader: 'ts' }, outfile, banner: { js: requireBanner } });
   return import(new URL(`../${outfile}`, import.meta.url));
 }
 
-const { configJsonSchema, eventCatalogue, pathMembers } = await importSources();
+const { configJsonSchema, eventCatalogue, findingCodes, pathMembers } = await importSources();
 const schema = configJsonSchema();
 
 function resolve(node) {
@@ -114,18 +115,23 @@ function events() {
   return `Path members: ${pathMembers.map((name) => `\`${name}\``).join(', ')}.\n\n| ID | meaning | groups | data |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
+function findings() {
+  const rows = Object.entries(findingCodes).map(([code, meaning]) => `| \`${code}\` | ${cell(meaning)} |`);
+  return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
+}
+
 let text = readFileSync('README.md', 'utf8');
-for (const [name, make] of Object.entries({ options, commands, events })) {
+for (const [name, make] of Object.entries({ options, commands, events, findings })) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   if (!pattern.test(text)) throw new Error(`README.md has no place for the generated ${name}.`);
   text = text.replace(pattern, (_, start, end) => `${start}\n${make()}\n${end}`);
 }
-if (process.argv.includes('--check')) {
-  if (text !== readFileSync('README.md', 'utf8')) {
-    console.error('README.md is stale: run "npm run docs".');
-    process.exit(1);
+const generated = { 'README.md': text, 'examples/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n` };
+for (const [file, content] of Object.entries(generated)) {
+  if (!process.argv.includes('--check')) writeFileSync(file, content);
+  else if (!existsSync(file) || content !== readFileSync(file, 'utf8')) {
+    console.error(`${file} is stale: run "npm run docs".`);
+    process.exitCode = 1;
   }
-  console.log('the generated parts of README.md are up to date');
-} else {
-  writeFileSync('README.md', text);
 }
+if (process.argv.includes('--check') && !process.exitCode) console.log('the generated documentation is up to date');

@@ -1,6 +1,6 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one bundle a file, one call a run), then `node --test`.
-//   node scripts/test.mjs [FILTER…] [--coverage] [--name PATTERN]
-// FILTER is a part of a test file's path. Builds dist/svc.mjs first when a source is newer.
+//   node scripts/test.mjs [FILTER…] [--coverage] [--name PATTERN] [--update-golden]
+// FILTER is a part of a test file's path; --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
@@ -11,7 +11,7 @@ import { bundleOptions, requireBanner } from './bundle-options.mjs';
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
-  options: { coverage: { type: 'boolean' }, name: { type: 'string' } },
+  options: { coverage: { type: 'boolean' }, name: { type: 'string' }, 'update-golden': { type: 'boolean' } },
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
@@ -88,6 +88,6 @@ const coverage = options.coverage
   : [];
 const { status } = spawnSync(process.execPath, [...coverage, ...args, ...outputs], {
   stdio: 'inherit',
-  env: { ...process.env, SVC_ROOT: process.cwd() },
+  env: { ...process.env, SVC_ROOT: process.cwd(), SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '' },
 });
 process.exit(status ?? 1);

@@ -14,7 +14,9 @@ function issueOf(error: unknown, context: z.core.$RefinementCtx): void {
   context.addIssue({ code: 'custom', message: error.message });
 }
 
-const generalSet = z.union([z.array(keyword), textList().pipe(z.array(keyword))], { error: 'must be a list of permissions' });
+const generalSet = z.union([z.array(keyword), textList().pipe(z.array(keyword))], {
+  error: `must be a list of permissions: ${permissionKeywords.join(', ')}`,
+});
 const pathRule = z
   .array(z.string(), { error: 'must be a path expression followed by permissions' })
   .min(2, 'must be a path expression followed by permissions')

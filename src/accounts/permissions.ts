@@ -62,11 +62,23 @@ export function expandUserInExpression(expression: string, userName: string): st
 
 interface Rule {
   expression: Expression;
+  permissions: readonly string[];
   rights: number;
+}
+
+/** Which set of permissions is in force on a path. */
+export interface PermissionSet {
+  /** Number of the rule, from 1, as it stands in `permissions`; undefined for the general set. */
+  index: number | undefined;
+  /** The rule's expression as it is written; undefined for the general set. */
+  expression: string | undefined;
+  /** Its keywords. */
+  permissions: readonly string[];
 }
 
 /** The compiled permissions of one account. */
 export class Permissions {
+  readonly #options: PermissionOptions;
   readonly #general: number;
   readonly #rules: readonly Rule[];
 
@@ -76,9 +88,11 @@ export class Permissions {
    * @throws ServiceError `bad-request` when an expression does not parse
    */
   constructor(options: PermissionOptions, userName: string) {
+    this.#options = options;
     this.#general = rightsOf(options.general);
     this.#rules = options.rules.map((rule) => ({
       expression: compileExpression(expandUserInExpression(rule.expression, userName)),
+      permissions: rule.permissions,
       rights: rightsOf(rule.permissions),
     }));
   }
@@ -95,6 +109,14 @@ export class Permissions {
   /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
   get hasRules(): boolean {
     return this.#rules.length > 0;
+  }
+
+  /** The set of permissions that is in force on `path`, for explanations; `allows` is what decides. */
+  setAt(path: VirtualPath): PermissionSet {
+    const index = this.#rules.findIndex((rule) => rule.expression.matches(path));
+    const rule = this.#rules[index];
+    if (!rule) return { index: undefined, expression: undefined, permissions: this.#options.general };
+    return { index: index + 1, expression: this.#options.rules[index]?.expression, permissions: rule.permissions };
   }
 
   #rightsAt(path: VirtualPath): number {

@@ -1,5 +1,12 @@
 import { join } from 'node:path';
-import { type Account, AccountError, defaultGroupUuid, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
+import {
+  type Account,
+  type AccountConfiguration,
+  AccountError,
+  defaultGroupUuid,
+  effectiveAccount,
+  type GroupConfiguration,
+} from '../accounts/account.ts';
 import { AccountsFile } from '../accounts/accounts-file.ts';
 import { groupOptions } from '../accounts/options.ts';
 import { PasswordVerifier } from '../accounts/passwords.ts';
@@ -174,17 +181,40 @@ function reading(target: Target, uuid: string, type: string, username: string, r
     };
   }
   if (target.anyGroup) return { outcome: result.outcome, invalid, reason: 'The credentials are accepted.', account: { ...result.account } };
+  return { invalid, ...inForce(target.groups, username, result.account, { uuid, type }) };
+}
+
+/**
+ * What a method's answer comes to: the outcome, and the account in force, with the names of `--json`.
+ *
+ * @param groups all groups by UUID
+ */
+export function readingOf(
+  groups: ReadonlyMap<string, GroupConfiguration>,
+  username: string,
+  result: AuthResult,
+): Pick<MethodReport, 'outcome' | 'reason' | 'account' | 'problems' | 'failure'> {
+  const target = { groups, anyGroup: false, chain: [], config: undefined };
+  const { invalid: _, ...rest } = reading(target, 'callout', 'http', username, result, false);
+  return rest;
+}
+
+function inForce(
+  groups: ReadonlyMap<string, GroupConfiguration>,
+  username: string,
+  configuration: AccountConfiguration,
+  method: { uuid: string; type: string },
+) {
   try {
-    const account = effectiveAccount(username, result.account, target.groups, { uuid, type });
+    const account = effectiveAccount(username, configuration, groups, method);
     return {
-      outcome: result.outcome,
-      invalid,
+      outcome: 'authenticated' as const,
       reason: 'The credentials are accepted.',
-      account: shownAccount(account, result.account.permissions ?? target.groups.get(account.groupUuid)?.permissions),
+      account: shownAccount(account, configuration.permissions ?? groups.get(account.groupUuid)?.permissions),
     };
   } catch (error) {
     if (!(error instanceof AccountError)) throw error;
-    return { outcome: 'rejected' as const, invalid: false, reason: error.message };
+    return { outcome: 'rejected' as const, reason: error.message };
   }
 }
 

@@ -2,8 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { credentialsRequestBody } from '../auth/callout-request.ts';
 import type { Credentials } from '../auth/credentials.ts';
-import { refuseErrors } from '../config/lint.ts';
-import { loadConfig } from '../config/load.ts';
+import { loadConfig } from '../config/check.ts';
 import type { EventPeer } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { addressFamily, parseForwardedClient } from '../lib/forwarded-header.ts';
@@ -75,7 +74,6 @@ async function targetOf(options: AuthTestOptions): Promise<Target> {
   }
   if (options.header.length > 0) throw new ServiceError('bad-request', '--header goes with --url; with a configuration set it there.');
   const loaded = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
-  refuseErrors(loaded);
   return configTarget(loaded.config, options.method);
 }
 

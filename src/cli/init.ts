@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { hashPassword } from '../accounts/passwords.ts';
+import { configJsonSchema } from '../config/json-schema.ts';
 import starter from '../config/starter.yaml';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
@@ -16,7 +18,20 @@ export async function init(file: string): Promise<number> {
     if (systemErrorCode(error) === 'EEXIST') throw new ServiceError('bad-request', `${file} exists; it is not overwritten.`);
     throw new ServiceError('bad-request', `Cannot write ${file}: ${(error as Error).message}`, { cause: error });
   }
+  writeSchema(join(dirname(file), 'svc.schema.json'));
   print(`${file} written. Next: svc validate ${file} && svc serve --config ${file}`);
   complain(`Account: admin   Password: ${password}`);
   return exitCode.done;
+}
+
+// For editors; what it says is the same for every configuration, so one of an older version is replaced.
+function writeSchema(path: string): void {
+  const schema = configJsonSchema();
+  try {
+    const present = JSON.parse(readFileSync(path, 'utf8')) as { title?: unknown };
+    if (present.title !== schema.title) return;
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') return;
+  }
+  writeFileSync(path, `${JSON.stringify(schema, null, 2)}\n`);
 }

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { refuseErrors } from '../config/lint.ts';
-import { findConfigFile, loadConfig } from '../config/load.ts';
+import { loadConfig } from '../config/check.ts';
+import { findConfigFile } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { journalFolder } from '../events/event-log-file.ts';
 import type { LogPosition } from '../events/event-log-position.ts';
@@ -67,6 +67,5 @@ async function configOf(options: JournalOptions): Promise<Config | undefined> {
   const where = { file: options.config, cwd: process.cwd(), env: process.env };
   if (!(await findConfigFile(where)) && options.config === undefined) return undefined;
   const loaded = await loadConfig(where);
-  refuseErrors(loaded);
   return loaded.config;
 }

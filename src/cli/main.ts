@@ -1,11 +1,14 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { logLevels } from '../lib/log.ts';
-import { type Action, portNumber, type Register } from './arguments.ts';
+import { Argument, Command, CommanderError, Option } from 'commander';
+import type { Action, Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
+import { foldHelp, helpWidth } from './help-text.ts';
 import { reportFailure } from './output.ts';
 import { registerAuthTest } from './register-auth-test.ts';
+import { registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerMock } from './register-mock.ts';
+import { registerServe } from './register-serve.ts';
+import { registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -15,7 +18,13 @@ interface GlobalOptions {
 const exitCodeHelp = `
 Exit codes:
   0  done          1  the answer is no (invalid configuration, failed delivery)
-  2  wrong use     3  could not run (port in use, data folder not writable)`;
+  2  wrong use     3  could not run (port in use, data folder not writable)
+  10 to 12: outcomes of auth-test      130, 143: ended by SIGINT, SIGTERM
+
+Environment: SVC_CONFIG (as --config), SVC_PASSWORD, SVC_LOG_LEVEL, SVC_LOG_FORMAT, SVC_DEBUG, NO_COLOR
+
+Start here:
+  svc init && svc validate && svc serve`;
 
 /**
  * Runs the command line.
@@ -25,6 +34,7 @@ Exit codes:
  */
 export async function main(args: readonly string[]): Promise<number> {
   leaveQuietlyWhenNobodyReads();
+  endWithTheSignalsCode();
   let code: number = exitCode.done;
   const program = createProgram(async (action, globals) => {
     try {
@@ -55,66 +65,63 @@ function leaveQuietlyWhenNobodyReads(): void {
   });
 }
 
+// A command that handles a signal itself adds a listener of its own, and this one leaves it alone.
+function endWithTheSignalsCode(): void {
+  const codes = { SIGINT: exitCode.interrupted, SIGTERM: exitCode.terminated } as const;
+  for (const [signal, code] of Object.entries(codes)) {
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(code);
+    });
+  }
+}
+
 function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
   const program = new Command('svc')
     .description('Serves files over HTTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
     .version(SVC_VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .option('--debug', 'print stack traces of errors')
+    .option('--debug', 'print stack traces of errors (env: SVC_DEBUG)')
     .showHelpAfterError('(run with --help for usage)')
     .showSuggestionAfterError()
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      helpWidth: helpWidth(process.stdout),
+      minWidthToWrap: 20,
+      subcommandTerm: (command) => [command.name(), ...command.aliases()].join('|'),
+    })
+    .configureOutput({ writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))) })
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;
 }
 
-function workerCount(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of processes');
-  return Number(text);
-}
+const schemaNames = [
+  'config',
+  'cases',
+  'validate',
+  'explain',
+  'test',
+  'reload',
+  'auth-test',
+  'auth-test-suite',
+  'webhook-replay',
+  'events-deliveries',
+];
+
+const schemaHelp = `
+Editors check and complete a configuration that begins with "# yaml-language-server: $schema=./svc.schema.json"; "svc init" writes
+that line and the file.
+
+Examples:
+  svc schema > svc.schema.json
+  svc schema cases > svc.test.schema.json
+  svc schema validate`;
 
 /** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */
 const registrations: readonly Register[] = [
-  (program, run) =>
-    program
-      .command('serve')
-      .description('start the services, authentication methods and event handlers of the configuration')
-      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
-      .option('--root <folder>', 'without a configuration: the folder to serve', undefined)
-      .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
-      .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
-      .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
-      .option('--workers <number>', 'processes that serve requests', workerCount)
-      .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels))
-      .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']))
-      .addHelpText(
-        'after',
-        `
-Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
-
-Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
-
-Examples:
-  svc serve
-  svc serve --root /srv/files --port 9000 --user alice:secret-words
-  svc serve --config /etc/svc/svc.config.yaml --log-format json`,
-      )
-      .action((options) => run(async () => (await import('./serve.ts')).serve(options))),
-  (program, run) =>
-    program
-      .command('validate')
-      .alias('validate-config')
-      .description('check a configuration without starting anything')
-      .argument('[file]', 'configuration file (default: svc.config.yaml and the like in this folder)')
-      .option('--online', 'also ask the authentication endpoints and the URLs of the event handlers')
-      .option('--json', 'print the findings as one JSON document')
-      .addHelpText(
-        'after',
-        '\nExit codes: 0 valid, 1 not valid, 2 file not found or unreadable.\n\nExamples:\n  svc validate\n  svc validate svc.config.yaml --json',
-      )
-      .action((file, options) => run(async () => (await import('./validate.ts')).validate(file, options))),
+  registerServe,
+  registerConfig,
   (program, run) =>
     program
       .command('init')
@@ -122,7 +129,7 @@ Examples:
       .argument('[file]', 'file to write', 'svc.config.yaml')
       .addHelpText(
         'after',
-        '\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
+        '\nWrites svc.schema.json beside it, with which editors check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
       )
       .action((file) => run(async () => (await import('./init.ts')).init(file))),
   (program, run) =>
@@ -137,9 +144,10 @@ Examples:
   (program, run) =>
     program
       .command('schema')
-      .description('print the JSON Schema of the configuration')
-      .addHelpText('after', '\nExample:\n  svc schema > svc.schema.json')
-      .action(() => run(async () => (await import('./schema.ts')).schema())),
+      .description('print the JSON Schema of the configuration, or of what a command prints with --json')
+      .addArgument(new Argument('[what]', 'what the schema is of').choices(schemaNames).default('config'))
+      .addHelpText('after', schemaHelp)
+      .action((what) => run(async () => (await import('./schema.ts')).schema(what))),
   (program, run) =>
     program
       .command('openapi')
@@ -150,4 +158,5 @@ Examples:
   registerAuthTest,
   registerEvents,
   registerMock,
+  registerTools,
 ];

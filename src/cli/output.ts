@@ -1,6 +1,7 @@
 import { ConfigError, type Finding } from '../config/findings.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
+import { PromptLeft } from './prompt.ts';
 
 /** Whether a stream shows colours: a terminal, and no `NO_COLOR` (no-color.org). */
 export function hasColour(stream: NodeJS.WriteStream): boolean {
@@ -73,6 +74,7 @@ export function reportFailure(error: unknown, debug: boolean): number {
     complainFindings(error.findings, error.source);
     return exitCode.no;
   }
+  if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);
   complain(`svc: ${message.split('\n', 1)[0]}`);
   if (debug && error instanceof Error) complain(`${error.stack}${error.cause instanceof Error ? `\ncaused by: ${error.cause.stack}` : ''}`);

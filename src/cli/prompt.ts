@@ -12,13 +12,26 @@ export async function readLine(stream: Readable): Promise<string> {
   return '';
 }
 
-/** Asks on the terminal without showing what is typed. The question goes to stderr. */
+/** Raised when somebody leaves a prompt with Ctrl-C; the command ends as if by SIGINT. */
+export class PromptLeft extends Error {}
+
+/**
+ * Asks on the terminal without showing what is typed. The question goes to stderr.
+ *
+ * @returns what was typed; empty when the input ended (Ctrl-D)
+ * @throws PromptLeft on Ctrl-C
+ */
 export async function askHidden(question: string): Promise<string> {
   process.stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   try {
-    return await new Promise<string>((resolve) => lines.question('', resolve));
+    return await new Promise<string>((resolve, reject) => {
+      // In raw mode the terminal sends no signal; readline tells instead, and would only close by itself.
+      lines.once('SIGINT', () => reject(new PromptLeft('interrupted')));
+      lines.once('close', () => resolve(''));
+      lines.question('', resolve);
+    });
   } finally {
     lines.close();
     process.stderr.write('\n');

@@ -1,9 +1,18 @@
+import { z } from 'zod';
 import { configJsonSchema } from '../config/json-schema.ts';
+import { casesSchema } from './config-cases.ts';
 import { exitCode } from './exit-codes.ts';
+import { jsonOutputs } from './json-outputs.ts';
 import { print } from './output.ts';
 
-/** Prints the JSON Schema of the configuration. */
-export async function schema(): Promise<number> {
-  print(JSON.stringify(configJsonSchema(), null, 2));
+/** Prints a JSON Schema: of the configuration, of the cases of `svc test`, or of what a command prints with `--json`. */
+export async function schema(what: string): Promise<number> {
+  print(JSON.stringify(schemaOf(what), null, 2));
   return exitCode.done;
+}
+
+function schemaOf(what: string): Record<string, unknown> {
+  if (what === 'config') return configJsonSchema();
+  if (what === 'cases') return { title: 'svc test cases', ...z.toJSONSchema(casesSchema, { io: 'input', unrepresentable: 'any' }) };
+  return { title: `svc ${what}`, ...z.toJSONSchema(jsonOutputs[what as keyof typeof jsonOutputs]) };
 }

@@ -3,15 +3,15 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { hashPassword } from '../accounts/passwords.ts';
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
-import { ConfigError } from '../config/findings.ts';
-import { refuseErrors } from '../config/lint.ts';
-import { configFromObject, findConfigFile, type LoadedConfig, loadConfigFile } from '../config/load.ts';
+import { loadConfigFile } from '../config/check.ts';
+import { configFromObject, findConfigFile, type LoadedConfig } from '../config/load.ts';
 import { systemClock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
 import { createService, type Service } from '../service.ts';
 import { exitCode } from './exit-codes.ts';
-import { complain, complainFindings, findingText, hasColour, paint, print } from './output.ts';
+import { complain, complainFindings, hasColour, paint, print } from './output.ts';
+import { reloadOnSignal } from './reload-signal.ts';
 
 /** Options of `svc serve`. */
 export interface ServeOptions {
@@ -35,14 +35,13 @@ export async function serve(options: ServeOptions): Promise<number> {
   const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
   if (!file) return serveFolder(options);
   refuseFolderOptions(options, file);
-  const loaded = loadConfigFile(file, process.env);
-  const warnings = refuseErrors(loaded);
-  if (warnings.length > 0) complainFindings(warnings, loaded.source?.text ?? '');
+  const { loaded, warnings, text } = loadConfigFile(file, process.env);
+  if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
-  return run(createService(loaded, { clock: systemClock, log }), log, () => {
-    const next = loadConfigFile(file, process.env);
-    refuseErrors(next);
-    return next;
+  return run(createService(loaded, { clock: systemClock, log }), {
+    log,
+    dataFolderPath: loaded.config.server.data_folder_path,
+    readAgain: () => loadConfigFile(file, process.env).loaded,
   });
 }
 
@@ -79,7 +78,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       throw error;
     }
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
-    return run(service, log, undefined, true);
+    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, isStarted: true });
   }
 }
 
@@ -108,7 +107,15 @@ function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
   });
 }
 
-async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined, isStarted = false): Promise<number> {
+interface Surroundings {
+  log: Log;
+  dataFolderPath: string;
+  /** Reads the configuration anew; undefined without a file. */
+  readAgain?: () => LoadedConfig;
+  isStarted?: boolean;
+}
+
+async function run(service: Service, { log, dataFolderPath, readAgain, isStarted = false }: Surroundings): Promise<number> {
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
@@ -126,25 +133,11 @@ async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) |
     process.on('SIGINT', () => stop('SIGINT'));
     process.on('SIGTERM', () => stop('SIGTERM'));
   });
-  process.on('SIGHUP', () => void reload(service, log, readAgain));
+  reloadOnSignal(service, log, dataFolderPath, readAgain);
   if (!isStarted) await service.start();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
   // A descriptor that somebody forgot must not keep a stopped server alive.
   process.exitCode = code;
   return code;
-}
-
-async function reload(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined): Promise<void> {
-  if (!readAgain) {
-    log.warn('there is no configuration file to reload');
-    return;
-  }
-  try {
-    const changes = await service.reload(readAgain());
-    log.info('configuration reloaded', { changes });
-  } catch (error) {
-    const findings = error instanceof ConfigError ? error.findings.map((finding) => findingText(finding, '', process.stderr)) : [];
-    log.error('the new configuration is refused; the old one stays', { reason: error, findings });
-  }
 }

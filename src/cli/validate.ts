@@ -1,41 +1,38 @@
-import { ConfigError, type Finding } from '../config/findings.ts';
-import { lintConfig } from '../config/lint.ts';
-import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import { checkConfigFile, requireConfigFile } from '../config/check.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { complainFindings, count, print } from './output.ts';
 
 /** Options of `svc validate`. */
 export interface ValidateOptions {
+  config?: string;
   online?: boolean;
+  strict?: boolean;
   json?: boolean;
+  sarif?: boolean;
 }
 
 /** Checks a configuration. @returns 0 when it is valid, 1 when not */
-export async function validate(file: string | undefined, options: ValidateOptions): Promise<number> {
-  let loaded: LoadedConfig | undefined;
-  let findings: readonly Finding[];
-  let source = '';
-  try {
-    loaded = await loadConfig({ file, cwd: process.cwd(), env: process.env });
-    source = loaded.source?.text ?? '';
-    findings = lintConfig(loaded);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    findings = error.findings;
-    source = error.source;
-  }
-  const valid = !findings.some((finding) => finding.severity === 'error');
-  if (loaded && valid && options.online) {
+export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
+  if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
+  const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });
+  const checked = checkConfigFile(where, process.env);
+  let { findings } = checked;
+  if (checked.loaded && options.online) {
     const { onlineFindings } = await import('../config/online.ts');
-    findings = [...findings, ...(await onlineFindings(loaded))];
+    findings = [...findings, ...(await onlineFindings(checked.loaded))];
   }
-  const passed = !findings.some((finding) => finding.severity === 'error');
-  if (options.json) print(JSON.stringify({ valid: passed, file: loaded?.file ?? findings[0]?.file, findings }, null, 2));
+  const valid = !findings.some(({ severity }) => severity === 'error' || options.strict);
+  if (options.sarif) {
+    const { sarifLog } = await import('./sarif.ts');
+    print(JSON.stringify(sarifLog(findings), null, 2));
+  } else if (options.json) print(JSON.stringify({ valid, file: checked.file, findings }, null, 2));
   else {
-    complainFindings(findings, source);
-    if (passed && loaded) print(`${loaded.file} is valid: ${summary(loaded)}`);
+    complainFindings(findings, checked.text);
+    if (valid && checked.loaded) print(`${checked.file} is valid: ${summary(checked.loaded)}`);
   }
-  return passed ? exitCode.done : exitCode.no;
+  return valid ? exitCode.done : exitCode.no;
 }
 
 function summary({ config }: LoadedConfig): string {

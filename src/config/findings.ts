@@ -1,8 +1,10 @@
+import type { FindingCode } from './finding-codes.ts';
+
 /** One problem of a configuration. */
 export interface Finding {
   severity: 'error' | 'warning';
   /** Stable, for scripts: `unknown-option`, `bad-value`, … */
-  code: string;
+  code: FindingCode;
   file: string;
   /** From 1; 0 when the problem has no place. */
   line: number;
@@ -26,7 +28,21 @@ export class ConfigError extends Error {
   }
 }
 
+/** Takes one problem of a check; the path is that of the option at fault. */
+export type Report = (
+  severity: Finding['severity'],
+  code: FindingCode,
+  path: readonly PropertyKey[],
+  message: string,
+  hint?: string,
+) => void;
+
 /** Writes an option's path the way people type it: `services.web.triggers[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`)).join('');
+}
+
+/** Puts findings in the order of the file. */
+export function byPlace(a: Finding, b: Finding): number {
+  return a.line - b.line || a.column - b.column;
 }

@@ -1,66 +1,78 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { defaultGroupUuid } from '../accounts/account.ts';
 import { userVariable } from '../accounts/user-names.ts';
-import { readLogo } from '../http/appearance.ts';
-import type { HttpServiceOptions } from '../http/options.ts';
+import { systemClock } from '../lib/clock.ts';
 import { nearestName } from '../lib/nearest-name.ts';
-import { ConfigError, type Finding, pathText } from './findings.ts';
+import type { FindingCode } from './finding-codes.ts';
+import { byPlace, type Finding, pathText, type Report } from './findings.ts';
+import { lintAccounts } from './lint-accounts.ts';
+import { lintAddresses } from './lint-addresses.ts';
+import { lintHandlers } from './lint-handlers.ts';
+import { lintHomes } from './lint-homes.ts';
+import { lintPermissions } from './lint-permissions.ts';
+import { lintRemotes } from './lint-remotes.ts';
+import { lintSecrets } from './lint-secrets.ts';
+import { lintServices } from './lint-services.ts';
+import { lintTls } from './lint-tls.ts';
 import type { LoadedConfig } from './load.ts';
 import type { Config } from './schema.ts';
 
-type Report = (severity: Finding['severity'], code: string, path: PropertyKey[], message: string, hint?: string) => void;
+/** What a check may be told besides the configuration. */
+interface LintOptions {
+  /** Paths that were left out because of errors; what would only follow from that is not reported. */
+  removed?: readonly (readonly PropertyKey[])[];
+  nowMs?: number;
+}
 
 /**
- * Finds what the schema cannot see: references to what does not exist, files that cannot be used, addresses used twice.
- * Errors are what `svc serve` refuses to start with.
+ * Finds what the schema cannot see: references to what does not exist, files that cannot be used, addresses used twice, and
+ * what works but would hurt. Errors are what `svc serve` refuses to start with.
  */
-export function lintConfig(loaded: LoadedConfig): Finding[] {
+export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemClock.nowMs() }: LintOptions = {}): Finding[] {
   const findings: Finding[] = [];
   const report: Report = (severity, code, path, message, hint) => {
+    if (followsFrom(removed, code, path, message)) return;
     const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
     findings.push({ severity, code, file: loaded.file, ...place, path: pathText(path), message, ...(hint === undefined ? {} : { hint }) });
   };
   const { config } = loaded;
-  checkServices(config, report);
+  if (!Object.values(config.services).some((service) => service.enabled))
+    report('error', 'no-service', ['services'], 'no service is enabled');
+  lintAddresses(config, report);
+  lintTls(config, report, nowMs);
   checkAvailability(config, report);
   checkReferences(config, report);
   checkFolders(config, report);
-  return findings.sort((a, b) => a.line - b.line || a.column - b.column);
+  lintServices(config, report);
+  lintRemotes(config, report);
+  lintHandlers(config, report);
+  lintAccounts(config, report);
+  lintHomes(config, report);
+  lintPermissions(config, report);
+  lintSecrets(loaded, report);
+  return findings.sort(byPlace);
 }
 
-/** @throws ConfigError when `lintConfig` finds errors */
-export function refuseErrors(loaded: LoadedConfig): Finding[] {
-  const findings = lintConfig(loaded);
-  if (findings.some((finding) => finding.severity === 'error')) throw new ConfigError(findings, loaded.source?.text ?? '');
-  return findings;
-}
+/** What would be blamed on others because an entry of a section was left out. */
+const followsFromGap: Partial<Record<FindingCode, string>> = {
+  'no-service': 'services',
+  'method-unused': 'services',
+  'data-filter-never': 'services',
+  'accounts-unused': 'authentications',
+};
 
-function checkServices(config: Config, report: Report): void {
-  const services = Object.entries(config.services).filter(([, service]) => service.enabled);
-  if (services.length === 0) report('error', 'no-service', ['services'], 'no service is enabled');
-  const addresses = new Map<string, string>();
-  for (const [uuid, service] of services) {
-    const address = `${service.address}:${service.port}`;
-    const other = service.port === 0 ? undefined : addresses.get(address);
-    if (other !== undefined)
-      report('error', 'address-in-use', ['services', uuid, 'port'], `${address} is also the address of the service "${other}"`);
-    addresses.set(address, uuid);
-    if (service.type === 'https') checkTls(uuid, service, report);
-    if (service.type !== 'monitor') checkLogo(service.appearance.logo_path, ['services', uuid, 'appearance', 'logo_path'], report);
-    if (service.type === 'http' && (service.tls_certificate_path || service.tls_key_path || service.tls_client_ca_path)) {
-      report('warning', 'tls-unused', ['services', uuid, 'type'], 'the tls_… options have no effect on a service of type http');
-    }
-  }
-}
-
-function checkLogo(file: string, path: PropertyKey[], report: Report): void {
-  try {
-    if (file !== '') readLogo(file);
-  } catch (error) {
-    report('error', 'logo-unusable', path, (error as Error).message);
-  }
+function followsFrom(
+  removed: readonly (readonly PropertyKey[])[],
+  code: FindingCode,
+  path: readonly PropertyKey[],
+  message: string,
+): boolean {
+  return removed.some((gone) => {
+    if (gone.every((part, index) => part === path[index])) return true;
+    if (gone.length > 2) return false;
+    return gone[0] === followsFromGap[code] || (code === 'unknown-reference' && message.endsWith(`"${String(gone[1])}"`));
+  });
 }
 
 /** Says what is accepted but has no effect in this version, so that nobody relies on it. */
@@ -71,34 +83,6 @@ function checkAvailability(config: Config, report: Report): void {
   }
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.enabled && service.type === 'monitor') later(['services', uuid, 'type'], 'a service of type monitor is not started');
-  }
-}
-
-function checkTls(uuid: string, service: HttpServiceOptions, report: Report): void {
-  const path = (option: string) => ['services', uuid, option];
-  const certificate = readPem(service.tls_certificate_path, 'tls_certificate_path', path('tls_certificate_path'), report);
-  const key = readPem(service.tls_key_path, 'tls_key_path', path('tls_key_path'), report);
-  if (service.tls_client_ca_path) readPem(service.tls_client_ca_path, 'tls_client_ca_path', path('tls_client_ca_path'), report);
-  if (!certificate || !key) return;
-  try {
-    const parsed = new X509Certificate(certificate);
-    if (!parsed.checkPrivateKey(createPrivateKey(key)))
-      report('error', 'tls-mismatch', path('tls_key_path'), 'the key does not belong to the certificate');
-  } catch (error) {
-    report('error', 'tls-unusable', path('tls_certificate_path'), `the certificate or the key cannot be used: ${(error as Error).message}`);
-  }
-}
-
-function readPem(file: string, option: string, path: PropertyKey[], report: Report): Buffer | undefined {
-  if (!file) {
-    report('error', 'missing-option', path, `${option} is required for a service of type https`);
-    return undefined;
-  }
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    report('error', 'file-unreadable', path, (error as Error).message);
-    return undefined;
   }
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
 import { credentialsContentType, credentialsRequestBody } from '../auth/callout-request.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -45,6 +46,7 @@ function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
         password: options.password,
         timeoutMs: longestWaitMs,
         maximumReplyBytes: 1024 * 1024,
+        caPem: options.ca_certificates_path === '' ? undefined : readFileSync(options.ca_certificates_path, 'utf8'),
         clock: systemClock,
       });
       const result = await endpoint.request({ url, method: 'OPTIONS', headers: {} });

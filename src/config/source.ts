@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import type { FindingCode } from './finding-codes.ts';
 import { ConfigError, type Finding } from './findings.ts';
 
 /** Larger files are no configurations. */
@@ -20,35 +21,63 @@ export interface Source {
   locate(path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number };
 }
 
+/** Stands for stdin where a configuration file is named. */
+export const stdinName = '-';
+
 /**
  * Reads a configuration file, YAML or JSON; of a `package.json` its `svc` member.
  *
+ * @param file path, or `-` for stdin
  * @throws ServiceError `bad-request` when the file cannot be read
  * @throws ConfigError when it does not parse
  */
 export function readSource(file: string): Source {
-  let text: string;
+  const isStdin = file === stdinName;
+  const name = isStdin ? resolve('stdin') : file;
+  let bytes: Buffer;
   try {
-    const stats = statSync(file);
-    if (stats.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
-    if (stats.size > largestFileBytes)
-      throw new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
-    text = readFileSync(file, 'utf8');
+    const stats = isStdin ? undefined : statSync(file);
+    if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
+    // Looked at before: a pipe or a device has no size, and may have no end.
+    if (stats && stats.size > largestFileBytes) throw tooLarge(name);
+    bytes = readFileSync(isStdin ? 0 : file);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    const reason = systemErrorCode(error) === 'ENOENT' ? 'the file does not exist' : (error as Error).message;
-    throw new ServiceError('bad-request', `Cannot read the configuration ${file}: ${reason}.`, { cause: error });
+    const code = systemErrorCode(error);
+    const reason = code === 'ENOENT' ? 'the file does not exist' : (error as Error).message;
+    throw new ServiceError('bad-request', `Cannot read the configuration ${isStdin ? 'from stdin' : file}: ${reason}.`, { cause: error });
   }
-  return parseSource(file, text);
+  if (bytes.length > largestFileBytes) throw tooLarge(name);
+  return parseSource(name, decode(name, bytes));
+}
+
+function tooLarge(file: string): ServiceError {
+  return new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
+}
+
+function decode(file: string, bytes: Buffer): string {
+  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    const text = bytes.toString('utf8');
+    const line = text.slice(0, text.indexOf('\ufffd')).split('\n').length;
+    const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
+    const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
+    // Of bytes that are no text nothing is shown.
+    throw new ConfigError(
+      [{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message: 'The file is not valid UTF-8.', hint }],
+      '',
+    );
+  }
 }
 
 /** Parses a configuration text. @throws ConfigError when it does not parse */
 export function parseSource(file: string, text: string): Source {
   const lines = new LineCounter();
-  const refuse = (code: string, message: string, line = 1, column = 1): never => {
+  const refuse = (code: FindingCode, message: string, line = 1, column = 1): never => {
     throw new ConfigError([{ severity: 'error', code, file, line, column, path: '', message }], text);
   };
-  if (text.includes('\ufffd')) refuse('not-utf8', 'The file is not valid UTF-8.');
   const document = parseYaml(text.replace(/^\ufeff/, ''), lines, refuse);
   if (document.errors.length > 0) {
     throw new ConfigError(
@@ -83,7 +112,7 @@ export function parseSource(file: string, text: string): Source {
   return { file, text, value: value ?? {}, locate: (path, what) => locate(document, lines, [...prefix, ...path], what) };
 }
 
-function parseYaml(text: string, lines: LineCounter, refuse: (code: string, message: string) => never): Document.Parsed {
+function parseYaml(text: string, lines: LineCounter, refuse: (code: FindingCode, message: string) => never): Document.Parsed {
   try {
     return parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: true, merge: true, stringKeys: true });
   } catch (error) {

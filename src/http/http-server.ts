@@ -2,12 +2,14 @@ import { createServer, type Server, type ServerOptions, type ServerResponse } fr
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { processAccount } from '../events/event-factory.ts';
+import type { Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { createListener } from './app.ts';
 import { errorsReply } from './error-reply.ts';
 import type { HttpService, Incoming } from './exchange.ts';
 import type { Outgoing } from './reply.ts';
 import { readTlsContext, type TlsContext } from './tls-context.ts';
+import { watchTlsFiles } from './tls-watch.ts';
 
 /** Largest header section, in bytes (decisions.md, "Bad input"). */
 const headerLimitBytes = 16 * 1024;
@@ -27,6 +29,7 @@ export class HttpServer {
   readonly #server: Server | Http2SecureServer;
   readonly #http2Sessions = new Set<ServerHttp2Session>();
   readonly #sockets = new Set<Socket>();
+  #tlsWatch: Timer | undefined;
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
@@ -70,6 +73,13 @@ export class HttpServer {
         resolve();
       });
     });
+    const { service } = this;
+    if (service.options.type === 'https')
+      this.#tlsWatch = watchTlsFiles(
+        () => this.#service.options,
+        service.clock,
+        () => this.#renewTls(),
+      );
   }
 
   /** The address that clients use, with the port that the system chose for port 0. */
@@ -93,6 +103,7 @@ export class HttpServer {
   /** Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`. @returns whether all finished */
   async drain(timeoutMs: number): Promise<boolean> {
     const { clock } = this.#service;
+    this.#tlsWatch?.cancel();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#http2Sessions) session.close();
     const closeIdle = () => (this.#server as Server).closeIdleConnections?.();
@@ -108,6 +119,19 @@ export class HttpServer {
     stepper.cancel();
     deadline.cancel();
     return inTime;
+  }
+
+  // The certificate may be there before its key: what does not fit together yet is tried again, and the old pair stays.
+  #renewTls(): boolean {
+    const { log, uuid, options } = this.#service;
+    try {
+      (this.#server as Http2SecureServer).setSecureContext(readTlsContext(options));
+      log.info('the TLS files changed and are in use', { service: uuid });
+      return true;
+    } catch (error) {
+      log.warn('the TLS files changed and cannot be used; the old ones stay', { service: uuid, reason: error });
+      return false;
+    }
   }
 
   #applyLimits(): void {

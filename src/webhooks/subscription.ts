@@ -20,7 +20,7 @@ export type SubscriptionOptions = Pick<
 
 /** Compiles a handler's filters; all of them must hold (service.md, Endpoints B; decisions.md 3). */
 export function createSubscription(handlerUuid: string, options: SubscriptionOptions): Subscription {
-  const ids = new Set(eventCatalogue.filter((definition) => isTarget(definition, options)).map(({ id }) => String(id)));
+  const ids = new Set(wantedEvents(options).map(({ id }) => String(id)));
   const tests: Subscription[] = [];
   const add = (filter: Filter<string>, textOf: (event: ServiceEvent, group: string | undefined) => string, matcher = textMatcher) => {
     if (filter.include.length === 0 && filter.exclude.length === 0) return;
@@ -35,6 +35,11 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
   return (event, group) => ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && tests.every((test) => test(event, group));
 }
 
+/** The kinds of events that `target` and `groups` of a handler leave over. */
+export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups'>): EventDefinition[] {
+  return eventCatalogue.filter((definition) => isTarget(definition, options));
+}
+
 /** Whether an event is about the delivery of an event that is itself about a delivery. */
 export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
   return deliveryEvents.has(event.id);
@@ -46,7 +51,7 @@ function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }
 
-function isTarget({ id, groups }: EventDefinition, options: SubscriptionOptions): boolean {
+function isTarget({ id, groups }: EventDefinition, options: Pick<SubscriptionOptions, 'target' | 'groups'>): boolean {
   const isIn = <T>(filter: Filter<T>, includes: (item: T) => boolean) =>
     (filter.include.length === 0 || filter.include.some(includes)) && !filter.exclude.some(includes);
   return isIn(options.target, (item) => item === id) && isIn(options.groups, (item) => groups.some((group) => group === item));

@@ -1,0 +1,216 @@
+import { join } from 'node:path';
+import { type Account, AccountError, defaultGroupUuid, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
+import { AccountsFile } from '../accounts/accounts-file.ts';
+import { groupOptions } from '../accounts/options.ts';
+import type { PermissionSet, Right } from '../accounts/permissions.ts';
+import { isUserName } from '../accounts/user-names.ts';
+import type { Config } from '../config/schema.ts';
+import { Mounts } from '../files/mounts.ts';
+import { isTemporaryName } from '../files/temporaries.ts';
+import { statusOf } from '../http/error-reply.ts';
+import { parseRequestTarget } from '../http/request-target.ts';
+import { systemClock } from '../lib/clock.ts';
+import { type ErrorCode, isServiceError } from '../lib/errors.ts';
+import { silentLog } from '../lib/log.ts';
+import { segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
+import { neededRights, supportedMethods } from './method-rights.ts';
+
+/** What is asked. */
+export interface Question {
+  user: string;
+  /** Group of an account that only the callout knows. */
+  group?: string | undefined;
+  method: string;
+  /** Path of the URL: `/home/…`. */
+  path: string;
+  /** Path of the URL in `Destination`, for COPY and MOVE. */
+  destination?: string | undefined;
+}
+
+/** One step of a decision, for people. */
+export interface Step {
+  step: 'request' | 'account' | 'group' | 'home' | 'mount' | 'rule' | 'permission';
+  ok: boolean;
+  text: string;
+}
+
+/** Whether the configuration lets a request through, and why. Names are those of `--json`. */
+export interface Decision {
+  user: string;
+  method: string;
+  path: string;
+  allowed: boolean;
+  /** Status of the refusal; null when it is allowed. */
+  status: number | null;
+  /** Why it is refused; null when it is allowed. */
+  reason: string | null;
+  group: string | null;
+  real_path: string | null;
+  /** The set of permissions that decided: `general`, or the expression of the rule. Null when none was asked. */
+  rule: string | null;
+  steps: Step[];
+}
+
+/** Ends a decision with a refusal. */
+class Refused extends Error {
+  readonly code: ErrorCode;
+  readonly step: Step['step'];
+
+  constructor(step: Step['step'], code: ErrorCode, message: string) {
+    super(message);
+    this.step = step;
+    this.code = code;
+  }
+}
+
+/**
+ * Decides about a request by the configuration alone: neither the disk nor an authentication endpoint is asked, and the
+ * account counts as logged in.
+ *
+ * @throws ServiceError `unavailable` when the accounts file cannot be used
+ */
+export function decide(config: Config, question: Question): Decision {
+  const decision: Decision = {
+    user: question.user,
+    method: question.method.toUpperCase(),
+    path: question.path,
+    allowed: true,
+    status: null,
+    reason: null,
+    group: null,
+    real_path: null,
+    rule: null,
+    steps: [],
+  };
+  try {
+    follow(config, question, decision);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    decision.steps.push({ step: error.step, ok: false, text: error.message });
+    return { ...decision, allowed: false, status: statusOf[error.code], reason: error.message };
+  }
+  return decision;
+}
+
+function follow(config: Config, question: Question, decision: Decision): void {
+  const note = (step: Step['step'], text: string) => decision.steps.push({ step, ok: true, text });
+  const target = memberOf(question.path);
+  note('request', `${decision.method} of the ${target.isFolder ? 'folder' : 'file'} ${target.path}`);
+  const account = accountInForce(config, question, note);
+  decision.group = account.groupUuid;
+  note('home', `home folder ${account.homeFolderPath}`);
+  const mounts = new Mounts(account, []);
+  const methods = supportedMethods(target.isFolder);
+  if (!methods.includes(decision.method)) {
+    const allow = methods.join(', ');
+    throw new Refused(
+      'request',
+      'method-not-allowed',
+      `${decision.method} is not supported on a ${target.isFolder ? 'folder' : 'file'}; ${allow} are`,
+    );
+  }
+  checkPlace(account, mounts, target.path, decision, note);
+  const needs = neededRights(decision.method, target.isFolder);
+  for (const right of needs.source) checkRights(account, target.path, right, decision, note);
+  checkFixed(mounts, decision.method, target);
+  if (needs.destination.length === 0) return;
+  if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
+  const destination = memberOf(question.destination);
+  for (const right of needs.destination) checkRights(account, destination.path, right, decision, note);
+}
+
+function memberOf(path: string): { path: VirtualPath; isFolder: boolean } {
+  try {
+    const target = parseRequestTarget(path);
+    if (target.kind === 'member') return target;
+    if (target.kind === 'account-service')
+      throw new Refused('request', 'name-reserved', `${path} is one of the service's own URLs, or reserved for them`);
+    throw new Refused('request', 'not-found', `${path} is no file or folder URL; those begin with /home/`);
+  } catch (error) {
+    if (isServiceError(error)) throw new Refused('request', error.code, error.message);
+    throw error;
+  }
+}
+
+type Note = (step: Step['step'], text: string) => void;
+
+function accountInForce(config: Config, question: Question, note: Note): Account {
+  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
+  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
+  const known = localAccount(config, question.user);
+  const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
+  if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
+  if (known) note('account', `account "${question.user}" of ${known.where}`);
+  else if (question.user === 'anonymous' && anonymous) note('account', 'requests without credentials');
+  else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
+    note('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
+  else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
+  const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
+  const configuration = {
+    ...known?.account.configuration,
+    ...ofMethod,
+    ...(question.group === undefined ? {} : { group: question.group }),
+  };
+  try {
+    const account = effectiveAccount(question.user, configuration, groups, { uuid: 'svc-explain', type: 'application' });
+    note('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
+    return account;
+  } catch (error) {
+    if (!(error instanceof AccountError)) throw error;
+    throw new Refused(error.problem.startsWith('group') ? 'group' : 'home', 'unauthorized', error.message);
+  }
+}
+
+/** An account of the configuration or of an accounts file. */
+export function localAccount(config: Config, name: string) {
+  const methods = Object.entries(config.authentications).filter(([, method]) => method.type === 'application' && method.enabled);
+  const paths = methods.map(([, method]) => (method.type === 'application' ? method.accounts_file_path : ''));
+  if (Object.keys(config.authentications).length === 0) paths.push('');
+  for (const path of paths) {
+    const file = path || join(config.server.data_folder_path, 'accounts.yaml');
+    const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
+    if (account) return { account, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
+  }
+  return undefined;
+}
+
+function checkPlace(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, note: Note): void {
+  if (segmentsOf(path).some(isTemporaryName)) throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads');
+  const location = mounts.locate(path);
+  if (location.kind === 'nowhere') throw new Refused('mount', 'not-found', 'the folder above holds virtual folders and nothing else');
+  if (location.kind === 'virtual') {
+    note('mount', 'a folder that only holds virtual folders');
+    return;
+  }
+  decision.real_path = location.realPath;
+  const mount = account.virtualFolders
+    .toSorted((a, b) => b.path.length - a.path.length)
+    .find((folder) => path === folder.path || path.startsWith(`${folder.path}/`));
+  note('mount', `${mount ? `virtual folder ${mount.path}` : 'home folder'}: ${location.realPath}`);
+}
+
+function checkRights(account: Account, path: VirtualPath, anyOf: readonly Right[], decision: Decision, note: Note): void {
+  const set = account.permissions.setAt(path);
+  decision.rule = set.expression ?? 'general';
+  note('rule', `${path}: ${ruleText(set)}`);
+  const names = anyOf.map((right) => `allow-${right}`);
+  const granted = anyOf.find((right) => account.permissions.allows(path, right));
+  if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
+  note('permission', `${path}: allow-${granted} is granted`);
+}
+
+function ruleText({ index, expression, permissions }: PermissionSet): string {
+  const keywords = permissions.length === 0 ? 'nothing' : permissions.join(', ');
+  return index === undefined
+    ? `no rule matches; the general set has ${keywords}`
+    : `rule ${index} "${expression}" matches; it has ${keywords}`;
+}
+
+function checkFixed(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
+  if (!mounts.locate(path).isFixed) return;
+  if (method === 'DELETE' || method === 'MOVE')
+    throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
+  if (method === 'PUT' || method === 'MKCOL')
+    throw new Refused('mount', isFolder ? 'exists' : 'is-folder', 'the home folder and virtual folders are there already');
+}

@@ -1,0 +1,53 @@
+/**
+ * Every kind of problem that `svc validate` reports: its stable code and what it means. Scripts rely on the codes; one that
+ * is gone is a breaking change.
+ */
+export const findingCodes = {
+  'not-utf8': 'The file is not valid UTF-8.',
+  syntax: 'The file does not parse as YAML or JSON.',
+  'duplicate-key': 'A key stands twice in one map.',
+  aliases: 'YAML anchors and aliases that expand without bounds, or that do not exist.',
+  shape: 'The file nests too deep, or has a key that is not allowed anywhere.',
+  interpolation: 'A variable `${env:…}` is not set, or a file of `${file:…}` cannot be read.',
+  'unknown-option': 'There is no such option; the nearest known name is shown.',
+  'missing-option': 'A required option is not there.',
+  'bad-value': 'The value is none that the option takes.',
+  'bad-key': 'The key of an entry is no UUID or no account name.',
+  'unknown-reference': 'A group, authentication method or event handler that is referred to does not exist.',
+  'no-service': 'No service is enabled.',
+  'address-in-use': 'Two services listen on the same address and port.',
+  'not-available': 'The option is accepted but does nothing in this version.',
+  'file-unreadable': 'A file that the configuration names cannot be read.',
+  'folder-missing': 'A folder that nothing creates does not exist.',
+  'logo-unusable': 'A logo that cannot be read, is too large, or is no image that pages may show.',
+  'tls-unused': 'A TLS option that has no effect.',
+  'tls-mismatch': 'The private key does not belong to the certificate.',
+  'tls-unusable': 'A certificate, key or CA file that cannot be used.',
+  'tls-expired': 'A certificate is not valid any more, or not yet.',
+  'tls-expires-soon': 'A certificate ends within 30 days.',
+  'tls-weak': 'A key or signature that clients refuse or that can be broken.',
+  'tls-chain': 'The certificates of a chain are not in the order in which one certifies the other.',
+  'secret-readable': 'A file with secrets can be read by every user of the machine.',
+  'plain-http': 'Passwords or secrets go over plain http to another host.',
+  'backend-disabled': 'The event handler that uploads wait for is disabled.',
+  'backend-never': 'The event handler that uploads wait for does not take the event 40017 of those uploads.',
+  'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
+  'refused-header': 'A header that a reply must not carry: it belongs to the connection, to the body, or is Set-Cookie.',
+  'handler-never': 'No event can pass all filters of the event handler.',
+  'data-filter-never': 'A rule of `data_filter` asks for a member that none of the wanted events carries.',
+  'unknown-variable': 'A template names a variable that no event has.',
+  'variable-never': 'A template names a variable that none of the wanted events has.',
+  'no-effect': 'An option that another one makes meaningless.',
+  'method-unused': 'An authentication method that no enabled service asks.',
+  'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
+  'accounts-unused': 'There are accounts, but no enabled method of type application asks for them.',
+  'account-unusable': 'An account that cannot log in.',
+  'home-collision': 'Two accounts that are meant to be apart share a folder, or one is inside the other.',
+  'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
+  'virtual-folder-overlap': 'Two virtual folders with one path, or that show the same real folder.',
+  'rule-unreachable': 'A permission rule that an earlier one always precedes.',
+  online: 'An endpoint does not answer as it must (`--online`).',
+} as const;
+
+/** A stable code of a problem. */
+export type FindingCode = keyof typeof findingCodes;

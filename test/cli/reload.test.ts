@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { selfSigned } from '../support/certificates.ts';
+import { run, start } from '../support/child.ts';
+import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const base = 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\n';
+
+async function serve(t: TestContext, services: string) {
+  const cwd = temporaryFolder(t);
+  const file = join(cwd, 'svc.config.yaml');
+  const write = (text: string) => writeFileSync(file, base + text);
+  write(services);
+  const server = start(t, ['serve'], { cwd });
+  const [, url = ''] = await server.line(/listening on (\S+)\/\n/);
+  return { cwd, write, server, url };
+}
+
+test('reload: what changed, nothing changed, refused with the findings, --json', async (t) => {
+  const { cwd, write, url } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
+  const nothing = await run(t, ['reload'], { cwd });
+  assert.deepEqual([nothing.code, nothing.stdout, nothing.stderr], [0, 'reloaded: nothing changed\n', '']);
+  write('services: {web: {type: http, port: 0, headers: {X-New: "1"}, public_error: yes}}\n');
+  const changed = await run(t, ['reload'], { cwd });
+  assert.equal(changed.stdout, 'reloaded: 2 changes\n  services.web.public_error\n  services.web.headers\n');
+  assert.equal((await fetch(`${url}/home/`)).headers.get('x-new'), '1', 'on the same listener');
+  write('services: {web: {type: http, prot: 1}}\n');
+  const refused = await run(t, ['reload'], { cwd });
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /svc\.config\.yaml:2:30: error\[unknown-option\]: services\.web\.prot.*\n {4}services: .*\n {33}\^/);
+  assert.match(refused.stderr, /keeps the old one/);
+  const json = await run(t, ['reload', '--json', '--data-folder', 'svc-data'], { cwd });
+  const report = JSON.parse(json.stdout);
+  assert.deepEqual([json.code, json.stderr, report.reloaded, report.findings[0].code, report.number], [1, '', false, 'unknown-option', 4]);
+  assert.equal((await fetch(`${url}/home/`)).headers.get('x-new'), '1', 'the old configuration stays');
+  const journal = readFileSync(join(cwd, 'svc-data/journal/events-00000001.ndjson'), 'utf8');
+  const reloads = journal.split('\n').filter((line) => line.includes('"id":"20012"'));
+  assert.deepEqual(
+    reloads.map((line) => JSON.parse(line).data.changes),
+    [[], ['services.web.public_error', 'services.web.headers']],
+  );
+});
+
+test('reload without a service is 3; a service without a configuration says so', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'svc.config.yaml'), `${base}services: {web: {type: http, port: 0}}\n`);
+  const none = await run(t, ['reload'], { cwd });
+  assert.deepEqual([none.code, /No service is running/.test(none.stderr)], [3, true], none.stderr);
+  assert.equal(existsSync(join(cwd, 'svc-data')), false, 'nothing is created');
+  const empty = temporaryFolder(t);
+  const server = start(t, ['serve', '--port', '0', '--user', 'a:secret-words'], { cwd: empty });
+  await server.line(/listening/);
+  const refused = await run(t, ['reload', '--data-folder', 'svc-data'], { cwd: empty });
+  assert.deepEqual([refused.code, /no configuration file to reload/.test(refused.stderr)], [1, true], refused.stderr);
+});
+
+test('several signals at once are reloads one after the other', async (t) => {
+  const { cwd, write, server } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
+  for (let round = 1; round <= 5; round++) {
+    write(`services: {web: {type: http, port: 0, name: "n${round}"}}\n`);
+    server.child.kill('SIGHUP');
+    await sleep(5);
+  }
+  const end = await run(t, ['reload'], { cwd });
+  assert.equal(end.code, 0, end.stderr);
+  assert.equal(JSON.parse(readFileSync(join(cwd, 'svc-data/last-reload.json'), 'utf8')).reloaded, true);
+  assert.equal(server.child.exitCode, null);
+});
+
+function fingerprint(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    });
+    socket.on('error', reject);
+  });
+}
+
+test('renewed TLS files are taken over without a signal; a half-renewed pair is not', { timeout: 60_000 }, async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const cwd = temporaryFolder(t);
+  const replace = (name: string, text: string) => {
+    writeFileSync(join(cwd, `${name}.new`), text, { mode: 0o600 });
+    renameSync(join(cwd, `${name}.new`), join(cwd, name));
+  };
+  const [first, second] = [selfSigned(t), selfSigned(t)];
+  replace('cert.pem', first.cert);
+  replace('key.pem', first.key);
+  writeFileSync(
+    join(cwd, 'svc.config.yaml'),
+    `${base}services: {web: {type: https, port: 0, tls_certificate_path: cert.pem, tls_key_path: key.pem}}\n`,
+  );
+  const server = start(t, ['serve'], { cwd });
+  const port = Number((await server.line(/:(\d+)\/\n/))[1]);
+  const before = await fingerprint(port);
+  const logged = async (pattern: RegExp) => {
+    for (let round = 0; round < 150 && !pattern.test(server.stderr()); round++) await sleep(100);
+    assert.match(server.stderr(), pattern);
+  };
+  replace('cert.pem', second.cert);
+  await logged(/cannot be used; the old ones stay/);
+  assert.equal(await fingerprint(port), before);
+  replace('key.pem', second.key);
+  await logged(/changed and are in use/);
+  assert.notEqual(await fingerprint(port), before);
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { selfSigned } from '../support/certificates.ts';
+import { run } from '../support/child.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const warning = 'services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "http://127.0.0.1/", retry_increase: 1}}\n';
+
+test('--strict lets warnings fail; --sarif and --json leave stdout to themselves', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'w.yaml'), warning);
+  const plain = await run(t, ['validate', 'w.yaml'], { cwd });
+  assert.deepEqual([plain.code, /0 errors, 1 warning/.test(plain.stderr)], [0, true], plain.stderr);
+  assert.equal((await run(t, ['validate', '--strict', 'w.yaml'], { cwd })).code, 1);
+  const json = await run(t, ['validate', '--strict', '--json', 'w.yaml'], { cwd });
+  assert.deepEqual([json.code, json.stderr, JSON.parse(json.stdout).valid], [1, '', false]);
+  const sarif = await run(t, ['validate', '--sarif', 'w.yaml'], { cwd });
+  assert.deepEqual([sarif.code, sarif.stderr], [0, '']);
+  const [log] = JSON.parse(sarif.stdout).runs;
+  const [result] = log.results;
+  assert.equal(result.ruleId, 'no-effect');
+  assert.equal(result.level, 'warning');
+  assert.deepEqual(result.locations[0].physicalLocation, {
+    artifactLocation: { uri: `file://${join(cwd, 'w.yaml')}` },
+    region: { startLine: 2, startColumn: 76 },
+  });
+  assert.equal(log.tool.driver.rules[result.ruleIndex].id, 'no-effect');
+  assert.equal((await run(t, ['validate', '--sarif', '--json', 'w.yaml'], { cwd })).code, 2);
+});
+
+test('- is stdin; without stdin one clear line', async (t) => {
+  const cwd = temporaryFolder(t);
+  const good = await run(t, ['validate', '-'], { cwd, input: warning });
+  assert.deepEqual([good.code, /stdin:2:76: warning\[no-effect\]/.test(good.stderr)], [0, true], good.stderr);
+  const empty = await run(t, ['validate', '-'], { cwd });
+  assert.deepEqual([empty.code, /no service is enabled/.test(empty.stderr)], [1, true]);
+});
+
+/** Files that are no configurations: what is written, exit code, and the one line that says so. */
+const bad: [string, string | Buffer | undefined, number, RegExp][] = [
+  ['a missing file', undefined, 2, /^svc: Cannot read the configuration \S+: the file does not exist\.\n$/],
+  ['ten megabytes', 'x'.repeat(10 * 1024 * 1024), 2, /^svc: \S+ is larger than 4 MiB\.\n$/],
+  ['bytes that are no text', Buffer.from([0x61, 0x3a, 0x0a, 0xff, 0xfe]), 1, /:2:1: error\[not-utf8\]: The file is not valid UTF-8\./],
+  ['UTF-16', Buffer.from('\ufeffa: b', 'utf16le'), 1, /error\[not-utf8\]: .*UTF-16/],
+  ['a NUL', Buffer.from('a: \0b'), 1, /error\[/],
+  ['thousands of brackets', '['.repeat(100_000), 1, /error\[(syntax|shape)\]/],
+  [
+    'an alias bomb',
+    'a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c]',
+    1,
+    /error\[/,
+  ],
+];
+
+for (const [name, content, code, pattern] of bad) {
+  test(`${name}: one clear message, never a stack`, async (t) => {
+    const cwd = temporaryFolder(t);
+    if (content !== undefined) writeFileSync(join(cwd, 'c.yaml'), content);
+    const end = await run(t, ['validate', 'c.yaml'], { cwd });
+    assert.equal(end.code, code, end.stderr);
+    assert.match(end.stderr, pattern);
+    assert.doesNotMatch(end.stderr, /\n {4}at /);
+    assert.equal(end.stdout, '');
+    const json = await run(t, ['validate', 'c.yaml', '--json'], { cwd });
+    if (code === 1) assert.equal(JSON.parse(json.stdout).valid, false);
+  });
+}
+
+test('a folder, and a file that may not be read', async (t) => {
+  const cwd = temporaryFolder(t);
+  mkdirSync(join(cwd, 'd'));
+  const folder = await run(t, ['validate', 'd'], { cwd });
+  assert.deepEqual([folder.code, /is a folder/.test(folder.stderr)], [2, true]);
+  if (process.getuid?.() !== 0) return;
+  writeFileSync(join(cwd, 'c.yaml'), warning);
+  chmodSync(join(cwd, 'c.yaml'), 0);
+  chmodSync(cwd, 0o755);
+  const unreadable = await run(t, ['validate', 'c.yaml'], { cwd, uid: 65534 });
+  assert.deepEqual([unreadable.code, unreadable.stderr.split('\n').length], [2, 2], unreadable.stderr);
+  assert.match(unreadable.stderr, /permission denied/);
+});
+
+test('--online trusts the authorities that a handler names', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const cwd = temporaryFolder(t);
+  const tls = selfSigned(t);
+  writeFileSync(join(cwd, 'ca.pem'), tls.cert);
+  const receiver = await startReceiver(t, { tls });
+  const config = (ca: string) => `services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "${receiver.url}" ${ca}}}\n`;
+  writeFileSync(join(cwd, 'with.yaml'), config(', ca_certificates_path: ca.pem'));
+  writeFileSync(join(cwd, 'without.yaml'), config(''));
+  const trusted = await run(t, ['validate', '--online', 'with.yaml'], { cwd });
+  assert.equal(trusted.code, 0, trusted.stderr);
+  const distrusted = await run(t, ['validate', '--online', 'without.yaml'], { cwd });
+  assert.deepEqual([distrusted.code, /error\[online\]: event_handlers\.h\.url/.test(distrusted.stderr)], [1, true], distrusted.stderr);
+});

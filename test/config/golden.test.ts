@@ -1,0 +1,20 @@
+import { findingText } from '../../src/cli/output.ts';
+import { checkSource } from '../../src/config/check.ts';
+import { ConfigError, type Finding } from '../../src/config/findings.ts';
+import { parseSource } from '../../src/config/source.ts';
+import { goldenTests } from '../support/golden.ts';
+
+const env = { PORT: '81', SECRET: 'hunter2' };
+
+goldenTests('validate', (input) => {
+  const findings = (): readonly Finding[] => {
+    try {
+      return checkSource(parseSource('/nowhere/svc.config.yaml', input), env).findings;
+    } catch (error) {
+      if (error instanceof ConfigError) return error.findings;
+      throw error;
+    }
+  };
+  const texts = findings().map((finding) => findingText(finding, input, { isTTY: false } as NodeJS.WriteStream));
+  return texts.length === 0 ? 'nothing found\n' : `${texts.join('\n')}\n`;
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { checkSource } from '../../src/config/check.ts';
+import { parseSource } from '../../src/config/source.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+/** Codes and paths of what is found in a configuration of a folder. */
+function check(folder: string, yaml: string, nowMs?: number): string[] {
+  const { findings } = checkSource(parseSource(join(folder, 'svc.config.yaml'), yaml), {}, nowMs);
+  return findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`);
+}
+
+const https = 'services: {web: {type: https, tls_certificate_path: cert.pem, tls_key_path: key.pem}}';
+
+function openssl(folder: string, ...args: string[]): void {
+  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+}
+
+function certificateFolder(t: TestContext): string {
+  const folder = temporaryFolder(t);
+  const { key, cert } = selfSigned(t);
+  writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 });
+  writeFileSync(join(folder, 'cert.pem'), cert);
+  return folder;
+}
+
+test('certificates: about to end, ended, not valid yet', (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const folder = certificateFolder(t);
+  const dayMs = 86_400_000;
+  const path = 'services.web.tls_certificate_path';
+  assert.deepEqual(check(folder, https), [`warning tls-expires-soon ${path}`], 'made for two days');
+  assert.deepEqual(check(folder, https, Date.now() + 3 * dayMs), [`warning tls-expired ${path}`]);
+  assert.deepEqual(check(folder, https, Date.now() - dayMs), [`warning tls-expired ${path}`]);
+});
+
+test('keys: of another certificate, encrypted, too small, readable by all', (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const folder = certificateFolder(t);
+  const soon = 'warning tls-expires-soon services.web.tls_certificate_path';
+  const withKey = (name: string) => check(folder, https.replace('key.pem', name));
+  openssl(folder, 'genpkey', '-algorithm', 'ED25519', '-out', 'other.pem');
+  chmodSync(join(folder, 'other.pem'), 0o600);
+  assert.deepEqual(withKey('other.pem'), [soon, 'error tls-mismatch services.web.tls_key_path']);
+  openssl(folder, 'pkcs8', '-topk8', '-in', 'key.pem', '-passout', 'pass:x', '-out', 'encrypted.pem');
+  chmodSync(join(folder, 'encrypted.pem'), 0o600);
+  assert.deepEqual(withKey('encrypted.pem'), [soon, 'error tls-unusable services.web.tls_key_path']);
+  assert.deepEqual(withKey('cert.pem'), [
+    soon,
+    'error tls-unusable services.web.tls_key_path',
+    'warning secret-readable services.web.tls_key_path',
+  ]);
+  chmodSync(join(folder, 'key.pem'), 0o644);
+  assert.deepEqual(withKey('key.pem'), [soon, 'warning secret-readable services.web.tls_key_path']);
+  openssl(
+    folder,
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:1024',
+    '-nodes',
+    '-keyout',
+    'weak-key.pem',
+    '-out',
+    'weak.pem',
+    '-subj',
+    '/CN=x',
+    '-days',
+    '90',
+  );
+  const weak = check(folder, https.replace('cert.pem', 'weak.pem').replace('key.pem', 'weak-key.pem'));
+  assert.ok(weak.includes('warning tls-weak services.web.tls_certificate_path'), weak.join('\n'));
+});
+
+test('certificates and authorities: not PEM, a key instead, cut off, in the wrong order', (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const folder = certificateFolder(t);
+  const path = 'services.web.tls_certificate_path';
+  const second = selfSigned(t);
+  const { cert } = selfSigned(t);
+  writeFileSync(join(folder, 'text.pem'), 'no certificate\n');
+  writeFileSync(join(folder, 'cut.pem'), cert.replace(/\n[^\n]+\n(?=-----END)/, '\n'));
+  writeFileSync(join(folder, 'two.pem'), cert + second.cert);
+  const withCertificate = (name: string) => check(folder, https.replace('cert.pem', name));
+  assert.deepEqual(withCertificate('text.pem'), [`error tls-unusable ${path}`]);
+  assert.deepEqual(withCertificate('key.pem'), [`error tls-unusable ${path}`]);
+  assert.deepEqual(withCertificate('cut.pem'), [`error tls-unusable ${path}`]);
+  assert.ok(withCertificate('two.pem').includes(`warning tls-chain ${path}`));
+  const handler = `services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "https://x.example/", ca_certificates_path: `;
+  assert.deepEqual(check(folder, `${handler} text.pem}}`), ['error tls-unusable event_handlers.h.ca_certificates_path']);
+  assert.deepEqual(check(folder, `${handler} .}}`), ['error file-unreadable event_handlers.h.ca_certificates_path']);
+  assert.deepEqual(check(folder, `${handler} cert.pem}}`), ['warning tls-expires-soon event_handlers.h.ca_certificates_path']);
+});
+
+test('files with secrets that everybody can read', (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'svc.config.yaml');
+  const services = 'services: {web: {type: http}}\n';
+  const handler = (option: string) => `${services}event_handlers: {h: {type: http, url: "https://x.example/", ${option}}}`;
+  writeFileSync(join(folder, 'secret'), 'x', { mode: 0o644 });
+  writeFileSync(file, '', { mode: 0o644 });
+  assert.deepEqual(check(folder, handler('password: x')), ['warning secret-readable event_handlers.h.password']);
+  assert.deepEqual(check(folder, handler('headers: {X-Api-Key: x}')), ['warning secret-readable event_handlers.h.headers.X-Api-Key']);
+  assert.deepEqual(check(folder, handler('headers: "X-Label: x"')), [], 'no secret');
+  assert.deepEqual(check(folder, handler('password: "${file:secret}"')), ['warning secret-readable event_handlers.h.password']);
+  chmodSync(join(folder, 'secret'), 0o640);
+  assert.deepEqual(check(folder, handler('password: "${file:secret}"')), []);
+  chmodSync(file, 0o600);
+  assert.deepEqual(check(folder, handler('password: x')), []);
+});

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readCases } from '../src/cli/config-cases.ts';
+import { parseConfig } from '../src/config/load.ts';
+import { parseSource } from '../src/config/source.ts';
+import { executable, run } from './support/child.ts';
+import { temporaryFolder } from './support/temp.ts';
+
+const root = process.env.SVC_ROOT ?? process.cwd();
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+interface Snippet {
+  language: string;
+  text: string;
+}
+
+function snippetsOf(markdown: string): Snippet[] {
+  return [...markdown.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map((match) => ({ language: match[1] ?? '', text: match[2] ?? '' }));
+}
+
+/** The options of a command line that its help does not know; the command must exist. */
+function unknownOptions(words: readonly string[], cwd: string): string[] {
+  const names: string[] = [];
+  for (const word of words) {
+    if (!/^[a-z][a-z-]*$/.test(word) || names.length === 2 || (names.length === 1 && names[0] !== 'mock')) break;
+    names.push(word);
+  }
+  const end = spawnSync(process.execPath, [executable, ...names, '--help'], { cwd, encoding: 'utf8' });
+  assert.equal(end.status, 0, `svc ${names.join(' ')}: ${end.stderr}`);
+  return words.filter((word) => /^--?[a-z]/.test(word)).filter((word) => !end.stdout.includes(word.split('=', 1)[0] as string));
+}
+
+/** The calls of svc in lines of a shell, as words. */
+function callsOf(text: string): string[][] {
+  return text
+    .split('\n')
+    .map((line) => line.replace(/\s#.*$/, ''))
+    .flatMap((line) => [...line.matchAll(/(?:^|[\s(])(?:npx )?svc ((?:[^|;&<>)"']|"[^"]*"|'[^']*')*)/g)])
+    .map((match) => (match[1] as string).trim().split(/\s+/));
+}
+
+test('every snippet of the README is run, or of a kind that is checked', () => {
+  const kinds: Record<string, (text: string) => void> = {
+    // The tours: test/readme.test.ts runs them.
+    console: (text) => assert.match(text, /^\$ /),
+    // Made by `npm run docs`, whose --check compares.
+    text: (text) => assert.match(text, /^Usage: svc /),
+    json: (text) => assert.ok(JSON.parse(text)),
+    yaml: (text) => {
+      if (/^cases:/m.test(text)) readCases(text, 'README.md');
+      else parseConfig(parseSource('/nowhere/svc.config.yaml', text), {});
+    },
+    sh: (text) => {
+      const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+      for (const [, name = ''] of text.matchAll(/npm (?:run )?(start|test|[a-z]+)\b/g)) assert.ok(name === 'ci' || scripts[name], name);
+      for (const words of callsOf(text)) assert.deepEqual(unknownOptions(words, root), [], `svc ${words.join(' ')}`);
+    },
+  };
+  const snippets = snippetsOf(readme);
+  assert.ok(snippets.length > 20);
+  for (const { language, text } of snippets) {
+    const check = kinds[language];
+    assert.ok(check, `nothing checks a snippet of the kind "${language}": ${text.slice(0, 60)}`);
+    check(text);
+  }
+});
+
+test('the shell commands of the configuration section run as they stand', async (t) => {
+  const cwd = temporaryFolder(t);
+  assert.equal((await run(t, ['init'], { cwd })).code, 0);
+  const cases = snippetsOf(readme).find(({ text }) => /^cases:/m.test(text))?.text ?? '';
+  writeFileSync(join(cwd, 'svc.test.yaml'), cases);
+  const end = await run(t, ['test', 'svc.test.yaml', '--junit', 'report.xml'], { cwd });
+  assert.equal(end.code, 1, 'the starter has no STAFF and no crm');
+  assert.match(end.stdout, /there is no event handler "crm"/);
+});
+
+test('the examples in the help of every command use options that exist', async (t) => {
+  const cwd = temporaryFolder(t);
+  const blocks = snippetsOf(readme).filter(({ language }) => language === 'text');
+  assert.ok(blocks.length >= 15);
+  for (const { text } of blocks) {
+    const examples = text.slice(text.search(/^Examples?:$/m));
+    const calls = callsOf(examples);
+    assert.ok(calls.length > 0, text.slice(0, 40));
+    for (const words of calls) assert.deepEqual(unknownOptions(words, cwd), [], `svc ${words.join(' ')}`);
+  }
+});
+
+test('every command that is documented has a place in the README, and none is missing', async (t) => {
+  const { stdout } = await run(t, ['--help'], { cwd: temporaryFolder(t) });
+  const list = stdout.slice(stdout.indexOf('\nCommands:'), stdout.indexOf('\nExit codes:'));
+  const names = [...list.matchAll(/^ {2}([a-z][a-z-]+)/gm)].map((match) => match[1] as string).filter((name) => name !== 'help');
+  for (const name of names) assert.match(readme, new RegExp(`^#### \`svc ${name}`, 'm'));
+});
+
+test('links inside the documentation lead somewhere', () => {
+  for (const file of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']) {
+    const text = readFileSync(join(root, file), 'utf8');
+    const headings = new Set(
+      [...text.matchAll(/^#+ (.*)$/gm)].map((match) =>
+        (match[1] as string)
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+          .trim()
+          .replace(/\s/g, '-'),
+      ),
+    );
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      if (target.startsWith('#')) assert.ok(headings.has(target.slice(1)), `${file}: ${target}`);
+      else assert.ok(readdirSync(join(root, target, '..')).includes(target.split('/').at(-1) as string), `${file}: ${target}`);
+    }
+  }
+});
