@@ -27,6 +27,7 @@ const programs = {
   nginx: 'nginx',
   'mount.davfs': 'davfs2',
   chromium: 'chromium',
+  man: 'man-db',
 };
 
 function filesBelow(folder, suffix) {
