@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { systemClock } from '../lib/clock.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
-import { exitCode } from './exit-codes.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { serveMock } from './mock-server.ts';
 import { print } from './output.ts';
 
 /** Replies that are none, for testing what a service makes of them. */
@@ -49,22 +48,7 @@ export async function mockAuth(options: MockAuthOptions): Promise<number> {
     response.writeHead(reply.status, reply.body === '' ? {} : { 'content-type': reply.type });
     response.end(reply.body);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => {
-      const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use' : error.message;
-      reject(new ServiceError('unavailable', `mock auth cannot listen on 127.0.0.1:${options.port}: ${reason}.`, { cause: error }));
-    });
-    server.listen(options.port, '127.0.0.1', resolve);
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/auth`;
-  print(options.json ? JSON.stringify({ listening: url }) : `mock auth listening on ${url}`);
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
-  });
-  server.closeAllConnections();
-  server.close();
-  return exitCode.done;
+  return serveMock(server, { name: 'mock auth', port: options.port, path: '/auth', json: options.json ?? false });
 }
 
 function parseAccept(text: string): [string, { password: string; account: string }] {

@@ -1,13 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { eventProblem } from '../events/event-shape.ts';
 import { systemClock } from '../lib/clock.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../lib/header-names.ts';
 import { signingKey } from '../webhooks/signing.ts';
-import { exitCode } from './exit-codes.ts';
+import { serveMock } from './mock-server.ts';
 import { complain, print, visible } from './output.ts';
 
 /** Options of `svc mock webhook`. */
@@ -49,22 +48,7 @@ export async function mockWebhook(options: MockWebhookOptions): Promise<number> 
     response.writeHead(status, headers.flat());
     response.end(status === 204 || status === 304 ? undefined : (options.body ?? ''));
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => {
-      const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use' : error.message;
-      reject(new ServiceError('unavailable', `mock webhook cannot listen on 127.0.0.1:${options.port}: ${reason}.`, { cause: error }));
-    });
-    server.listen(options.port, '127.0.0.1', resolve);
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  print(options.json ? JSON.stringify({ listening: url }) : `mock webhook listening on ${url}`);
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
-  });
-  server.closeAllConnections();
-  server.close();
-  return exitCode.done;
+  return serveMock(server, { name: 'mock webhook', port: options.port, path: '/', json: options.json ?? false });
 }
 
 function parseHeader(line: string): [string, string] {

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { executable, run } from './support/child.ts';
+import { hasProgram } from './support/requires.ts';
+import { temporaryFolder } from './support/temp.ts';
+
+const operations = join(process.env.SVC_ROOT ?? '.', 'examples/operations');
+const read = (name: string) => readFileSync(join(operations, name), 'utf8');
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return String(port);
+}
+
+/** What the service must not be able to do on a machine, as far as systemd can tell without running it. */
+const highestExposure = 1.5;
+
+test('the systemd unit verifies, and its exposure is low', (t) => {
+  if (!hasProgram(t, 'systemd-analyze')) return;
+  const folder = temporaryFolder(t);
+  const unit = read('svc.service').replaceAll('/usr/local/lib/svc/svc.mjs', executable).replaceAll('/usr/bin/node', process.execPath);
+  writeFileSync(join(folder, 'svc.service'), unit);
+  const verified = spawnSync('systemd-analyze', ['verify', join(folder, 'svc.service')], { encoding: 'utf8' });
+  assert.equal(verified.stderr.includes('svc.service:'), false, verified.stderr);
+  const security = spawnSync('systemd-analyze', ['security', '--offline=true', join(folder, 'svc.service')], { encoding: 'utf8' });
+  const exposure = Number(/exposure level for svc\.service: ([\d.]+)/.exec(security.stdout)?.[1]);
+  assert.ok(exposure > 0 && exposure <= highestExposure, security.stdout + security.stderr);
+});
+
+test('the commands of the unit are commands of svc', async (t) => {
+  const cwd = temporaryFolder(t);
+  const calls = [...read('svc.service').matchAll(/^Exec\w+=\S+ \S+svc\.mjs (.*)$/gm)].map((match) => (match[1] as string).split(' '));
+  assert.equal(calls.length, 3);
+  for (const [command = '', ...options] of calls) {
+    const help = await run(t, [command, '--help'], { cwd });
+    for (const option of options.filter((word) => word.startsWith('--'))) assert.ok(help.stdout.includes(option), `${command} ${option}`);
+  }
+});
+
+test('the Dockerfile: a pinned image, no root, commands without a shell, files that exist', () => {
+  const text = read('Dockerfile').replace(/\\\n/g, ' ');
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const known = new Set([
+    'FROM',
+    'ENV',
+    'RUN',
+    'COPY',
+    'USER',
+    'WORKDIR',
+    'VOLUME',
+    'EXPOSE',
+    'STOPSIGNAL',
+    'HEALTHCHECK',
+    'ENTRYPOINT',
+    'CMD',
+  ]);
+  for (const line of lines) assert.ok(known.has(line.split(' ', 1)[0] as string), line);
+  assert.match(text, /^FROM node:\d+-bookworm-slim$/m);
+  assert.match(text, /^USER (?!root|0)\w+$/m);
+  for (const [, form = ''] of text.matchAll(/^(?:ENTRYPOINT|CMD|HEALTHCHECK .*?CMD) (.*)$/gm))
+    assert.ok(Array.isArray(JSON.parse(form)), form);
+  const sources = [...text.matchAll(/^COPY --chmod=\d+ (\S+) /gm)].map((match) => match[1] as string);
+  assert.deepEqual(sources, ['dist/svc.mjs', 'examples/operations/svc.config.yaml']);
+  for (const source of sources) assert.ok(readFileSync(join(operations, '../..', source)).length > 0);
+});
+
+test('the compose file gives the configuration every variable that it needs', () => {
+  const compose = parse(read('compose.yaml'), { merge: true });
+  assert.deepEqual(Object.keys(compose.services), ['node1', 'node2', 'redis']);
+  const config = read('svc.config.yaml');
+  for (const name of ['node1', 'node2']) {
+    const { environment, volumes, depends_on } = compose.services[name];
+    for (const variable of Object.keys(environment)) assert.ok(config.includes(`\${env:${variable}`), `${variable} is not used`);
+    assert.ok(volumes.some((volume: string) => volume.endsWith(':/var/lib/svc')));
+    assert.deepEqual(depends_on, { redis: { condition: 'service_healthy' } });
+  }
+  const nodes = [compose.services.node1, compose.services.node2].map(({ volumes }) =>
+    volumes.find((volume: string) => volume.endsWith('/svc')),
+  );
+  assert.notEqual(nodes[0], nodes[1], 'each has a data folder of its own');
+});
+
+test('the CI files run the script, and keep what it leaves', () => {
+  const github = parse(read('github-actions.yml'));
+  const steps = github.jobs.configuration.steps as { run?: string; with?: Record<string, string> }[];
+  assert.ok(steps.some((step) => step.run === 'bash ci.sh'));
+  assert.ok(steps.some((step) => step.with?.sarif_file === 'svc.sarif'));
+  const gitlab = parse(read('gitlab-ci.yml'));
+  assert.ok(gitlab.svc.script.includes('bash ci.sh'));
+  assert.equal(gitlab.svc.artifacts.reports.junit, 'report.xml');
+});
+
+test('the CI script passes against the stand-ins, and fails when a case does', { timeout: 90_000 }, async (t) => {
+  if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
+  const cwd = temporaryFolder(t);
+  for (const name of readdirSync(operations)) cpSync(join(operations, name), join(cwd, name));
+  const ports = { AUTH_PORT: await freePort(), HOOK_PORT: await freePort(), SVC_PORT: await freePort() };
+  const { SVC_CONFIG: _, NODE_TEST_CONTEXT: __, ...rest } = process.env;
+  const env = { ...rest, ...ports, SVC: `${process.execPath} ${executable}` };
+  const passed = spawnSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8', timeout: 60_000 });
+  assert.equal(passed.status, 0, passed.stdout + passed.stderr);
+  assert.match(passed.stdout, /7 cases passed, 0 failed[\s\S]*the upload reached the CRM/);
+  assert.equal(JSON.parse(readFileSync(join(cwd, 'svc.sarif'), 'utf8')).version, '2.1.0');
+  assert.match(readFileSync(join(cwd, 'report.xml'), 'utf8'), /tests="7" failures="0"/);
+  writeFileSync(join(cwd, 'svc.config.yaml'), read('svc.config.yaml').replace('"/outbox/*", allow-read', '"/outbox/*", allow-write'));
+  const failed = spawnSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8', timeout: 60_000 });
+  assert.deepEqual([failed.status, /FAIL alice: PUT \/home\/outbox/.test(failed.stdout)], [1, true], failed.stdout + failed.stderr);
+});
