@@ -28,6 +28,7 @@ const programs = {
   'mount.davfs': 'davfs2',
   chromium: 'chromium',
   man: 'man-db',
+  'systemd-analyze': 'systemd',
 };
 
 function filesBelow(folder, suffix) {
