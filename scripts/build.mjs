@@ -13,8 +13,26 @@ mkdirSync('dist', { recursive: true });
 // Renamed into place at the end: whoever runs the executable meanwhile finds the old one or the new one.
 const unfinished = `${outfile}.${process.pid}`;
 
+/**
+ * Loads modules of Node.js when the first module that needs them runs, not all of them at each start: in one ESM file their
+ * imports would be hoisted, and http2, tls and crypto cost more than `svc --version` itself.
+ */
+const lazyBuiltins = {
+  name: 'lazy-builtins',
+  setup(build) {
+    build.onResolve({ filter: /^node:/ }, ({ path, namespace }) =>
+      namespace === 'builtin' ? { path, external: true } : { path, namespace: 'builtin' },
+    );
+    build.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = require('${path}');`,
+      loader: 'js',
+    }));
+  },
+};
+
 const { metafile } = await build({
   ...bundleOptions,
+  plugins: [...bundleOptions.plugins, lazyBuiltins],
   entryPoints: ['bin/svc.ts'],
   outfile: unfinished,
   minifySyntax: true,

@@ -45,6 +45,17 @@ const pageScript = {
   },
 };
 
+/** zod's messages in fifty languages, which svc never shows (the default one is not among these): parsed at each start. */
+const oneLanguage = {
+  name: 'one-language',
+  setup(build) {
+    build.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer, path }) =>
+      /\/zod\/v4\//.test(importer) ? { path, namespace: 'nothing' } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'export {};', loader: 'js' }));
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const bundleOptions = {
   bundle: true,
@@ -57,6 +68,6 @@ export const bundleOptions = {
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.css': 'text', '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
   define: { SVC_VERSION: JSON.stringify(version) },
-  plugins: [swaggerUi, pageScript],
+  plugins: [swaggerUi, pageScript, oneLanguage],
   logLevel: 'warning',
 };

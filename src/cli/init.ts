@@ -8,10 +8,19 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { complain, print } from './output.ts';
 
-/** Writes the starter configuration, with an account whose password is printed once. */
+/**
+ * Writes the starter configuration, with an account whose password is printed once, on stderr.
+ *
+ * @param file path, or `-` for stdout
+ */
 export async function init(file: string): Promise<number> {
   const password = randomBytes(12).toString('base64url');
   const text = starter.replace('SERVER_UUID', () => randomUUID()).replace('PASSWORD_HASH', await hashPassword(password));
+  if (file === '-') {
+    print(text.trimEnd());
+    complain(`Account: admin   Password: ${password}`);
+    return exitCode.done;
+  }
   try {
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {

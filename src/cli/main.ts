@@ -126,7 +126,7 @@ const registrations: readonly Register[] = [
     program
       .command('init')
       .description('write a commented starter configuration')
-      .argument('[file]', 'file to write', 'svc.config.yaml')
+      .argument('[file]', 'file to write, or - for stdout', 'svc.config.yaml')
       .addHelpText(
         'after',
         '\nWrites svc.schema.json beside it, with which editors check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',

@@ -1,3 +1,4 @@
+import { defaultGroupUuid } from '../accounts/account.ts';
 import { type EventDefinition, eventCatalogue, pathMembers } from '../events/catalogue.ts';
 import { isKnownVariable } from '../events/variables.ts';
 import { nearestName } from '../lib/nearest-name.ts';
@@ -20,6 +21,7 @@ export function lintHandlers(config: Config, report: Report): void {
       continue;
     }
     lintWho(handler, wanted, at, report);
+    lintNames(config, handler, at, report);
     lintDataFilter(config, handler, wanted, at, report);
     lintTemplates(handler, wanted, at, report);
     lintEffect(handler, at, report);
@@ -50,6 +52,28 @@ function lintWho(handler: EventHandlerOptions, wanted: readonly EventDefinition[
   const names = handler.usernames.include;
   if (names.length > 0 && wanted.every(isOfProcess) && !names.some((name) => name === 'Process' || /[*?]/.test(name)))
     never('usernames', 'the wanted events are about the account "Process" alone');
+}
+
+/** Filters on groups and components that do not exist; what is a pattern may match anything. */
+function lintNames(config: Config, handler: EventHandlerOptions, at: At, report: Report): void {
+  const groups = [defaultGroupUuid, ...Object.keys(config.groups)];
+  const components = [...Object.keys(config.services), ...Object.keys(config.authentications), ...Object.keys(config.event_handlers)];
+  // The server is a component, too; without a configured UUID nobody can tell which it is.
+  const known = { user_groups: groups, components: config.server.uuid === undefined ? undefined : [...components, config.server.uuid] };
+  for (const [option, names] of Object.entries(known) as ['user_groups' | 'components', string[] | undefined][]) {
+    for (const name of [...handler[option].include, ...handler[option].exclude]) {
+      if (names === undefined || names.includes(name) || /[*?]/.test(name)) continue;
+      const nearest = nearestName(name, names);
+      const what = option === 'user_groups' ? 'group' : 'component';
+      report(
+        'warning',
+        'unknown-reference',
+        at(option),
+        `there is no ${what} "${name}"`,
+        nearest ? `did you mean "${nearest}"?` : undefined,
+      );
+    }
+  }
 }
 
 function membersOf(definition: EventDefinition): readonly string[] {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { selfSigned } from '../support/certificates.ts';
 import { run, start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -109,4 +112,39 @@ test('renewed TLS files are taken over without a signal; a half-renewed pair is 
   replace('key.pem', second.key);
   await logged(/changed and are in use/);
   assert.notEqual(await fingerprint(port), before);
+});
+
+test('transfers, sessions and positions of handlers survive a reload', async (t) => {
+  const cwd = temporaryFolder(t);
+  const receiver = await startReceiver(t);
+  const hash = (await run(t, ['hash-password'], { cwd, input: 'secret\n' })).stdout.trim();
+  const write = (name: string) =>
+    writeFileSync(
+      join(cwd, 'svc.config.yaml'),
+      `${base}accounts: {alice: {password: "${hash}"}}\nservices: {web: {type: http, port: 0, name: ${name}}}\nevent_handlers: {h: {type: http, url: "${receiver.url}", target: 40017}}\n`,
+      { mode: 0o600 },
+    );
+  write('before');
+  const server = start(t, ['serve'], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const authorization = `session ${await client.login()}`;
+  assert.equal((await client.put('/home/first', 'x', { user: null, headers: { authorization } })).status, 201);
+  await receiver.received(1);
+  const upload = request(`${client.url}/home/slow`, { method: 'PUT', headers: { authorization } });
+  const answered = new Promise<number | undefined>((resolve) => upload.on('response', (reply) => resolve(reply.statusCode)));
+  upload.write('first half, ');
+  await sleep(100);
+  write('after');
+  assert.equal((await run(t, ['reload'], { cwd })).code, 0);
+  upload.end('second half');
+  assert.equal(await answered, 201);
+  assert.equal(readFileSync(join(cwd, 'f/slow'), 'utf8'), 'first half, second half');
+  assert.equal((await client.get('/home/first', { user: null, headers: { authorization } })).text, 'x');
+  await receiver.received(2);
+  await sleep(300);
+  assert.deepEqual(
+    receiver.events().map(({ data }) => data.file_name),
+    ['first', 'slow'],
+    'each event once, in order',
+  );
 });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { selfSigned } from '../support/certificates.ts';
-import { run } from '../support/child.ts';
+import { executable, run } from '../support/child.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -97,4 +98,21 @@ test('--online trusts the authorities that a handler names', async (t) => {
   assert.equal(trusted.code, 0, trusted.stderr);
   const distrusted = await run(t, ['validate', '--online', 'without.yaml'], { cwd });
   assert.deepEqual([distrusted.code, /error\[online\]: event_handlers\.h\.url/.test(distrusted.stderr)], [1, true], distrusted.stderr);
+});
+
+test('init - prints the starter, which validate - takes; commands live without a stdin', async (t) => {
+  const cwd = temporaryFolder(t);
+  const init = await run(t, ['init', '-'], { cwd });
+  assert.deepEqual([init.code, readdirSync(cwd)], [0, []]);
+  assert.equal((await run(t, ['validate', '-'], { cwd, input: init.stdout })).code, 0);
+  for (const [args, code] of [
+    ['validate -', 1],
+    ['test -', 2],
+    ['hash-password', 2],
+    ['webhook-replay - --url http://127.0.0.1:1/', 0],
+  ] as const) {
+    const end = spawnSync('sh', ['-c', `exec "$0" "$1" ${args} <&-`, process.execPath, executable], { cwd, encoding: 'utf8' });
+    assert.equal(end.status, code, `${args}: ${end.stdout}${end.stderr}`);
+    assert.doesNotMatch(end.stderr, /\n\s+at |should not happen/);
+  }
 });

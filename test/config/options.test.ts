@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, type Finding } from '../../src/config/findings.ts';
+import { configJsonSchema } from '../../src/config/json-schema.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { parseSource } from '../../src/config/source.ts';
@@ -19,6 +20,19 @@ function findings(text: string, env: Record<string, string> = {}): readonly Find
   return [];
 }
 
+const texts: [string[], string[]] = [
+  ['x', '"a b"', '""'],
+  ['[]', '5', 'null', '{a: b}'],
+];
+const paths: [string[], string[]] = [
+  ['./x.pem', '/etc/x.pem', '""', 'null'],
+  ['[]', '{a: b}'],
+];
+const urls: [string[], string[]] = [
+  ['"http://a/, https://b/"', '["http://a/", "https://b/"]', 'https://a:1/b?c=d'],
+  ['""', 'ftp://x', 'nonsense', 'http://user:pw@x/', '[]', '["http://a/", 5x]', 'null'],
+];
+
 const at: Record<string, (yaml: string) => string> = {
   server: (yaml) => `server: {${yaml}}`,
   state: (yaml) => `server: {state: {${yaml}}}`,
@@ -28,7 +42,7 @@ const at: Record<string, (yaml: string) => string> = {
   security: (yaml) => `server: {security_policy: {${yaml}}}`,
   callout: (yaml) => `authentications: {a: {type: http, url: "http://x/", ${yaml}}}`,
   application: (yaml) => `authentications: {a: {type: application, ${yaml}}}`,
-  anonymous: (yaml) => `authentications: {a: {type: anonymous, ${yaml}}}`,
+  anonymous: (yaml) => `authentications: {a: {type: anonymous, ${yaml}${yaml.startsWith('group:') ? '' : ', group: DEFAULT_GROUP'}}}`,
   group: (yaml) => `groups: {g: {${yaml}}}`,
   account: (yaml) => `accounts: {alice: {${yaml}}}`,
   http: (yaml) => `services: {s: {type: http, ${yaml}}}`,
@@ -147,7 +161,6 @@ const table: [string, string, string[], string[]][] = [
   ['handler', 'usernames', ...(names as [string[], string[]])],
   ['handler', 'source_addresses', ['10.0.0.0/8'], ['{}']],
   ['handler', 'data_filter', ['"api_backend, yes"', '["a, b", "c, !e/x/"]', '{api_backend: yes}'], ['nocomma', '"a, e/(/"']],
-  ['handler', 'url', ['"http://a/, https://b/"', '["http://a/"]'], ['""', 'ftp://x', 'nonsense', 'http://user:pw@x/']],
   ['handler', 'request_method', ['post', 'PUT', 'get'], ['delete', '5']],
   ['handler', 'http_content_type', ['json', 'xml', 'soap'], ['yaml']],
   ['handler', 'expected_response', ['""', '"*OK*"', '"e/ok/i"'], ['"e/(/"']],
@@ -158,11 +171,90 @@ const table: [string, string, string[], string[]][] = [
   ['handler', 'batch_size', ['1', '"100"'], ['0']],
   ['handler', 'concurrency', ['1', '8'], ['0', '1000']],
   ['handler', 'signing_secret', ['""', 'whsec_abc', '[a, b]', 'null'], ['{}']],
+  ...(['callout', 'application', 'anonymous', 'group', 'http', 'monitor', 'handler'] as const).flatMap((where): typeof table => [
+    [where, 'name', ...texts],
+    [where, 'description', ...texts],
+  ]),
+  ...(['application', 'anonymous', 'monitor', 'handler'] as const).map((where): (typeof table)[number] => [
+    where,
+    'enabled',
+    ...(yesNo as [string[], string[]]),
+  ]),
+  ...(['tls_certificate_path', 'tls_key_path', 'tls_client_ca_path'] as const).map((option): (typeof table)[number] => [
+    'https',
+    option,
+    ...paths,
+  ]),
+  ['callout', 'url', ...urls],
+  ['handler', 'url', ...urls],
+  ['handler', 'user_groups', ...(names as [string[], string[]])],
+  ['handler', 'components', ...(names as [string[], string[]])],
+  ['handler', 'headers', ...(headers as [string[], string[]])],
+  ['handler', 'username', ['x', '""', 'null', '5'], ['[]']],
+  ['handler', 'password', ['x', '12345', 'null'], ['[]', '{}']],
+  ['handler', 'timeout', ['0.5', '"120"'], ['0', '3601', 'x']],
+  ['handler', 'ca_certificates_path', ...paths],
+  ['monitor', 'address', ['0.0.0.0', '"::1"'], ['""', '5']],
+  ['account', 'uuid', ['abc', '"a b"'], ['a/b', '"a|b"', '5', '""']],
+  ['account', 'home_folder_path', ['"/srv/${USER}"', 'null'], ['[]']],
+  ['account', 'create_home_folder', ['yes', '"no"', 'true'], ['maybe', '[]']],
+  ['account', 'create_home_folder_owner', ['root', 'null'], ['[]']],
+  ['account', 'create_home_folder_group', ['root', 'null'], ['[]']],
+  ['account', 'home_folder_structure', ['[a, [b/c]]', '"a, b"'], ['[../x]', '{}', '[[a, b]]']],
+  ['account', 'virtual_folders', ['[]', '[[/a, /srv/a]]'], ['[[a, /srv]]', '[[/a]]', 'x']],
+  ['account', 'permissions', ['[[allow-read]]', '"allow-read, allow-list"'], ['[[allow-everything]]', '5']],
 ];
 
 function optionText(where: string, option: string, value: string): string {
-  if (where === 'handler' && option === 'url') return `event_handlers: {h: {type: http, url: ${value}}}`;
+  // Their texts give a URL already.
+  if (option === 'url' && where === 'handler') return `event_handlers: {h: {type: http, url: ${value}}}`;
+  if (option === 'url' && where === 'callout') return `authentications: {a: {type: http, url: ${value}}}`;
   return at[where]?.(`${option}: ${value}`) ?? '';
+}
+
+/** Options that stand in no table: entries of maps, and what the table's own texts already give. */
+const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'password_policy', 'security_policy']);
+
+test('the table has every option of the schema', () => {
+  const { properties } = configJsonSchema() as { properties: Record<string, Node> };
+  const kinds = (section: string): Node[] => {
+    const entry = properties[section]?.additionalProperties;
+    return entry?.oneOf ?? entry?.anyOf ?? (entry ? [entry] : []);
+  };
+  const [callout, application, anonymous] = kinds('authentications');
+  const [http, https, monitor] = kinds('services');
+  const nodes: Record<string, Node | undefined> = {
+    server: properties.server,
+    state: properties.server?.properties?.state,
+    log: properties.server?.properties?.log,
+    events: properties.server?.properties?.events,
+    password: properties.server?.properties?.password_policy,
+    security: properties.server?.properties?.security_policy,
+    callout,
+    application,
+    anonymous,
+    group: kinds('groups')[0],
+    account: kinds('accounts')[0],
+    http,
+    https,
+    monitor,
+    handler: kinds('event_handlers')[0],
+  };
+  // http and https share one definition; a row of either counts for both.
+  const covered = new Set(table.map(([where, option]) => `${where === 'https' ? 'http' : where}.${option}`));
+  const missing = Object.entries(nodes).flatMap(([where, node]) =>
+    Object.keys(node?.properties ?? {})
+      .filter((option) => !elsewhere.has(option) && !covered.has(`${where === 'https' ? 'http' : where}.${option}`))
+      .map((option) => `${where}.${option}`),
+  );
+  assert.deepEqual([...new Set(missing)], []);
+});
+
+interface Node {
+  properties?: Record<string, Node>;
+  additionalProperties?: Node;
+  oneOf?: Node[];
+  anyOf?: Node[];
 }
 
 test('every option takes its good values in both spellings', () => {
