@@ -11,6 +11,8 @@ const ranks = [
   ['auth', 'files', 'webhooks'],
   ['http', 'monitor'],
   ['config'],
+  ['service-monitor.ts'],
+  ['service-core.ts'],
   ['service.ts'],
   ['cli'],
   ['bin'],
@@ -58,7 +60,8 @@ const homes: Record<string, string[]> = {
     'src/webhooks/handler-positions.ts',
     'src/webhooks/webhook-handler.ts',
   ],
-  'node:fs/promises': ['src/lib/atomic-write.ts'],
+  'node:fs/promises': ['src/lib/atomic-write.ts', 'src/events/event-log-'],
+  'prom-client': ['src/monitor/'],
 };
 
 const largestFileLines = 400;

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
+import { childTraceparent } from '../lib/trace-context.ts';
 import { UrlHealth } from '../lib/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { CalloutCache } from './callout-cache.ts';
@@ -32,6 +33,8 @@ export interface CalloutDependencies {
   events: EventDispatcher;
   clock: Clock;
   log: Log;
+  /** Told of every request to an endpoint and what came of it, for figures. */
+  onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
 }
 
 /** The authentication callout: asks a remote endpoint, one POST for one validation (service.md, Endpoints A). */
@@ -71,6 +74,10 @@ export class CalloutMethod implements AuthMethod {
     this.state = 'stopped';
   }
 
+  get suspendedUrls(): number {
+    return this.#health.countSuspended();
+  }
+
   async authenticate(credentials: Credentials): Promise<AuthResult> {
     return this.#cache.answer(credentials, async () => {
       const result = await this.#ask(credentials);
@@ -85,12 +92,23 @@ export class CalloutMethod implements AuthMethod {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);
     const available = this.#health.available(urls);
+    const traceparent = credentials.request?.traceparent;
+    const headers = {
+      'content-type': credentialsContentType,
+      ...(traceparent === undefined ? {} : { traceparent: childTraceparent(traceparent) }),
+    };
     let result: RemoteResult | undefined;
     // With every URL suspended all are tried again: refusing unasked would make an outage longer than it is.
     for (const url of available.length > 0 ? available : urls) {
-      result = await this.#endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body });
+      result = await this.#endpoint.request({ url, method: 'POST', headers, body });
+      this.#dependencies.onCallout?.(this.uuid, result);
       if (result.kind !== 'no-reply') return result;
-      this.#dependencies.log.warn('authentication endpoint gave no reply', { method: this.uuid, url, reason: result.message });
+      this.#dependencies.log.warn('authentication endpoint gave no reply', {
+        method: this.uuid,
+        url,
+        reason: result.message,
+        request_id: credentials.request?.id,
+      });
       if (urls.length > 1) this.#health.suspend(url);
     }
     return result as RemoteResult;

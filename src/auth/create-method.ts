@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { AnonymousMethod } from './anonymous.ts';
 import { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
-import { CalloutMethod } from './callout.ts';
+import { type CalloutDependencies, CalloutMethod } from './callout.ts';
 import type { AuthenticationOptions } from './options.ts';
 
 /** What authentication methods are made of. */
@@ -23,6 +23,7 @@ export interface MethodDependencies {
   events: EventDispatcher;
   clock: Clock;
   log: Log;
+  onCallout?: CalloutDependencies['onCallout'];
 }
 
 /**

@@ -60,7 +60,6 @@ function checkAvailability(config: Config, report: Report): void {
     report('error', 'not-available', ['server', 'state', 'type'], 'state in Redis is not available in this version; use memory');
   }
   for (const [uuid, service] of Object.entries(config.services)) {
-    if (service.enabled && service.type === 'monitor') later(['services', uuid, 'type'], 'a service of type monitor is not started');
     if (service.type !== 'monitor' && service.webdav_compatibility)
       later(['services', uuid, 'webdav_compatibility'], 'webdav_compatibility has no effect');
   }

@@ -58,6 +58,9 @@ const serverOptions = z
       .default('./svc-data')
       .describe('Folder of the journal, the generated identity and handler positions.'),
     shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries get to finish.'),
+    shutdown_delay: number(0, 3600)
+      .default(0)
+      .describe('Seconds from `/ready` saying 503 to the end of accepting, so that load balancers notice first.'),
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),

@@ -47,6 +47,13 @@ export interface EventReader {
   close(): void;
 }
 
+/** What lies behind a position of the journal. */
+export interface Backlog {
+  events: number;
+  /** When the oldest of them happened, Unix time in milliseconds; undefined when there is none. */
+  oldestMs: number | undefined;
+}
+
 /** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
 export interface EventLog {
   /**
@@ -66,6 +73,10 @@ export interface EventLog {
   assertWritable(): void;
   /** Where the next event will begin. */
   readonly end: LogPosition;
+  /** How much is between a position and the end, and how old it is; for figures. */
+  backlog(from: LogPosition): Promise<Backlog>;
+  /** What the journal takes up, in bytes. */
+  sizeBytes(): Promise<number>;
   openReader(onBadLine: (bad: BadLine) => void): EventReader;
   /**
    * Resolves once there is something to read at or behind a position, or the journal is closed.

@@ -30,7 +30,7 @@ export async function authenticate(exchange: Exchange): Promise<void> {
   checkBan(exchange);
   const certificate = certificateCredentials(exchange);
   if (certificate) return checkCredentials(exchange, certificate);
-  const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer);
+  const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
   if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
   throw new ServiceError('unauthorized', cookie === undefined ? 'Authentication is required.' : 'The session is not valid.');
 }
@@ -48,6 +48,7 @@ export async function checkPassword(exchange: Exchange, username: string, passwo
     content: password,
     peer,
     creator: { uuid: service.uuid, type: service.component.type },
+    request: exchange.request,
   });
   return result;
 }
@@ -94,6 +95,7 @@ function clientContext(exchange: Exchange, account: Account): { context: EventCo
     account: accountOfEvents(account, exchange.peer),
     component: exchange.service.component,
     group: account.groupUuid,
+    request: exchange.request,
   };
   return { context, files: new AccountFiles(account, exchange.service.files, context) };
 }

@@ -18,6 +18,12 @@ export class UrlHealth {
     return urls.filter((url) => (this.#suspendedUntilMs.get(url) ?? 0) <= nowMs);
   }
 
+  /** How many URLs are suspended at present. */
+  countSuspended(): number {
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#suspendedUntilMs.values()].filter((untilMs) => untilMs > nowMs).length;
+  }
+
   suspend(url: string): void {
     this.#suspendedUntilMs.set(url, this.#clock.monotonicMs() + suspensionMs);
   }

@@ -8,6 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { UrlHealth } from '../lib/url-health.ts';
 import { DeliveryInterrupted } from './delivery.ts';
 import { DeliveryLog } from './delivery-log.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
 import type { HandlerPositions } from './handler-positions.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import type { EventHandlerOptions } from './options.ts';
@@ -28,8 +29,19 @@ export interface EngineSurroundings {
   folder: string;
   maximumFileSizeBytes: number;
   retentionDays: number;
+  /** Told of every delivery, for figures. */
+  onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   clock: Clock;
   log: Log;
+}
+
+/** One handler as it stands. */
+export interface HandlerState {
+  handler: string;
+  isRunning: boolean;
+  /** Everything before it is done with. */
+  position: LogPosition;
+  suspendedUrls: number;
 }
 
 /** What stays of a handler when its options change. */
@@ -102,6 +114,13 @@ export class DeliveryEngine {
     this.#isFirst = false;
   }
 
+  /** What is known of the handlers at present, for figures. */
+  figures(): HandlerState[] {
+    return [...this.#places].flatMap(([handler, { runner, health }]) =>
+      runner ? [{ handler, isRunning: runner.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }] : [],
+    );
+  }
+
   /** The oldest position that a running handler still has to read. */
   neededFrom(): LogPosition | undefined {
     const positions = [...this.#places.values()].flatMap(({ runner }) => (runner?.state === 'running' ? [runner.position] : []));
@@ -151,7 +170,7 @@ export class DeliveryEngine {
     if (!this.#positions.get(uuid)) this.#positions.set(uuid, this.#isFirst ? this.#begin : journal.end);
     const runner = new HandlerRunner(handler, this.#positionOf(uuid), {
       journal,
-      deliveries: this.#deliveries,
+      record: (record) => this.#record(record),
       events,
       log,
       uploads: place.uploads,
@@ -162,6 +181,11 @@ export class DeliveryEngine {
     void place.before.then(() => {
       if (place.runner === runner) runner.start(this.#positionOf(uuid));
     });
+  }
+
+  #record(record: DeliveryRecord): void {
+    this.#deliveries.append(record);
+    this.#surroundings.onDelivery?.(record);
   }
 
   // After a power cut the journal may end before a position that was saved.
@@ -190,7 +214,7 @@ export class DeliveryEngine {
       }
       try {
         const delivered = await handler.deliver([sent], { abort: this.#abort.signal });
-        this.#deliveries.append(handler.record(delivered, { source: 'upload' }));
+        this.#record(handler.record(delivered, { source: 'upload' }));
         place.uploads.settle(sent.event.uuid, true);
         runner.tell(delivered);
         runner.count(delivered);

@@ -5,14 +5,15 @@ import { comparePositions, formatPosition, type LogPosition } from '../events/ev
 import type { Log } from '../lib/log.ts';
 import { suspensionMs } from '../lib/url-health.ts';
 import { DeliveryInterrupted } from './delivery.ts';
-import type { DeliveryLog } from './delivery-log.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
 import { isDeliveryEvent } from './subscription.ts';
 import type { UploadDeliveries } from './upload-deliveries.ts';
 import type { Delivered, SentEvent, WebhookHandler } from './webhook-handler.ts';
 
 export interface RunnerSurroundings {
   journal: EventLog;
-  deliveries: DeliveryLog;
+  /** Records the outcome of a delivery. */
+  record: (record: DeliveryRecord) => void;
   events: EventDispatcher;
   log: Log;
   /** Deliveries of this handler that uploads wait for. */
@@ -235,7 +236,7 @@ export class HandlerRunner {
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
     this.tell(delivered);
     this.#land(flight);
-    this.#surroundings.deliveries.append(this.handler.record(delivered, { resume: formatPosition(this.position) }));
+    this.#surroundings.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
     this.count(delivered);
     if (isLast && this.#state === 'running') this.#state = 'ended';
   }

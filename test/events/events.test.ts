@@ -54,6 +54,12 @@ test('timestamps have all forms of decisions.md 2', () => {
 });
 
 class MemoryLog implements EventLog {
+  async backlog() {
+    return { events: 0, oldestMs: undefined };
+  }
+  async sizeBytes() {
+    return 0;
+  }
   readonly events: ServiceEvent[] = [];
   readonly marks: (EventMarks | undefined)[] = [];
   readonly end = { segment: 1, offset: 0 };

@@ -1,0 +1,99 @@
+import { hostname } from 'node:os';
+import type { Config } from './config/schema.ts';
+import { JournalledDispatcher } from './events/dispatcher.ts';
+import type { EventServer } from './events/event.ts';
+import { FileEventLog, journalFolder } from './events/event-log-file.ts';
+import type { FilesEnvironment } from './files/file-scope.ts';
+import { Quotas } from './files/quota.ts';
+import { Temporaries } from './files/temporaries.ts';
+import type { Clock } from './lib/clock.ts';
+import type { DataFolder } from './lib/data-folder.ts';
+import type { Log } from './lib/log.ts';
+import type { HandlerFigures } from './monitor/sources.ts';
+import type { Monitoring } from './service-monitor.ts';
+import { DeliveryEngine } from './webhooks/delivery-engine.ts';
+import { deliveriesFolder } from './webhooks/delivery-log.ts';
+import { HandlerPositions } from './webhooks/handler-positions.ts';
+
+/** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
+export class Core {
+  readonly server: EventServer;
+  readonly events: JournalledDispatcher;
+  readonly files: FilesEnvironment;
+  readonly deliveries: DeliveryEngine;
+  readonly journal: FileEventLog;
+  readonly #temporaries: Temporaries;
+
+  private constructor(parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>, eventLog: FileEventLog, temporaries: Temporaries) {
+    this.server = parts.server;
+    this.events = parts.events;
+    this.files = parts.files;
+    this.deliveries = parts.deliveries;
+    this.journal = eventLog;
+    this.#temporaries = temporaries;
+  }
+
+  static async open(config: Config, dataFolder: DataFolder, clock: Clock, log: Log, monitoring: Monitoring): Promise<Core> {
+    const { uuid, name, events: journal } = config.server;
+    const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
+    // Read first: opening the journal removes what no handler needs any more.
+    const positions = await HandlerPositions.open(deliveriesFolder(dataFolder.path), log);
+    let deliveries: DeliveryEngine | undefined;
+    const eventLog = new FileEventLog({
+      folder: journalFolder(dataFolder.path),
+      maximumFileSizeBytes: journal.maximum_file_size,
+      retentionDays: journal.retention_days,
+      neededFrom: () => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))),
+      clock,
+      log,
+    });
+    const events = new JournalledDispatcher(eventLog, server, clock);
+    events.observe((event) => monitoring.event(event));
+    deliveries = new DeliveryEngine(positions, {
+      journal: eventLog,
+      events,
+      server,
+      folder: deliveriesFolder(dataFolder.path),
+      maximumFileSizeBytes: journal.maximum_file_size,
+      retentionDays: journal.retention_days,
+      onDelivery: (record) => monitoring.delivery(record),
+      clock,
+      log,
+    });
+    const temporaries = new Temporaries(dataFolder.path, log);
+    const files = { events, clock, temporaries, quotas: new Quotas(clock), excludedPaths: [dataFolder.path] };
+    return new Core({ server, events, files, deliveries }, eventLog, temporaries);
+  }
+
+  /** Whether changes can be recorded, or why not. */
+  journalCheck(): true | string {
+    try {
+      this.events.assertWritable();
+      return true;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
+    return Promise.all(
+      this.deliveries.figures().map(async ({ handler, isRunning, position }) => {
+        const { events, oldestMs } = await this.journal.backlog(position);
+        const oldestWaitingS = oldestMs === undefined ? 0 : Math.max(nowMs - oldestMs, 0) / 1000;
+        return { handler, isRunning, waitingEvents: events, oldestWaitingS };
+      }),
+    );
+  }
+
+  /** @returns whether all deliveries under way ended in time */
+  async close(timeoutMs: number): Promise<boolean> {
+    this.#temporaries.close();
+    const inTime = await this.deliveries.stop(timeoutMs);
+    await this.journal.close();
+    return inTime;
+  }
+}
+
+function enabledHandlers(config: Config): string[] {
+  return Object.entries(config.event_handlers).flatMap(([uuid, handler]) => (handler.enabled ? [uuid] : []));
+}
