@@ -15,7 +15,14 @@ const { values: options, positionals: filters } = parseArgs({
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
-const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3', promtool: 'prometheus' };
+const programs = {
+  curl: 'curl',
+  unzip: 'unzip',
+  openssl: 'openssl',
+  python3: 'python3',
+  promtool: 'prometheus',
+  'redis-server': 'redis-server',
+};
 
 function filesBelow(folder, suffix) {
   return readdirSync(folder, { recursive: true })

@@ -11,6 +11,7 @@ import type { DataFolder } from './lib/data-folder.ts';
 import type { Log } from './lib/log.ts';
 import type { HandlerFigures } from './monitor/sources.ts';
 import type { Monitoring } from './service-monitor.ts';
+import type { SharedState } from './service-state.ts';
 import { DeliveryEngine } from './webhooks/delivery-engine.ts';
 import { deliveriesFolder } from './webhooks/delivery-log.ts';
 import { HandlerPositions } from './webhooks/handler-positions.ts';
@@ -33,7 +34,14 @@ export class Core {
     this.#temporaries = temporaries;
   }
 
-  static async open(config: Config, dataFolder: DataFolder, clock: Clock, log: Log, monitoring: Monitoring): Promise<Core> {
+  static async open(
+    config: Config,
+    dataFolder: DataFolder,
+    clock: Clock,
+    log: Log,
+    monitoring: Monitoring,
+    state: SharedState,
+  ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
     // Read first: opening the journal removes what no handler needs any more.
@@ -56,6 +64,7 @@ export class Core {
       folder: deliveriesFolder(dataFolder.path),
       maximumFileSizeBytes: journal.maximum_file_size,
       retentionDays: journal.retention_days,
+      urlHealth: state.urlHealth,
       onDelivery: (record) => monitoring.delivery(record),
       clock,
       log,

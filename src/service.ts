@@ -3,7 +3,6 @@ import { groupOptions } from './accounts/options.ts';
 import { PasswordVerifier } from './accounts/passwords.ts';
 import { AuthChain, accountOfEvents } from './auth/auth-chain.ts';
 import type { AuthMethod } from './auth/auth-method.ts';
-import { MemoryBans } from './auth/ban-list.ts';
 import { CalloutMethod } from './auth/callout.ts';
 import { createAuthMethod } from './auth/create-method.ts';
 import { LocalPasswords } from './auth/local-passwords.ts';
@@ -15,7 +14,7 @@ import { processAccount } from './events/event-factory.ts';
 import type { HttpService } from './http/exchange.ts';
 import { HttpServer } from './http/http-server.ts';
 import type { HttpServiceOptions } from './http/options.ts';
-import { MemorySessions } from './http/sessions.ts';
+import type { SessionStore } from './http/sessions.ts';
 import type { Clock } from './lib/clock.ts';
 import { type DataFolder, openDataFolder } from './lib/data-folder.ts';
 import { ServiceError } from './lib/errors.ts';
@@ -24,6 +23,7 @@ import type { RemoteResult } from './lib/remote-endpoint.ts';
 import type { MonitorSources } from './monitor/sources.ts';
 import { Core } from './service-core.ts';
 import { Monitoring } from './service-monitor.ts';
+import { memoryState, type SharedState } from './service-state.ts';
 import type { WebhookHandler } from './webhooks/webhook-handler.ts';
 
 /** A server: everything that one configuration starts. */
@@ -45,7 +45,7 @@ export interface Service {
 /** A running HTTP service with what outlives a reload. */
 interface Running {
   server: HttpServer;
-  sessions: MemorySessions;
+  sessions: SessionStore;
 }
 
 /** What one configuration makes, without listeners. */
@@ -76,7 +76,7 @@ class ServerRuntime implements Service {
   #dataFolder: DataFolder | undefined;
   #core: Core | undefined;
   #parts: Parts | undefined;
-  #bans: MemoryBans;
+  #state: SharedState | undefined;
   readonly #monitoring: Monitoring;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
 
@@ -84,7 +84,6 @@ class ServerRuntime implements Service {
     this.#config = loaded.config;
     this.#clock = clock;
     this.#log = log;
-    this.#bans = new MemoryBans(clock, () => this.#config.server.security_policy);
     this.#monitoring = new Monitoring(this.#monitorSources(), log);
   }
 
@@ -92,7 +91,8 @@ class ServerRuntime implements Service {
     const { server } = this.#config;
     this.#dataFolder = openDataFolder(server.data_folder_path);
     try {
-      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log, this.#monitoring);
+      this.#state = await this.#openState();
+      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log, this.#monitoring, this.#state);
       const { events } = this.#core;
       await this.#monitoring.apply(this.#config);
       this.#emit(20001, { version: SVC_VERSION });
@@ -160,10 +160,20 @@ class ServerRuntime implements Service {
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
     const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
     await this.#monitoring.stop();
+    await this.#state?.close();
     this.#dataFolder?.release();
     this.#core = undefined;
     this.#dataFolder = undefined;
     return finished.every(Boolean) && delivered;
+  }
+
+  async #openState(): Promise<SharedState> {
+    const policy = () => this.#config.server.security_policy;
+    const { state } = this.#config.server;
+    if (state.type === 'memory') return memoryState(this.#clock, policy);
+    // Loaded only where it is wanted: other commands and servers start without it.
+    const { openRedisState } = await import('./service-state-redis.ts');
+    return openRedisState(state, { clock: this.#clock, log: this.#log, policy });
   }
 
   // `/ready` says so first; what sends requests here has `shutdown_delay` to notice.
@@ -177,13 +187,17 @@ class ServerRuntime implements Service {
   #monitorSources(): MonitorSources {
     const core = () => this.#core as Core;
     return {
-      checks: async () => ({ server: this.#phase === 'ready' || this.#phase, journal: core().journalCheck() }),
+      checks: async () => ({
+        server: this.#phase === 'ready' || this.#phase,
+        journal: core().journalCheck(),
+        state: this.#state?.check() ?? 'not opened',
+      }),
       services: () =>
         Promise.all(
           [...this.#running].map(async ([service, { server, sessions }]) => ({
             service,
             ...server.traffic,
-            sessions: await sessions.count(),
+            sessions: await sessions.count().catch(() => Number.NaN),
           })),
         ),
       handlers: () => core().handlerFigures(this.#clock.nowMs()),
@@ -224,6 +238,7 @@ class ServerRuntime implements Service {
 
   #makeParts(config: Config): Parts {
     const core = this.#core as Core;
+    const state = this.#state as SharedState;
     const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
     if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
     const entries = Object.entries(config.authentications);
@@ -238,6 +253,8 @@ class ServerRuntime implements Service {
       serverUuid: core.server.uuid,
       passwords: this.#verifier,
       events: core.events,
+      urlHealth: state.urlHealth,
+      accepted: state.accepted,
       clock: this.#clock,
       log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
@@ -286,19 +303,19 @@ class ServerRuntime implements Service {
     return inTime;
   }
 
-  #makeSessions(uuid: string): MemorySessions {
+  #makeSessions(uuid: string): SessionStore {
     const lifetimes = () => {
       const options = this.#config.services[uuid] as HttpServiceOptions | undefined;
       return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
     };
-    return new MemorySessions(this.#clock, lifetimes, (session) => {
-      const account = accountOfEvents(session.account, processAccount().peer);
+    return (this.#state as SharedState).sessions(uuid, lifetimes, (timedOut) => {
+      const account = accountOfEvents(timedOut, processAccount().peer);
       const component = this.#running.get(uuid)?.server.service.component ?? this.#component();
-      this.#core?.events.emit({ id: 40015, context: { account, component, group: session.account.groupUuid } });
+      this.#core?.events.emit({ id: 40015, context: { account, component, group: timedOut.groupUuid } });
     });
   }
 
-  #httpService(uuid: string, parts: Parts, sessions: MemorySessions): HttpService {
+  #httpService(uuid: string, parts: Parts, sessions: SessionStore): HttpService {
     const core = this.#core as Core;
     const options = parts.config.services[uuid] as HttpServiceOptions;
     const component: EventComponent = { uuid, type: options.type, name: options.name || uuid };
@@ -311,7 +328,7 @@ class ServerRuntime implements Service {
       component,
       chain: new AuthChain(methods, parts.groups, core.events, component),
       sessions,
-      bans: this.#bans,
+      bans: (this.#state as SharedState).bans,
       passwords: parts.passwords,
       files: core.files,
       events: core.events,

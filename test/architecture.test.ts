@@ -11,7 +11,8 @@ const ranks = [
   ['auth', 'files', 'webhooks'],
   ['http', 'monitor'],
   ['config'],
-  ['service-monitor.ts'],
+  ['service-monitor.ts', 'service-state.ts'],
+  ['service-state-redis.ts'],
   ['service-core.ts'],
   ['service.ts'],
   ['cli'],
@@ -52,6 +53,7 @@ const homes: Record<string, string[]> = {
     'src/lib/data-folder.ts',
     'src/lib/file-lock.ts',
     'src/lib/remote-',
+    'src/service-state-redis.ts',
     'src/http/tls-context.ts',
     'src/http/send-file.ts',
     'src/http/get-file.ts',
@@ -62,6 +64,7 @@ const homes: Record<string, string[]> = {
   ],
   'node:fs/promises': ['src/lib/atomic-write.ts', 'src/events/event-log-'],
   'prom-client': ['src/monitor/'],
+  '@redis/client': ['src/lib/redis-connection.ts'],
 };
 
 const largestFileLines = 400;

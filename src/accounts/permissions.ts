@@ -67,6 +67,8 @@ interface Rule {
 
 /** The compiled permissions of one account. */
 export class Permissions {
+  /** What they were made of. */
+  readonly options: PermissionOptions;
   readonly #general: number;
   readonly #rules: readonly Rule[];
 
@@ -76,6 +78,7 @@ export class Permissions {
    * @throws ServiceError `bad-request` when an expression does not parse
    */
   constructor(options: PermissionOptions, userName: string) {
+    this.options = options;
     this.#general = rightsOf(options.general);
     this.#rules = options.rules.map((rule) => ({
       expression: compileExpression(expandUserInExpression(rule.expression, userName)),

@@ -7,9 +7,9 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
 import { childTraceparent } from '../lib/trace-context.ts';
-import { UrlHealth } from '../lib/url-health.ts';
+import type { UrlHealth } from '../lib/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
-import { CalloutCache } from './callout-cache.ts';
+import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
 import { verdictOf } from './callout-reply.ts';
 import { credentialsContentType, credentialsRequestBody } from './callout-request.ts';
 import type { Credentials } from './credentials.ts';
@@ -28,6 +28,8 @@ const testUserName = 'svc-test-authentication';
 const workingStatuses = new Set([200, 204, 401, 403]);
 
 export interface CalloutDependencies {
+  urlHealth: (methodUuid: string) => UrlHealth;
+  accepted: (methodUuid: string, lifetimeMs: number) => AcceptedCredentials;
   groupUuids: ReadonlySet<string>;
   serverUuid: string;
   events: EventDispatcher;
@@ -58,8 +60,9 @@ export class CalloutMethod implements AuthMethod {
     this.#options = options;
     this.#dependencies = dependencies;
     this.#endpoint = createCalloutEndpoint(options, dependencies.clock);
-    this.#health = new UrlHealth(dependencies.clock);
-    this.#cache = new CalloutCache(dependencies.clock, options.cache_seconds * 1000);
+    this.#health = dependencies.urlHealth(uuid);
+    const cacheMs = options.cache_seconds * 1000;
+    this.#cache = new CalloutCache(cacheMs > 0 ? dependencies.accepted(uuid, cacheMs) : undefined);
   }
 
   async start(): Promise<void> {
@@ -91,7 +94,7 @@ export class CalloutMethod implements AuthMethod {
   async #ask(credentials: Credentials): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);
-    const available = this.#health.available(urls);
+    const available = await this.#health.available(urls);
     const traceparent = credentials.request?.traceparent;
     const headers = {
       'content-type': credentialsContentType,
@@ -109,7 +112,7 @@ export class CalloutMethod implements AuthMethod {
         reason: result.message,
         request_id: credentials.request?.id,
       });
-      if (urls.length > 1) this.#health.suspend(url);
+      if (urls.length > 1) await this.#health.suspend(url);
     }
     return result as RemoteResult;
   }

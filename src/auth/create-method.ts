@@ -21,6 +21,8 @@ export interface MethodDependencies {
   serverUuid: string;
   passwords: PasswordVerifier;
   events: EventDispatcher;
+  urlHealth: CalloutDependencies['urlHealth'];
+  accepted: CalloutDependencies['accepted'];
   clock: Clock;
   log: Log;
   onCallout?: CalloutDependencies['onCallout'];

@@ -1,7 +1,7 @@
 import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { silentLog } from '../lib/log.ts';
-import { UrlHealth } from '../lib/url-health.ts';
+import { MemoryUrlHealth } from '../lib/url-health.ts';
 import { DeliveryHistory } from '../webhooks/delivery-history.ts';
 import { DeliveryLog } from '../webhooks/delivery-log.ts';
 import { eventHandlerOptions } from '../webhooks/options.ts';
@@ -100,7 +100,7 @@ function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] 
   const configured = journal.config?.event_handlers ?? {};
   const server = { uuid: journal.serverUuid ?? 'svc-webhook-replay', type: 'server', name: journal.config?.server.name || 'svc' };
   const make = (uuid: string, handler: (typeof configured)[string]) =>
-    new WebhookHandler(uuid, handler, { clock: systemClock, health: new UrlHealth(systemClock), server });
+    new WebhookHandler(uuid, handler, { clock: systemClock, health: new MemoryUrlHealth(systemClock), server });
   const named = options.handler.map((uuid) => {
     const handler = configured[uuid];
     if (handler) return [uuid, handler] as const;

@@ -4,7 +4,9 @@ import { dirname } from 'node:path';
 import { defaultGroupUuid } from '../accounts/account.ts';
 import { userVariable } from '../accounts/user-names.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
+import { isServiceError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest-name.ts';
+import { parseRedisUrl } from '../lib/redis-url.ts';
 import { ConfigError, type Finding, pathText } from './findings.ts';
 import type { LoadedConfig } from './load.ts';
 import type { Config } from './schema.ts';
@@ -57,11 +59,20 @@ function checkServices(config: Config, report: Report): void {
 function checkAvailability(config: Config, report: Report): void {
   const later = (path: PropertyKey[], what: string) => report('warning', 'not-available', path, `${what} in this version`);
   if (config.server.state.type === 'redis') {
-    report('error', 'not-available', ['server', 'state', 'type'], 'state in Redis is not available in this version; use memory');
+    checkRedis(config.server.state.url, report);
   }
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.type !== 'monitor' && service.webdav_compatibility)
       later(['services', uuid, 'webdav_compatibility'], 'webdav_compatibility has no effect');
+  }
+}
+
+function checkRedis(url: string, report: Report): void {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    report('error', 'state-url', ['server', 'state', 'url'], error.message);
   }
 }
 

@@ -27,7 +27,7 @@ export async function authenticate(exchange: Exchange): Promise<void> {
   const cookie = cookieValue(header(exchange, 'cookie'), sessionCookie);
   const session = cookie === undefined ? undefined : await exchange.service.sessions.find(cookie);
   if (session) return accept(exchange, session.account, session);
-  checkBan(exchange);
+  await checkBan(exchange);
   const certificate = certificateCredentials(exchange);
   if (certificate) return checkCredentials(exchange, certificate);
   const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
@@ -60,7 +60,7 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
   if (scheme === 'session') {
     const session = await exchange.service.sessions.find(value);
     if (session) return accept(exchange, session.account, session);
-    checkBan(exchange);
+    await checkBan(exchange);
     throw new ServiceError('unauthorized', 'The session is not valid.');
   }
   if (scheme === 'basic') {
@@ -75,9 +75,9 @@ async function checkCredentials(exchange: Exchange, credentials: Credentials): P
 }
 
 async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
-  checkBan(exchange);
+  await checkBan(exchange);
   const result: ChainResult = await exchange.service.chain.authenticate(credentials);
-  noteAttempt(exchange, result.outcome === 'authenticated');
+  await noteAttempt(exchange, result.outcome === 'authenticated');
   if (result.outcome === 'authenticated') return result.account;
   const publicFailure = exchange.service.options.public_error ? result.public : undefined;
   throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {

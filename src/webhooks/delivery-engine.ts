@@ -5,7 +5,7 @@ import type { EventLog } from '../events/event-log.ts';
 import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { UrlHealth } from '../lib/url-health.ts';
+import type { UrlHealth } from '../lib/url-health.ts';
 import { DeliveryInterrupted } from './delivery.ts';
 import { DeliveryLog } from './delivery-log.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
@@ -31,6 +31,7 @@ export interface EngineSurroundings {
   retentionDays: number;
   /** Told of every delivery, for figures. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
+  urlHealth: (handlerUuid: string) => UrlHealth;
   clock: Clock;
   log: Log;
 }
@@ -91,7 +92,7 @@ export class DeliveryEngine {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(
       enabled.map(([uuid, handler]) => {
-        const health = this.#places.get(uuid)?.health ?? new UrlHealth(clock);
+        const health = this.#places.get(uuid)?.health ?? this.#surroundings.urlHealth(uuid);
         return [uuid, new WebhookHandler(uuid, handler, { clock, server, health })];
       }),
     );

@@ -102,11 +102,11 @@ export class Delivery {
       reply: undefined,
       suspended: [],
     };
-    for (const url of urls.length > 1 ? this.#health.available(urls) : urls) {
+    for (const url of urls.length > 1 ? await this.#health.available(urls) : urls) {
       await this.#tryUrl(url, message, result, signals);
       if (result.outcome !== 'failed') return result;
       if (urls.length > 1) {
-        this.#health.suspend(url);
+        await this.#health.suspend(url);
         result.suspended.push({ url: shownUrl(url), details: result.details });
       }
     }

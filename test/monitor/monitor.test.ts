@@ -37,7 +37,7 @@ test('/health and /ready answer, everything else is refused', async (t) => {
   const health = await monitor.get('/health', { user: null });
   assert.deepEqual([health.status, health.json()], [200, { status: 'ok' }]);
   const ready = await monitor.get('/ready?x', { user: null });
-  assert.deepEqual([ready.status, ready.json()], [200, { status: 'ready', checks: { server: 'ok', journal: 'ok' } }]);
+  assert.deepEqual([ready.status, ready.json()], [200, { status: 'ready', checks: { server: 'ok', journal: 'ok', state: 'ok' } }]);
   assert.equal((await monitor.get('/', { user: null })).status, 404);
   const post = await monitor.send('POST', '/ready', { user: null, body: 'x' });
   assert.deepEqual([post.status, post.headers.allow], [405, 'GET, HEAD']);
