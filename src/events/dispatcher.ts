@@ -15,7 +15,7 @@ export interface BackendDelivery {
 /** Delivers events while requests wait. */
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
-  deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition): Promise<BackendDelivery>;
+  deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
   /** Nobody waits for this event's delivery any more: it could not be made durable. */
   abandon(event: ServiceEvent): void;
 }
@@ -71,7 +71,7 @@ export class JournalledDispatcher implements EventDispatcher {
     const event = this.#create(draft);
     const handler = this.#blocking.get(handlerUuid);
     const marks = { group: draft.context.group, takenBy: handler && handlerUuid };
-    let position: LogPosition;
+    let position: LogPosition | undefined;
     try {
       position = await this.#log.appendDurable(event, marks);
     } catch (error) {

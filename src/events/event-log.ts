@@ -18,6 +18,8 @@ export interface LoggedEvent extends EventMarks {
   position: LogPosition;
   /** Where the next one begins. */
   next: LogPosition;
+  /** The node that it happened on, in the journal of several. */
+  node?: string | undefined;
 }
 
 /** Some events in a row. */
@@ -60,15 +62,16 @@ export interface EventLog {
    * Writes an event; it is synced within 100 ms. Never throws: an event of a read that cannot be written is counted and
    * logged.
    *
-   * @returns where the event stands, or undefined when it could not be written
+   * @returns where it was written, or undefined when it could not be
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
    * Writes an event and resolves when it is on disk. Concurrent callers share one sync.
    *
+   * @returns where it stands; undefined when a journal of several nodes does not have it yet
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
-  appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition>;
+  appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined>;
   /** @throws ServiceError `storage-full` or `internal` when the journal cannot take the record of a change, which then must not be made */
   assertWritable(): void;
   /** Where the next event will begin. */

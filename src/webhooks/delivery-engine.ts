@@ -229,7 +229,8 @@ export class DeliveryEngine {
       }
     };
     return {
-      deliver: (event, marks, position) => deliver({ event, raw: Buffer.from(JSON.stringify(event)), position }, marks.group),
+      deliver: (event, marks, position) =>
+        deliver({ event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) }, marks.group),
       abandon: (event) => place.uploads.settle(event.uuid, false),
     };
   }

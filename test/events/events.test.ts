@@ -90,7 +90,7 @@ test('the dispatcher journals each event with its group; emitAndWait then waits 
     deliver: async (event, { group }, position) => ({
       outcome: 'delivered',
       status: 200,
-      headers: [['x', `${event.id} ${group} ${position.segment} ${log.events.length}`]],
+      headers: [['x', `${event.id} ${group} ${position?.segment} ${log.events.length}`]],
     }),
     abandon: () => {},
   });
