@@ -2,7 +2,9 @@ import { hostname } from 'node:os';
 import type { Config } from './config/schema.ts';
 import { JournalledDispatcher } from './events/dispatcher.ts';
 import type { EventServer } from './events/event.ts';
+import type { EventLog } from './events/event-log.ts';
 import { FileEventLog, journalFolder } from './events/event-log-file.ts';
+import type { LogPosition } from './events/event-log-position.ts';
 import type { FilesEnvironment } from './files/file-scope.ts';
 import { Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
@@ -11,7 +13,8 @@ import type { DataFolder } from './lib/data-folder.ts';
 import type { Log } from './lib/log.ts';
 import type { HandlerFigures } from './monitor/sources.ts';
 import type { Monitoring } from './service-monitor.ts';
-import type { SharedState } from './service-state.ts';
+import type { SharedJournal, SharedState } from './service-state.ts';
+import type { Deliveries } from './webhooks/deliveries.ts';
 import { DeliveryEngine } from './webhooks/delivery-engine.ts';
 import { deliveriesFolder } from './webhooks/delivery-log.ts';
 import { HandlerPositions } from './webhooks/handler-positions.ts';
@@ -21,11 +24,11 @@ export class Core {
   readonly server: EventServer;
   readonly events: JournalledDispatcher;
   readonly files: FilesEnvironment;
-  readonly deliveries: DeliveryEngine;
-  readonly journal: FileEventLog;
+  readonly deliveries: Deliveries;
+  readonly journal: EventLog;
   readonly #temporaries: Temporaries;
 
-  private constructor(parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>, eventLog: FileEventLog, temporaries: Temporaries) {
+  private constructor(parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>, eventLog: EventLog, temporaries: Temporaries) {
     this.server = parts.server;
     this.events = parts.events;
     this.files = parts.files;
@@ -44,34 +47,23 @@ export class Core {
   ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
-    // Read first: opening the journal removes what no handler needs any more.
-    const positions = await HandlerPositions.open(deliveriesFolder(dataFolder.path), log);
-    let deliveries: DeliveryEngine | undefined;
-    const eventLog = new FileEventLog({
-      folder: journalFolder(dataFolder.path),
-      maximumFileSizeBytes: journal.maximum_file_size,
-      retentionDays: journal.retention_days,
-      neededFrom: () => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))),
-      clock,
-      log,
-    });
-    const events = new JournalledDispatcher(eventLog, server, clock);
+    const makeLocal = (neededFrom: () => LogPosition | undefined) =>
+      new FileEventLog({
+        folder: journalFolder(dataFolder.path),
+        maximumFileSizeBytes: journal.maximum_file_size,
+        retentionDays: journal.retention_days,
+        neededFrom,
+        clock,
+        log,
+      });
+    const own = { serverUuid: server.uuid, dataFolderPath: dataFolder.path, retentionDays: journal.retention_days };
+    const opened = (await state.openShared?.(makeLocal, own)) ?? (await openOwn(makeLocal, config, dataFolder, state, clock, log));
+    const events = new JournalledDispatcher(opened.journal, server, clock);
     events.observe((event) => monitoring.event(event));
-    deliveries = new DeliveryEngine(positions, {
-      journal: eventLog,
-      events,
-      server,
-      folder: deliveriesFolder(dataFolder.path),
-      maximumFileSizeBytes: journal.maximum_file_size,
-      retentionDays: journal.retention_days,
-      urlHealth: state.urlHealth,
-      onDelivery: (record) => monitoring.delivery(record),
-      clock,
-      log,
-    });
+    const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
     const temporaries = new Temporaries(dataFolder.path, log);
     const files = { events, clock, temporaries, quotas: new Quotas(clock), excludedPaths: [dataFolder.path] };
-    return new Core({ server, events, files, deliveries }, eventLog, temporaries);
+    return new Core({ server, events, files, deliveries }, opened.journal, temporaries);
   }
 
   /** Whether changes can be recorded, or why not. */
@@ -84,9 +76,9 @@ export class Core {
     }
   }
 
-  handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
+  async handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
     return Promise.all(
-      this.deliveries.figures().map(async ({ handler, isRunning, position }) => {
+      (await this.deliveries.figures()).map(async ({ handler, isRunning, position }) => {
         const { events, oldestMs } = await this.journal.backlog(position);
         const oldestWaitingS = oldestMs === undefined ? 0 : Math.max(nowMs - oldestMs, 0) / 1000;
         return { handler, isRunning, waitingEvents: events, oldestWaitingS };
@@ -101,6 +93,31 @@ export class Core {
     await this.journal.close();
     return inTime;
   }
+}
+
+/** Journal and deliveries of a process that shares them with nobody. */
+async function openOwn(
+  makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
+  config: Config,
+  dataFolder: DataFolder,
+  { urlHealth }: SharedState,
+  clock: Clock,
+  log: Log,
+): Promise<SharedJournal> {
+  const folder = deliveriesFolder(dataFolder.path);
+  const { maximum_file_size, retention_days } = config.server.events;
+  // Read first: opening the journal removes what no handler needs any more.
+  const positions = await HandlerPositions.open(folder, log);
+  let deliveries: DeliveryEngine | undefined;
+  const journal = makeLocal(() => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))));
+  return {
+    journal,
+    deliveries(parts) {
+      const limits = { maximumFileSizeBytes: maximum_file_size, retentionDays: retention_days };
+      deliveries = new DeliveryEngine(positions, { ...parts, journal, folder, ...limits, urlHealth, clock, log });
+      return deliveries;
+    },
+  };
 }
 
 function enabledHandlers(config: Config): string[] {

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { SecurityPolicy } from './auth/ban-list.ts';
 import { RedisBans } from './auth/ban-list-redis.ts';
 import { MemoryAcceptedCredentials } from './auth/callout-cache.ts';
 import { RedisAcceptedCredentials } from './auth/callout-cache-redis.ts';
 import type { Config } from './config/schema.ts';
+import { keptSpool, RedisEventLog } from './events/event-log-redis.ts';
 import { RedisSessions } from './http/sessions-redis.ts';
 import type { Clock } from './lib/clock.ts';
 import { ServiceError } from './lib/errors.ts';
@@ -11,6 +13,8 @@ import type { Log } from './lib/log.ts';
 import { RedisLink } from './lib/redis-link.ts';
 import { RedisUrlHealth } from './lib/url-health-redis.ts';
 import type { SharedState } from './service-state.ts';
+import { SharedDeliveryEngine } from './webhooks/delivery-engine-redis.ts';
+import { DeliveryStore } from './webhooks/delivery-store-redis.ts';
 
 type StateOptions = Config['server']['state'];
 
@@ -44,6 +48,20 @@ export async function openRedisState(
       options.secret === ''
         ? new MemoryAcceptedCredentials(clock, lifetimeMs)
         : new RedisAcceptedCredentials(link, options.secret, method, lifetimeMs),
+    openShared: async (makeLocal, { serverUuid, dataFolderPath, retentionDays }) => {
+      let journal: RedisEventLog | undefined;
+      const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
+      // A process before this one may still be taken for alive; this one must not be taken for it.
+      const node = `${serverUuid}.${randomBytes(4).toString('hex')}`;
+      const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
+      journal = opened;
+      const store = new DeliveryStore(link, node, { retentionDays, clock, log });
+      return {
+        journal: opened,
+        deliveries: (parts) =>
+          new SharedDeliveryEngine({ ...parts, journal: opened, store, urlHealth: (handler) => state.urlHealth(handler), clock, log }),
+      };
+    },
     check: () => link.check(),
     close: () => link.close(),
   };

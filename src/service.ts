@@ -205,9 +205,11 @@ class ServerRuntime implements Service {
         ...[...(this.#parts?.methods.values() ?? [])].flatMap((method) =>
           method instanceof CalloutMethod ? [{ kind: 'authentication' as const, uuid: method.uuid, count: method.suspendedUrls }] : [],
         ),
-        ...core()
-          .deliveries.figures()
-          .map(({ handler, suspendedUrls }) => ({ kind: 'event-handler' as const, uuid: handler, count: suspendedUrls })),
+        ...(await core().deliveries.figures()).map(({ handler, suspendedUrls }) => ({
+          kind: 'event-handler' as const,
+          uuid: handler,
+          count: suspendedUrls,
+        })),
       ],
       journalBytes: () => core().journal.sizeBytes(),
     };

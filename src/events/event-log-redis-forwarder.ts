@@ -50,6 +50,11 @@ export interface ForwarderOptions {
   onForwarded: (last: LogPosition) => void;
 }
 
+/** The server that a node's name belongs to: each of its processes adds eight digits of its own. */
+function serverOf(node: string): string {
+  return node.replace(/\.[0-9a-f]{8}$/, '');
+}
+
 /** Brings the events of this node's files into the stream, in order, and again when Redis lost them. */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
@@ -205,7 +210,7 @@ export class EventForwarder {
     for (let start = isWhole ? recentId : '-'; ; ) {
       const entries = (await link.call(['XRANGE', stream, start, '+', 'COUNT', String(pageEntries)])) as StreamEntry[];
       for (const entry of entries) {
-        if (fieldOf(entry, 'node') !== node) continue;
+        if (serverOf(fieldOf(entry, 'node') ?? '') !== serverOf(node)) continue;
         const uuid = /"uuid":"([^"]+)"/.exec(fieldOf(entry, 'event') ?? '')?.[1];
         if (uuid !== undefined) this.#present.add(uuid);
       }

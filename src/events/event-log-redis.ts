@@ -7,6 +7,7 @@ import type { ServiceEvent } from './event.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
 import type { FileEventLog } from './event-log-file.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
+import { Checkpoints } from './event-log-redis-checkpoints.ts';
 import { EventForwarder } from './event-log-redis-forwarder.ts';
 import {
   fieldOf,
@@ -41,6 +42,16 @@ export interface RedisEventLogOptions {
   log: Log;
 }
 
+/** The file in which a node notes how far its events have been forwarded. */
+function notesPath(dataFolderPath: string): string {
+  return join(dataFolderPath, 'journal-forwarded.json');
+}
+
+/** The oldest position of a node's files that an earlier process still needed. */
+export function keptSpool(dataFolderPath: string): LogPosition {
+  return Checkpoints.open(notesPath(dataFolderPath), { segment: 0, offset: 0 }).oldest.position;
+}
+
 /** The name of the stream. */
 export function journalStream(link: Pick<RedisLink, 'key'>): string {
   return link.key('journal');
@@ -69,7 +80,7 @@ export class RedisEventLog implements EventLog {
       link,
       local,
       node,
-      path: join(dataFolderPath, 'journal-forwarded.json'),
+      path: notesPath(dataFolderPath),
       stream: this.#stream,
       counter: link.key('journal-count'),
       clock,

@@ -6,6 +6,7 @@ import { comparePositions, type LogPosition } from '../events/event-log-position
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
+import type { Deliveries, HandlerState } from './deliveries.ts';
 import { DeliveryInterrupted } from './delivery.ts';
 import { DeliveryLog } from './delivery-log.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
@@ -36,15 +37,6 @@ export interface EngineSurroundings {
   log: Log;
 }
 
-/** One handler as it stands. */
-export interface HandlerState {
-  handler: string;
-  isRunning: boolean;
-  /** Everything before it is done with. */
-  position: LogPosition;
-  suspendedUrls: number;
-}
-
 /** What stays of a handler when its options change. */
 interface Place {
   health: UrlHealth;
@@ -56,7 +48,7 @@ interface Place {
 }
 
 /** Delivers the journal to all event handlers, each at its own pace, from where it stopped the last time. */
-export class DeliveryEngine {
+export class DeliveryEngine implements Deliveries {
   readonly #surroundings: EngineSurroundings;
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
@@ -116,7 +108,7 @@ export class DeliveryEngine {
   }
 
   /** What is known of the handlers at present, for figures. */
-  figures(): HandlerState[] {
+  async figures(): Promise<HandlerState[]> {
     return [...this.#places].flatMap(([handler, { runner, health }]) =>
       runner ? [{ handler, isRunning: runner.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }] : [],
     );
