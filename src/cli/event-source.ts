@@ -6,7 +6,7 @@ import { comparePositions } from '../events/event-log-position.ts';
 import { eventProblem } from '../events/event-shape.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** An event to be looked at or sent again; `group` is known for events of the journal. */
 export interface SourceEvent extends SentEvent {

@@ -3,7 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
 import type { SelectionOptions } from './event-selection.ts';
 import { exitCode } from './exit-codes.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 import { complain, paint, print, visible } from './output.ts';
 
 /** Which records to print. */

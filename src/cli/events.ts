@@ -6,7 +6,8 @@ import { isSelected } from './event-selection.ts';
 import { type DeliveriesOptions, printDeliveries } from './events-deliveries.ts';
 import { exitCode } from './exit-codes.ts';
 import { interruptible } from './interrupt.ts';
-import { assertJournal, findJournal, type Journal, type JournalOptions } from './journal.ts';
+import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 import { complain, paint, print, visible } from './output.ts';
 
 /** Options of `svc events`. */

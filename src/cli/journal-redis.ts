@@ -6,7 +6,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { silentLog } from '../lib/log.ts';
 import { redisLinkOf } from '../service-state-redis.ts';
 import { redisRecords, redisReplayLog } from '../webhooks/delivery-records-redis.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /**
  * The journal of all nodes that share a Redis.

@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { refuseErrors } from '../config/lint.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import type { BadLine, EventReader } from '../events/event-log.ts';
 import { journalFolder } from '../events/event-log-file.ts';
 import type { LogPosition } from '../events/event-log-position.ts';
 import { JournalReader } from '../events/event-log-reader.ts';
@@ -13,31 +12,14 @@ import { peekDataFolder } from '../lib/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { silentLog } from '../lib/log.ts';
 import { DeliveryLog, deliveriesFolder } from '../webhooks/delivery-log.ts';
-import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
-import { type DeliveryRecords, fileRecords } from '../webhooks/delivery-records.ts';
+import { fileRecords } from '../webhooks/delivery-records.ts';
 import { readPositions } from '../webhooks/handler-positions.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** Where a command finds journal and records. */
 export interface JournalOptions {
   config?: string;
   dataFolder?: string;
-}
-
-/** The journal of a service, or of all nodes of one, and its configuration when there is one. */
-export interface Journal {
-  config: Config | undefined;
-  /** Why there is no journal; undefined when there is one. */
-  missing: string | undefined;
-  serverUuid: string | undefined;
-  openReader(onBadLine: (bad: BadLine) => void): EventReader;
-  /** Where to begin reading events that are not older than a time. */
-  since(sinceMs: number | undefined): LogPosition | undefined;
-  records: DeliveryRecords;
-  /** Begins the record of deliveries made by hand. */
-  openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
-  /** Where the handlers of a running service stand; undefined when none runs. */
-  runningPositions(): Promise<ReadonlyMap<string, LogPosition> | undefined>;
-  close(): Promise<void>;
 }
 
 /** Size at which a file of records is followed by another. */

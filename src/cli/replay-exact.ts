@@ -4,7 +4,7 @@ import { parseEvent } from '../events/event-log-reader.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
 import type { RenderedPayload } from '../webhooks/payload.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** A request as it was sent once. */
 export interface RecordedRequest {

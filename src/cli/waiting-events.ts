@@ -1,6 +1,6 @@
 import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
 import { journalEvents } from './event-source.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** The events that a running service is still going to deliver: sending them by hand would double them. */
 export class WaitingEvents {

@@ -293,10 +293,11 @@ export class AccountFiles implements FileScope {
   #readBatches(path: VirtualPath, realPath: string, virtualEntries: Entry[]): EntryBatches {
     const { roots } = this.mounts;
     const folder = openFolder(roots, realPath);
+    const nowMs = this.environment.clock.nowMs();
     const onUnreadableName = (name: string) => this.emit(40028, path, { details: name });
     return (async function* () {
       try {
-        yield* readFolder(folder, roots, { virtualEntries, onUnreadableName });
+        yield* readFolder(folder, roots, { virtualEntries, onUnreadableName, nowMs });
       } finally {
         folder.close();
       }
