@@ -62,8 +62,8 @@ export const bundleOptions = {
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  // cosmiconfig can load TypeScript files; svc never lets it.
-  external: ['typescript'],
+  // cosmiconfig can load TypeScript files; svc never lets it. The Redis client has a native hash for client-side caching, unused here.
+  external: ['typescript', '@node-rs/xxhash'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.css': 'text', '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },

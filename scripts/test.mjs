@@ -29,6 +29,8 @@ const programs = {
   chromium: 'chromium',
   man: 'man-db',
   'systemd-analyze': 'systemd',
+  promtool: 'prometheus',
+  'redis-server': 'redis-server',
 };
 
 function filesBelow(folder, suffix) {

@@ -1,34 +1,29 @@
-import { hostname } from 'node:os';
 import { defaultGroupUuid, type GroupConfiguration } from './accounts/account.ts';
 import { groupOptions } from './accounts/options.ts';
 import { PasswordVerifier } from './accounts/passwords.ts';
 import { AuthChain, accountOfEvents } from './auth/auth-chain.ts';
 import type { AuthMethod } from './auth/auth-method.ts';
-import { MemoryBans } from './auth/ban-list.ts';
+import { CalloutMethod } from './auth/callout.ts';
 import { createAuthMethod } from './auth/create-method.ts';
 import { LocalPasswords } from './auth/local-passwords.ts';
 import { changesBetween } from './config/changes.ts';
 import type { LoadedConfig } from './config/load.ts';
 import type { Config } from './config/schema.ts';
-import { JournalledDispatcher } from './events/dispatcher.ts';
-import type { EventComponent, EventServer } from './events/event.ts';
+import type { EventComponent } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
-import { FileEventLog, journalFolder } from './events/event-log-file.ts';
-import type { FilesEnvironment } from './files/file-scope.ts';
-import { MemoryLocks } from './files/memory-locks.ts';
-import { Quotas } from './files/quota.ts';
-import { Temporaries } from './files/temporaries.ts';
 import type { HttpService } from './http/exchange.ts';
 import { HttpServer } from './http/http-server.ts';
 import type { HttpServiceOptions } from './http/options.ts';
-import { MemorySessions } from './http/sessions.ts';
+import type { SessionStore } from './http/sessions.ts';
 import type { Clock } from './lib/clock.ts';
 import { type DataFolder, openDataFolder } from './lib/data-folder.ts';
 import { ServiceError } from './lib/errors.ts';
 import type { Log } from './lib/log.ts';
-import { DeliveryEngine } from './webhooks/delivery-engine.ts';
-import { deliveriesFolder } from './webhooks/delivery-log.ts';
-import { HandlerPositions } from './webhooks/handler-positions.ts';
+import type { RemoteResult } from './lib/remote-endpoint.ts';
+import type { MonitorSources } from './monitor/sources.ts';
+import { Core } from './service-core.ts';
+import { Monitoring } from './service-monitor.ts';
+import { memoryState, type SharedState } from './service-state.ts';
 import type { WebhookHandler } from './webhooks/webhook-handler.ts';
 
 /** A server: everything that one configuration starts. */
@@ -50,7 +45,7 @@ export interface Service {
 /** A running HTTP service with what outlives a reload. */
 interface Running {
   server: HttpServer;
-  sessions: MemorySessions;
+  sessions: SessionStore;
 }
 
 /** What one configuration makes, without listeners. */
@@ -81,21 +76,25 @@ class ServerRuntime implements Service {
   #dataFolder: DataFolder | undefined;
   #core: Core | undefined;
   #parts: Parts | undefined;
-  #bans: MemoryBans;
+  #state: SharedState | undefined;
+  readonly #monitoring: Monitoring;
+  #phase: 'starting' | 'ready' | 'stopping' = 'starting';
 
   constructor(loaded: LoadedConfig, clock: Clock, log: Log) {
     this.#config = loaded.config;
     this.#clock = clock;
     this.#log = log;
-    this.#bans = new MemoryBans(clock, () => this.#config.server.security_policy);
+    this.#monitoring = new Monitoring(this.#monitorSources(), log);
   }
 
   async start(): Promise<void> {
     const { server } = this.#config;
     this.#dataFolder = openDataFolder(server.data_folder_path);
     try {
-      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log);
+      this.#state = await this.#openState();
+      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log, this.#monitoring, this.#state);
       const { events } = this.#core;
+      await this.#monitoring.apply(this.#config);
       this.#emit(20001, { version: SVC_VERSION });
       this.#parts = this.#makeParts(this.#config);
       await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
@@ -103,6 +102,7 @@ class ServerRuntime implements Service {
       for (const uuid of httpServices(this.#config)) await this.#startHttp(uuid, this.#parts);
       this.#emit(20181, { version: SVC_VERSION });
       events.assertWritable();
+      this.#phase = 'ready';
     } catch (error) {
       await this.stop();
       throw error;
@@ -110,7 +110,8 @@ class ServerRuntime implements Service {
   }
 
   listening() {
-    return [...this.#running].map(([uuid, { server }]) => ({ uuid, name: server.service.component.name, url: server.url }));
+    const files = [...this.#running].map(([uuid, { server }]) => ({ uuid, name: server.service.component.name, url: server.url }));
+    return [...files, ...this.#monitoring.listening()];
   }
 
   async reload(next: LoadedConfig): Promise<string[]> {
@@ -141,6 +142,7 @@ class ServerRuntime implements Service {
       const running = this.#running.get(uuid) as Running;
       running.server.replace(this.#httpService(uuid, parts, running.sessions));
     }
+    await this.#monitoring.apply(config);
     await this.#retire(before, config, added);
     const old = this.#parts;
     this.#parts = parts;
@@ -153,13 +155,64 @@ class ServerRuntime implements Service {
     const timeoutMs = this.#config.server.shutdown_timeout * 1000;
     const startedMs = this.#clock.monotonicMs();
     if (this.#core && this.#running.size > 0) this.#emit(20002);
+    await this.#leave();
     const finished = await Promise.all([...this.#running.keys()].map((uuid) => this.#stopHttp(uuid, 'the server stops', timeoutMs)));
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
     const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
+    await this.#monitoring.stop();
+    await this.#state?.close();
     this.#dataFolder?.release();
     this.#core = undefined;
     this.#dataFolder = undefined;
     return finished.every(Boolean) && delivered;
+  }
+
+  async #openState(): Promise<SharedState> {
+    const policy = () => this.#config.server.security_policy;
+    const { state } = this.#config.server;
+    if (state.type === 'memory') return memoryState(this.#clock, policy);
+    // Loaded only where it is wanted: other commands and servers start without it.
+    const { openRedisState } = await import('./service-state-redis.ts');
+    return openRedisState(state, { clock: this.#clock, log: this.#log, policy });
+  }
+
+  // `/ready` says so first; what sends requests here has `shutdown_delay` to notice.
+  async #leave(): Promise<void> {
+    const wasReady = this.#phase === 'ready';
+    this.#phase = 'stopping';
+    for (const { server } of this.#running.values()) server.leave();
+    if (wasReady) await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
+  }
+
+  #monitorSources(): MonitorSources {
+    const core = () => this.#core as Core;
+    return {
+      checks: async () => ({
+        server: this.#phase === 'ready' || this.#phase,
+        journal: core().journalCheck(),
+        state: this.#state?.check() ?? 'not opened',
+      }),
+      services: () =>
+        Promise.all(
+          [...this.#running].map(async ([service, { server, sessions }]) => ({
+            service,
+            ...server.traffic,
+            sessions: await sessions.count().catch(() => Number.NaN),
+          })),
+        ),
+      handlers: () => core().handlerFigures(this.#clock.nowMs()),
+      suspendedUrls: async () => [
+        ...[...(this.#parts?.methods.values() ?? [])].flatMap((method) =>
+          method instanceof CalloutMethod ? [{ kind: 'authentication' as const, uuid: method.uuid, count: method.suspendedUrls }] : [],
+        ),
+        ...(await core().deliveries.figures()).map(({ handler, suspendedUrls }) => ({
+          kind: 'event-handler' as const,
+          uuid: handler,
+          count: suspendedUrls,
+        })),
+      ],
+      journalBytes: () => core().journal.sizeBytes(),
+    };
   }
 
   #keepsAddress(uuid: string, config: Config): boolean {
@@ -187,6 +240,7 @@ class ServerRuntime implements Service {
 
   #makeParts(config: Config): Parts {
     const core = this.#core as Core;
+    const state = this.#state as SharedState;
     const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
     if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
     const entries = Object.entries(config.authentications);
@@ -201,8 +255,11 @@ class ServerRuntime implements Service {
       serverUuid: core.server.uuid,
       passwords: this.#verifier,
       events: core.events,
+      urlHealth: state.urlHealth,
+      accepted: state.accepted,
       clock: this.#clock,
       log: this.#log,
+      onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
     };
     const methods = new Map(configured.map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, dependencies)]));
     return {
@@ -248,19 +305,19 @@ class ServerRuntime implements Service {
     return inTime;
   }
 
-  #makeSessions(uuid: string): MemorySessions {
+  #makeSessions(uuid: string): SessionStore {
     const lifetimes = () => {
       const options = this.#config.services[uuid] as HttpServiceOptions | undefined;
       return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
     };
-    return new MemorySessions(this.#clock, lifetimes, (session) => {
-      const account = accountOfEvents(session.account, processAccount().peer);
+    return (this.#state as SharedState).sessions(uuid, lifetimes, (timedOut) => {
+      const account = accountOfEvents(timedOut, processAccount().peer);
       const component = this.#running.get(uuid)?.server.service.component ?? this.#component();
-      this.#core?.events.emit({ id: 40015, context: { account, component, group: session.account.groupUuid } });
+      this.#core?.events.emit({ id: 40015, context: { account, component, group: timedOut.groupUuid } });
     });
   }
 
-  #httpService(uuid: string, parts: Parts, sessions: MemorySessions): HttpService {
+  #httpService(uuid: string, parts: Parts, sessions: SessionStore): HttpService {
     const core = this.#core as Core;
     const options = parts.config.services[uuid] as HttpServiceOptions;
     const component: EventComponent = { uuid, type: options.type, name: options.name || uuid };
@@ -273,12 +330,13 @@ class ServerRuntime implements Service {
       component,
       chain: new AuthChain(methods, parts.groups, core.events, component),
       sessions,
-      bans: this.#bans,
+      bans: (this.#state as SharedState).bans,
       passwords: parts.passwords,
       files: core.files,
       events: core.events,
       clock: this.#clock,
       log: this.#log,
+      observe: this.#monitoring.requestObserver(uuid),
       baseHeaders: {
         server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
         ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
@@ -298,68 +356,6 @@ class ServerRuntime implements Service {
   #emit(id: number, data: Record<string, unknown> = {}, component?: EventComponent): void {
     this.#core?.events.emit({ id, context: this.#context(component), data });
   }
-}
-
-/** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
-class Core {
-  readonly server: EventServer;
-  readonly events: JournalledDispatcher;
-  readonly files: FilesEnvironment;
-  readonly deliveries: DeliveryEngine;
-  readonly #eventLog: FileEventLog;
-  readonly #temporaries: Temporaries;
-
-  private constructor(parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>, eventLog: FileEventLog, temporaries: Temporaries) {
-    this.server = parts.server;
-    this.events = parts.events;
-    this.files = parts.files;
-    this.deliveries = parts.deliveries;
-    this.#eventLog = eventLog;
-    this.#temporaries = temporaries;
-  }
-
-  static async open(config: Config, dataFolder: DataFolder, clock: Clock, log: Log): Promise<Core> {
-    const { uuid, name, events: journal } = config.server;
-    const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
-    // Read first: opening the journal removes what no handler needs any more.
-    const positions = await HandlerPositions.open(deliveriesFolder(dataFolder.path), log);
-    let deliveries: DeliveryEngine | undefined;
-    const eventLog = new FileEventLog({
-      folder: journalFolder(dataFolder.path),
-      maximumFileSizeBytes: journal.maximum_file_size,
-      retentionDays: journal.retention_days,
-      neededFrom: () => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))),
-      clock,
-      log,
-    });
-    const events = new JournalledDispatcher(eventLog, server, clock);
-    deliveries = new DeliveryEngine(positions, {
-      journal: eventLog,
-      events,
-      server,
-      folder: deliveriesFolder(dataFolder.path),
-      maximumFileSizeBytes: journal.maximum_file_size,
-      retentionDays: journal.retention_days,
-      clock,
-      log,
-    });
-    const temporaries = new Temporaries(dataFolder.path, log);
-    const locks = new MemoryLocks(clock);
-    const files = { events, clock, temporaries, quotas: new Quotas(clock), locks, excludedPaths: [dataFolder.path] };
-    return new Core({ server, events, files, deliveries }, eventLog, temporaries);
-  }
-
-  /** @returns whether all deliveries under way ended in time */
-  async close(timeoutMs: number): Promise<boolean> {
-    this.#temporaries.close();
-    const inTime = await this.deliveries.stop(timeoutMs);
-    await this.#eventLog.close();
-    return inTime;
-  }
-}
-
-function enabledHandlers(config: Config): string[] {
-  return Object.entries(config.event_handlers).flatMap(([uuid, handler]) => (handler.enabled ? [uuid] : []));
 }
 
 function httpServices(config: Config): string[] {

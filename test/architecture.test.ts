@@ -11,6 +11,9 @@ const ranks = [
   ['auth', 'files', 'webhooks'],
   ['http', 'monitor'],
   ['config'],
+  ['service-monitor.ts', 'service-state.ts'],
+  ['service-state-redis.ts'],
+  ['service-core.ts'],
   ['service.ts'],
   ['cli'],
   ['bin'],
@@ -55,6 +58,7 @@ const homes: Record<string, string[]> = {
     'src/lib/data-folder.ts',
     'src/lib/file-lock.ts',
     'src/lib/remote-',
+    'src/service-state-redis.ts',
     'src/http/tls-context.ts',
     'src/http/appearance.ts',
     'src/http/tls-watch.ts',
@@ -65,7 +69,9 @@ const homes: Record<string, string[]> = {
     'src/webhooks/handler-positions.ts',
     'src/webhooks/webhook-handler.ts',
   ],
-  'node:fs/promises': ['src/lib/atomic-write.ts'],
+  'node:fs/promises': ['src/lib/atomic-write.ts', 'src/events/event-log-'],
+  'prom-client': ['src/monitor/'],
+  '@redis/client': ['src/lib/redis-connection.ts'],
 };
 
 const largestFileLines = 400;

@@ -66,7 +66,7 @@ export function prepareHomeFolder(account: Account): PreparedHomeFolder {
     const owner = ownerIds(account);
     const created: string[] = [];
     const create = (path: string) => {
-      mkdirSync(path);
+      if (!makeFolder(path)) return;
       if (owner) lchownSync(path, owner.uid, owner.gid);
       created.push(path);
     };
@@ -79,6 +79,17 @@ export function prepareHomeFolder(account: Account): PreparedHomeFolder {
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unauthorized', `The home folder "${home}" cannot be prepared: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+/** @returns false when another node was faster */
+function makeFolder(path: string): boolean {
+  try {
+    mkdirSync(path);
+    return true;
+  } catch (error) {
+    if (systemErrorCode(error) === 'EEXIST' && isFolder(path)) return false;
+    throw error;
   }
 }
 

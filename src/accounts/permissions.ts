@@ -78,7 +78,8 @@ export interface PermissionSet {
 
 /** The compiled permissions of one account. */
 export class Permissions {
-  readonly #options: PermissionOptions;
+  /** What they were made of. */
+  readonly options: PermissionOptions;
   readonly #general: number;
   readonly #rules: readonly Rule[];
 
@@ -88,7 +89,7 @@ export class Permissions {
    * @throws ServiceError `bad-request` when an expression does not parse
    */
   constructor(options: PermissionOptions, userName: string) {
-    this.#options = options;
+    this.options = options;
     this.#general = rightsOf(options.general);
     this.#rules = options.rules.map((rule) => ({
       expression: compileExpression(expandUserInExpression(rule.expression, userName)),
@@ -115,8 +116,8 @@ export class Permissions {
   setAt(path: VirtualPath): PermissionSet {
     const index = this.#rules.findIndex((rule) => rule.expression.matches(path));
     const rule = this.#rules[index];
-    if (!rule) return { index: undefined, expression: undefined, permissions: this.#options.general };
-    return { index: index + 1, expression: this.#options.rules[index]?.expression, permissions: rule.permissions };
+    if (!rule) return { index: undefined, expression: undefined, permissions: this.options.general };
+    return { index: index + 1, expression: this.options.rules[index]?.expression, permissions: rule.permissions };
   }
 
   #rightsAt(path: VirtualPath): number {

@@ -1,7 +1,7 @@
 import { type Account, AccountError, effectiveAccount, emailAddresses, type GroupConfiguration } from '../accounts/account.ts';
 import { prepareHomeFolder } from '../accounts/home-folder.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { EventAccount, EventComponent, EventContext } from '../events/event.ts';
+import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { AuthMethod, PublicFailure } from './auth-method.ts';
@@ -13,6 +13,7 @@ export type ChainResult = { outcome: 'authenticated'; account: Account } | { out
 interface Question {
   username: string;
   peer: Credentials['peer'];
+  request?: RequestTrace | undefined;
 }
 
 /**
@@ -64,11 +65,11 @@ export class AuthChain {
    *
    * @returns undefined when no method lets such requests in
    */
-  async authenticateWithoutCredentials(peer: Credentials['peer']): Promise<ChainResult | undefined> {
+  async authenticateWithoutCredentials(peer: Credentials['peer'], request?: RequestTrace): Promise<ChainResult | undefined> {
     for (const method of this.#methods) {
       if (method.state !== 'running' || !method.authenticateWithoutCredentials) continue;
       const { username, account } = method.authenticateWithoutCredentials();
-      return this.#accept(method, { username, peer }, account);
+      return this.#accept(method, { username, peer, request }, account);
     }
     return undefined;
   }
@@ -98,7 +99,12 @@ export class AuthChain {
     }
     this.#events.emit({
       id: 20137,
-      context: { account: accountOfEvents(account, question.peer), component: this.#service, group: account.groupUuid },
+      context: {
+        account: accountOfEvents(account, question.peer),
+        component: this.#service,
+        group: account.groupUuid,
+        request: question.request,
+      },
       data: methodData(method),
     });
     return { outcome: 'authenticated', account };
@@ -119,7 +125,7 @@ export class AuthChain {
   }
 
   #contextOf(question: Question): EventContext {
-    return { account: peerAccount(question.peer), component: this.#service };
+    return { account: peerAccount(question.peer), component: this.#service, request: question.request };
   }
 }
 

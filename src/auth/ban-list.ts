@@ -8,14 +8,14 @@ export interface SecurityPolicy {
   ban_window_seconds: number;
 }
 
-/** Keeps an address away that guessed too often (decisions.md, "Brute force"). */
+/** Keeps an address away that guessed too often (decisions.md, "Brute force"). Implementations: memory here, Redis for many nodes. */
 export interface AddressBans {
   /** Whether an address is refused, and for how many more seconds. */
-  isRefused(address: string): { retryAfterS: number } | undefined;
+  isRefused(address: string): Promise<{ retryAfterS: number } | undefined>;
   /** Counts a failed attempt; the one that reaches the limit bans the address. */
-  failed(address: string): void;
+  failed(address: string): Promise<void>;
   /** A success resets the count. */
-  succeeded(address: string): void;
+  succeeded(address: string): Promise<void>;
 }
 
 /** Addresses remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
@@ -38,13 +38,13 @@ export class MemoryBans implements AddressBans {
     this.#policy = policy;
   }
 
-  isRefused(address: string): { retryAfterS: number } | undefined {
+  async isRefused(address: string): Promise<{ retryAfterS: number } | undefined> {
     const record = this.#records.get(sourceOf(address));
     const leftMs = (record?.bannedUntilMs ?? 0) - this.#clock.monotonicMs();
     return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
   }
 
-  failed(address: string): void {
+  async failed(address: string): Promise<void> {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     if (ban_after_failures === 0) return;
     const nowMs = this.#clock.monotonicMs();
@@ -61,7 +61,7 @@ export class MemoryBans implements AddressBans {
     if (this.#records.size > mostAddresses && oldest !== undefined) this.#records.delete(oldest);
   }
 
-  succeeded(address: string): void {
+  async succeeded(address: string): Promise<void> {
     this.#records.delete(sourceOf(address));
   }
 }

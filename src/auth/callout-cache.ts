@@ -5,49 +5,75 @@ import type { Credentials } from './credentials.ts';
 
 const mostEntries = 10_000;
 
-/**
- * Remembers accepted credentials for a while (option `cache_seconds`), keyed by an HMAC under a key of this process: no
- * secret is kept in clear. Refusals and faults are never remembered. Identical validations at one time share one request.
- */
-export class CalloutCache {
+/** Where accepted credentials are remembered (option `cache_seconds`). Implementations: memory here, Redis for many nodes. */
+export interface AcceptedCredentials {
+  /** The keyed hash under which a question is kept: no secret is kept in clear. */
+  keyOf(question: string): string;
+  find(key: string): Promise<AuthResult | undefined>;
+  keep(key: string, result: AuthResult): Promise<void>;
+}
+
+/** Accepted credentials of one process, under an HMAC with a key of its own. */
+export class MemoryAcceptedCredentials implements AcceptedCredentials {
   readonly #key = randomBytes(32);
   readonly #clock: Clock;
   readonly #lifetimeMs: number;
   readonly #accepted = new Map<string, { result: AuthResult; untilMs: number }>();
-  readonly #running = new Map<string, Promise<AuthResult>>();
 
   constructor(clock: Clock, lifetimeMs: number) {
     this.#clock = clock;
     this.#lifetimeMs = lifetimeMs;
   }
 
-  /** The remembered answer, or that of `ask`. */
-  async answer(credentials: Credentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
-    if (this.#lifetimeMs === 0) return ask();
-    const key = createHmac('sha256', this.#key)
-      .update(JSON.stringify([credentials.type, credentials.username, credentials.content, credentials.creator.uuid]))
-      .digest('base64');
+  keyOf(question: string): string {
+    return createHmac('sha256', this.#key).update(question).digest('base64');
+  }
+
+  async find(key: string): Promise<AuthResult | undefined> {
     const kept = this.#accepted.get(key);
     if (kept && kept.untilMs > this.#clock.monotonicMs()) return kept.result;
     this.#accepted.delete(key);
-    const running = this.#running.get(key) ?? this.#ask(key, ask);
+    return undefined;
+  }
+
+  async keep(key: string, result: AuthResult): Promise<void> {
+    this.#accepted.set(key, { result, untilMs: this.#clock.monotonicMs() + this.#lifetimeMs });
+    const [oldest] = this.#accepted.keys();
+    if (this.#accepted.size > mostEntries && oldest !== undefined) this.#accepted.delete(oldest);
+  }
+}
+
+/** Answers from what is remembered. Refusals and faults are never remembered. Identical validations at one time share one request. */
+export class CalloutCache {
+  readonly #accepted: AcceptedCredentials | undefined;
+  readonly #running = new Map<string, Promise<AuthResult>>();
+
+  /** @param accepted undefined when nothing is to be remembered */
+  constructor(accepted: AcceptedCredentials | undefined) {
+    this.#accepted = accepted;
+  }
+
+  /** The remembered answer, or that of `ask`. */
+  async answer(credentials: Credentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
+    const accepted = this.#accepted;
+    if (!accepted) return ask();
+    const { type, username, content, creator } = credentials;
+    const key = accepted.keyOf(JSON.stringify([type, username, content, creator.uuid]));
+    const running = this.#running.get(key) ?? this.#answer(key, accepted, ask);
     return running;
   }
 
-  #ask(key: string, ask: () => Promise<AuthResult>): Promise<AuthResult> {
-    const running = ask()
-      .then((result) => {
-        if (result.outcome === 'authenticated') this.#keep(key, result);
-        return result;
-      })
-      .finally(() => this.#running.delete(key));
+  #answer(key: string, accepted: AcceptedCredentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
+    const running = this.#findOrAsk(key, accepted, ask).finally(() => this.#running.delete(key));
     this.#running.set(key, running);
     return running;
   }
 
-  #keep(key: string, result: AuthResult): void {
-    this.#accepted.set(key, { result, untilMs: this.#clock.monotonicMs() + this.#lifetimeMs });
-    const [oldest] = this.#accepted.keys();
-    if (this.#accepted.size > mostEntries && oldest !== undefined) this.#accepted.delete(oldest);
+  async #findOrAsk(key: string, accepted: AcceptedCredentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
+    const kept = await accepted.find(key);
+    if (kept) return kept;
+    const result = await ask();
+    if (result.outcome === 'authenticated') await accepted.keep(key, result);
+    return result;
   }
 }

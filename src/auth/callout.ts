@@ -6,9 +6,10 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
-import { UrlHealth } from '../lib/url-health.ts';
+import { childTraceparent } from '../lib/trace-context.ts';
+import type { UrlHealth } from '../lib/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
-import { CalloutCache } from './callout-cache.ts';
+import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
 import { verdictOf } from './callout-reply.ts';
 import { credentialsContentType, credentialsRequestBody } from './callout-request.ts';
 import type { Credentials } from './credentials.ts';
@@ -27,11 +28,15 @@ const testUserName = 'svc-test-authentication';
 const workingStatuses = new Set([200, 204, 401, 403]);
 
 export interface CalloutDependencies {
+  urlHealth: (methodUuid: string) => UrlHealth;
+  accepted: (methodUuid: string, lifetimeMs: number) => AcceptedCredentials;
   groupUuids: ReadonlySet<string>;
   serverUuid: string;
   events: EventDispatcher;
   clock: Clock;
   log: Log;
+  /** Told of every request to an endpoint and what came of it, for figures. */
+  onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
 }
 
 /** The authentication callout: asks a remote endpoint, one POST for one validation (service.md, Endpoints A). */
@@ -55,8 +60,9 @@ export class CalloutMethod implements AuthMethod {
     this.#options = options;
     this.#dependencies = dependencies;
     this.#endpoint = createCalloutEndpoint(options, dependencies.clock);
-    this.#health = new UrlHealth(dependencies.clock);
-    this.#cache = new CalloutCache(dependencies.clock, options.cache_seconds * 1000);
+    this.#health = dependencies.urlHealth(uuid);
+    const cacheMs = options.cache_seconds * 1000;
+    this.#cache = new CalloutCache(cacheMs > 0 ? dependencies.accepted(uuid, cacheMs) : undefined);
   }
 
   async start(): Promise<void> {
@@ -69,6 +75,10 @@ export class CalloutMethod implements AuthMethod {
     this.#repeat?.cancel();
     this.#endpoint.close();
     this.state = 'stopped';
+  }
+
+  get suspendedUrls(): number {
+    return this.#health.countSuspended();
   }
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
@@ -84,14 +94,25 @@ export class CalloutMethod implements AuthMethod {
   async #ask(credentials: Credentials): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);
-    const available = this.#health.available(urls);
+    const available = await this.#health.available(urls);
+    const traceparent = credentials.request?.traceparent;
+    const headers = {
+      'content-type': credentialsContentType,
+      ...(traceparent === undefined ? {} : { traceparent: childTraceparent(traceparent) }),
+    };
     let result: RemoteResult | undefined;
     // With every URL suspended all are tried again: refusing unasked would make an outage longer than it is.
     for (const url of available.length > 0 ? available : urls) {
-      result = await this.#endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body });
+      result = await this.#endpoint.request({ url, method: 'POST', headers, body });
+      this.#dependencies.onCallout?.(this.uuid, result);
       if (result.kind !== 'no-reply') return result;
-      this.#dependencies.log.warn('authentication endpoint gave no reply', { method: this.uuid, url, reason: result.message });
-      if (urls.length > 1) this.#health.suspend(url);
+      this.#dependencies.log.warn('authentication endpoint gave no reply', {
+        method: this.uuid,
+        url,
+        reason: result.message,
+        request_id: credentials.request?.id,
+      });
+      if (urls.length > 1) await this.#health.suspend(url);
     }
     return result as RemoteResult;
   }

@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { AnonymousMethod } from './anonymous.ts';
 import { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
-import { CalloutMethod } from './callout.ts';
+import { type CalloutDependencies, CalloutMethod } from './callout.ts';
 import type { AuthenticationOptions } from './options.ts';
 
 /** What authentication methods are made of. */
@@ -21,8 +21,11 @@ export interface MethodDependencies {
   serverUuid: string;
   passwords: PasswordVerifier;
   events: EventDispatcher;
+  urlHealth: CalloutDependencies['urlHealth'];
+  accepted: CalloutDependencies['accepted'];
   clock: Clock;
   log: Log;
+  onCallout?: CalloutDependencies['onCallout'];
 }
 
 /**

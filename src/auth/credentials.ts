@@ -1,5 +1,5 @@
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
-import type { EventPeer } from '../events/event.ts';
+import type { EventPeer, RequestTrace } from '../events/event.ts';
 
 /** How a client proved who it is (service.md, "Credentials request"). */
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;
@@ -14,6 +14,8 @@ export interface Credentials {
   readonly peer: EventPeer;
   /** The component that received the client's connection. */
   readonly creator: { readonly uuid: string; readonly type: string };
+  /** The request that brought them, for events and for the `traceparent` of a callout. */
+  readonly request?: RequestTrace;
 }
 
 /** Whether any method may be asked about these credentials at all (decisions.md, "The chain"). */

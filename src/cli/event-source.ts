@@ -2,11 +2,11 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ServiceEvent } from '../events/event.ts';
 import type { LoggedEvent } from '../events/event-log.ts';
-import { readEvents } from '../events/event-log-reader.ts';
+import { comparePositions } from '../events/event-log-position.ts';
 import { eventProblem } from '../events/event-shape.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
-import { eventsSince, type Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** An event to be looked at or sent again; `group` is known for events of the journal. */
 export interface SourceEvent extends SentEvent {
@@ -22,7 +22,17 @@ const largestDocumentBytes = 256 * 1024 * 1024;
 /** The events of the journal, from a time on. */
 export async function* journalEvents(journal: Journal, sinceMs: number | undefined, onBadLine: OnBadLine): AsyncGenerator<LoggedEvent> {
   const report = (bad: { path: string; offset: number; reason: string }) => onBadLine(`${bad.path}, byte ${bad.offset}`, bad.reason);
-  yield* readEvents(journal.eventsFolder, eventsSince(journal.eventsFolder, sinceMs), report);
+  const reader = journal.openReader(report);
+  try {
+    for (let position = journal.since(sinceMs); ; ) {
+      const { events, next } = await reader.next(position);
+      if (events.length === 0 && (!position || comparePositions(position, next) === 0)) return;
+      yield* events;
+      position = next;
+    }
+  } finally {
+    reader.close();
+  }
 }
 
 /**

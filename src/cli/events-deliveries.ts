@@ -1,10 +1,9 @@
 import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
 import { systemClock } from '../lib/clock.ts';
-import { readDeliveries, recordsSince } from '../webhooks/delivery-log.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
 import type { SelectionOptions } from './event-selection.ts';
 import { exitCode } from './exit-codes.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 import { complain, paint, print, visible } from './output.ts';
 
 /** Which records to print. */
@@ -34,8 +33,8 @@ async function* records(journal: Journal, options: DeliveriesOptions, signal: Ab
   for (;;) {
     for (const kind of kinds) {
       const before = last.get(kind);
-      const from = before ?? (options.since === undefined ? undefined : recordsSince(journal.deliveriesFolder, kind, options.since));
-      for await (const { record, position } of readDeliveries(journal.deliveriesFolder, kind, from, (reason) => complain(reason))) {
+      const from = before ?? (options.since === undefined ? undefined : journal.records.since(kind, options.since));
+      for await (const { record, position } of journal.records.read(kind, from, (reason) => complain(reason))) {
         if (signal.aborted) return;
         if (before && comparePositions(position, before) <= 0) continue;
         last.set(kind, position);

@@ -1,13 +1,13 @@
 import { eventCatalogue } from '../events/catalogue.ts';
 import type { LoggedEvent } from '../events/event-log.ts';
-import { JournalReader } from '../events/event-log-reader.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DeliveryHistory } from '../webhooks/delivery-history.ts';
 import { isSelected } from './event-selection.ts';
 import { type DeliveriesOptions, printDeliveries } from './events-deliveries.ts';
 import { exitCode } from './exit-codes.ts';
 import { interruptible } from './interrupt.ts';
-import { assertJournal, eventsSince, findJournal, type Journal, type JournalOptions } from './journal.ts';
+import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 import { complain, paint, print, visible } from './output.ts';
 
 /** Options of `svc events`. */
@@ -25,25 +25,31 @@ export async function events(options: EventsOptions): Promise<number> {
   const journal = await findJournal(options);
   assertJournal(journal);
   return interruptible(async (signal) => {
-    if (options.deliveries) return printDeliveries(journal, options, signal);
-    const history = options.failed ? await DeliveryHistory.read(journal.deliveriesFolder, (reason) => complain(reason)) : undefined;
-    let printed = 0;
-    for await (const logged of follow(journal, options, signal)) {
-      if (!isSelected(logged.event, options) || (history && !isUndelivered(history, logged))) continue;
-      print(options.json ? logged.raw.toString('utf8') : eventText(logged));
-      if (++printed === options.limit) break;
+    try {
+      return await printEvents(journal, options, signal);
+    } finally {
+      await journal.close();
     }
-    return exitCode.done;
   });
+}
+
+async function printEvents(journal: Journal, options: EventsOptions, signal: AbortSignal): Promise<number> {
+  if (options.deliveries) return printDeliveries(journal, options, signal);
+  const history = options.failed ? await DeliveryHistory.read(journal.records, (reason) => complain(reason)) : undefined;
+  let printed = 0;
+  for await (const logged of follow(journal, options, signal)) {
+    if (!isSelected(logged.event, options) || (history && !isUndelivered(history, logged))) continue;
+    print(options.json ? logged.raw.toString('utf8') : eventText(logged));
+    if (++printed === options.limit) break;
+  }
+  return exitCode.done;
 }
 
 /** The events so far, and with `--follow` those to come. */
 async function* follow(journal: Journal, options: EventsOptions, signal: AbortSignal): AsyncGenerator<LoggedEvent> {
-  const reader = new JournalReader(journal.eventsFolder, ({ path, offset, reason }) =>
-    complain(`${path}, byte ${offset}: ${reason}; skipped`),
-  );
+  const reader = journal.openReader(({ path, offset, reason }) => complain(`${path}, byte ${offset}: ${reason}; skipped`));
   try {
-    for (let position = eventsSince(journal.eventsFolder, options.since); !signal.aborted; ) {
+    for (let position = journal.since(options.since); !signal.aborted; ) {
       const { events: block, next } = await reader.next(position);
       yield* block;
       position = next;

@@ -5,10 +5,16 @@ import { findConfigFile } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { journalFolder } from '../events/event-log-file.ts';
 import type { LogPosition } from '../events/event-log-position.ts';
+import { JournalReader } from '../events/event-log-reader.ts';
 import { listSegments } from '../events/event-log-segments.ts';
+import { systemClock } from '../lib/clock.ts';
 import { peekDataFolder } from '../lib/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { deliveriesFolder } from '../webhooks/delivery-log.ts';
+import { silentLog } from '../lib/log.ts';
+import { DeliveryLog, deliveriesFolder } from '../webhooks/delivery-log.ts';
+import { fileRecords } from '../webhooks/delivery-records.ts';
+import { readPositions } from '../webhooks/handler-positions.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** Where a command finds journal and records. */
 export interface JournalOptions {
@@ -16,47 +22,52 @@ export interface JournalOptions {
   dataFolder?: string;
 }
 
-/** The journal of a service, and its configuration when there is one. */
-export interface Journal {
-  config: Config | undefined;
-  /** Folder of the events; it may not be there yet. */
-  eventsFolder: string;
-  /** Folder of the records of deliveries. */
-  deliveriesFolder: string;
-  /** Process of the service that runs on it. */
-  ownerPid: number | undefined;
-  serverUuid: string | undefined;
-}
+/** Size at which a file of records is followed by another. */
+const recordFileBytes = 64 * 1024 * 1024;
 
 /** The folder of `svc serve` without a configuration. */
 const defaultDataFolder = './svc-data';
 
 /**
- * Finds the journal: of the data folder named, of the configuration, or of a service without one in this folder.
+ * Finds the journal: of the data folder named, of the configuration, or of a service without one in this folder. To be closed.
  *
- * @throws ConfigError for a configuration that is not valid
+ * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions): Promise<Journal> {
   const config = await configOf(options);
-  const folder = resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder);
-  const { ownerPid, serverUuid } = existsSync(folder) ? peekDataFolder(folder) : { ownerPid: undefined, serverUuid: undefined };
-  return {
-    config,
-    eventsFolder: journalFolder(folder),
-    deliveriesFolder: deliveriesFolder(folder),
-    ownerPid,
-    serverUuid: config?.server.uuid ?? serverUuid,
-  };
+  if (options.dataFolder === undefined && config?.server.state.type === 'redis') {
+    // Loaded only where it is wanted.
+    const { redisJournal } = await import('./journal-redis.ts');
+    return redisJournal(config);
+  }
+  return fileJournal(config, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
 /** @throws ServiceError `bad-request` when there is no journal */
-export function assertJournal(journal: Journal): void {
-  if (!existsSync(journal.eventsFolder))
-    throw new ServiceError('bad-request', `There is no journal in ${journal.eventsFolder}; name its place with --config or --data-folder.`);
+export function assertJournal({ missing }: Journal): void {
+  if (missing !== undefined) throw new ServiceError('bad-request', missing);
 }
 
-/** Where to begin reading events that are not older than a time. */
-export function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
+function fileJournal(config: Config | undefined, folder: string): Journal {
+  const eventsFolder = journalFolder(folder);
+  const recordsFolder = deliveriesFolder(folder);
+  const { ownerPid, serverUuid } = existsSync(folder) ? peekDataFolder(folder) : { ownerPid: undefined, serverUuid: undefined };
+  const isThere = existsSync(eventsFolder);
+  return {
+    config,
+    missing: isThere ? undefined : `There is no journal in ${eventsFolder}; name its place with --config or --data-folder.`,
+    serverUuid: config?.server.uuid ?? serverUuid,
+    openReader: (onBadLine) => new JournalReader(eventsFolder, onBadLine),
+    since: (sinceMs) => eventsSince(eventsFolder, sinceMs),
+    records: fileRecords(recordsFolder),
+    openReplayLog: () =>
+      DeliveryLog.create({ folder: recordsFolder, maximumFileSizeBytes: recordFileBytes, clock: systemClock, log: silentLog }),
+    runningPositions: async () => (ownerPid === undefined ? undefined : readPositions(recordsFolder, () => {})),
+    close: async () => {},
+  };
+}
+
+function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
   if (sinceMs === undefined) return undefined;
   const segments = listSegments(folder);
   const first = segments.find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs) ?? segments.at(-1);

@@ -2,7 +2,7 @@ import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import { isSelected, type SelectionOptions } from './event-selection.ts';
 import { journalEvents } from './event-source.ts';
 import { exitCode } from './exit-codes.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 import { lineDiff } from './line-diff.ts';
 import { complain, count, paint, print } from './output.ts';
 import { recordedRequests } from './replay-exact.ts';

@@ -1,11 +1,10 @@
-import { LineReader } from '../events/event-log-lines.ts';
+import type { EventReader } from '../events/event-log.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../events/event-log-position.ts';
 import { parseEvent } from '../events/event-log-reader.ts';
-import { readDeliveries } from '../webhooks/delivery-log.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
 import type { RenderedPayload } from '../webhooks/payload.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** A request as it was sent once. */
 export interface RecordedRequest {
@@ -30,7 +29,7 @@ export async function* recordedRequests(
   for await (const { record, place } of records(journal, onMissing)) {
     if (record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
   }
-  const lines = new JournalLines(journal.eventsFolder);
+  const lines = new JournalLines(journal);
   try {
     for await (const { record, place } of records(journal, () => {})) {
       if (newest.get(keyOf(record)) !== place) continue;
@@ -49,9 +48,7 @@ async function* records(
   onMissing: (place: string, reason: string) => void,
 ): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
   for (const kind of ['deliveries', 'replays'] as const) {
-    for await (const { record, position } of readDeliveries(journal.deliveriesFolder, kind, undefined, (reason) =>
-      onMissing('records', reason),
-    ))
+    for await (const { record, position } of journal.records.read(kind, undefined, (reason) => onMissing('records', reason)))
       yield { record, place: `${kind} ${formatPosition(position)}` };
   }
 }
@@ -62,20 +59,20 @@ function keyOf({ handler, events }: DeliveryRecord): string {
 
 /** Single lines of the journal; neighbours are read once. */
 class JournalLines {
-  readonly #reader: LineReader;
+  readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
   #segment = 0;
 
-  constructor(folder: string) {
-    this.#reader = new LineReader(folder, 'events', () => {});
+  constructor(journal: Journal) {
+    this.#reader = journal.openReader(() => {});
   }
 
   async at(position: LogPosition): Promise<Buffer | undefined> {
     if (this.#segment !== position.segment || !this.#block.has(position.offset)) {
-      const { segment, lines } = await this.#reader.next(position);
+      const { events } = await this.#reader.next(position);
       this.#block.clear();
-      this.#segment = segment?.number ?? 0;
-      for (const { line, offset } of lines) this.#block.set(offset, line);
+      this.#segment = events[0]?.position.segment ?? 0;
+      for (const { raw, position: at } of events) if (at.segment === this.#segment) this.#block.set(at.offset, raw);
     }
     return this.#segment === position.segment ? this.#block.get(position.offset) : undefined;
   }

@@ -8,7 +8,7 @@ export interface LaneOptions {
   concurrency: number;
   signal: AbortSignal;
   /** Records what was sent; undefined when there is no handler to record it for. */
-  record: (() => DeliveryLog) | undefined;
+  record: (() => Pick<DeliveryLog, 'append'>) | undefined;
   onDelivered: (handler: WebhookHandler, delivered: Delivered) => void;
   /** Gets what would be sent, instead of the receiver. */
   preview: ((handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload) => void) | undefined;

@@ -1,7 +1,6 @@
 import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
-import { readPositions } from '../webhooks/handler-positions.ts';
 import { journalEvents } from './event-source.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 
 /** The events that a running service is still going to deliver: sending them by hand would double them. */
 export class WaitingEvents {
@@ -13,8 +12,8 @@ export class WaitingEvents {
 
   /** Looks where the handlers of a running service stand; nothing waits where none runs, or for a handler that stopped. */
   static async read(journal: Journal): Promise<WaitingEvents> {
-    if (journal.ownerPid === undefined) return new WaitingEvents(new Map());
-    const positions = await readPositions(journal.deliveriesFolder, () => {});
+    const positions = await journal.runningPositions();
+    if (!positions) return new WaitingEvents(new Map());
     const stopped = new Set<unknown>();
     for await (const { event } of journalEvents(journal, undefined, () => {})) {
       if (event.data.family !== 'event-handler') continue;

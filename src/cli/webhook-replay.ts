@@ -1,16 +1,15 @@
 import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { silentLog } from '../lib/log.ts';
-import { UrlHealth } from '../lib/url-health.ts';
+import { MemoryUrlHealth } from '../lib/url-health.ts';
 import { DeliveryHistory } from '../webhooks/delivery-history.ts';
-import { DeliveryLog } from '../webhooks/delivery-log.ts';
 import { eventHandlerOptions } from '../webhooks/options.ts';
 import { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import { isSelected, type SelectionOptions } from './event-selection.ts';
 import { fileEvents, journalEvents, type SourceEvent } from './event-source.ts';
 import { exitCode } from './exit-codes.ts';
 import { interruptible } from './interrupt.ts';
-import { assertJournal, findJournal, type Journal, type JournalOptions } from './journal.ts';
+import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+import type { Journal } from './journal-shape.ts';
 import { complain, print } from './output.ts';
 import { diffRequests } from './replay-diff.ts';
 import { recordedRequests } from './replay-exact.ts';
@@ -32,9 +31,6 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions {
   json?: boolean;
 }
 
-/** Size at which a file of records is followed by another. */
-const recordFileBytes = 64 * 1024 * 1024;
-
 /** The name under which deliveries to `--url` are reported. */
 const plainHandler = 'url';
 
@@ -42,19 +38,22 @@ const plainHandler = 'url';
 export async function webhookReplay(source: string | undefined, options: ReplayOptions): Promise<number> {
   assertUsage(source, options);
   const journal = await findJournal(options);
+  try {
+    return await replayFrom(source, journal, options);
+  } finally {
+    await journal.close();
+  }
+}
+
+async function replayFrom(source: string | undefined, journal: Journal, options: ReplayOptions): Promise<number> {
   if (source === undefined) assertJournal(journal);
   const handlers = handlersOf(journal, options);
-  if (options.diff) return diffRequests(journal, handlers, options);
+  if (options.diff) return await diffRequests(journal, handlers, options);
   const report = new ReplayReport(options.json ?? false);
   const bad = new BadLines(options.strict ?? false);
-  let records: DeliveryLog | undefined;
+  let records: ReturnType<Journal['openReplayLog']> | undefined;
   const record = () => {
-    records ??= DeliveryLog.create({
-      folder: journal.deliveriesFolder,
-      maximumFileSizeBytes: recordFileBytes,
-      clock: systemClock,
-      log: silentLog,
-    });
+    records ??= journal.openReplayLog();
     return records;
   };
   return interruptible(async (signal) => {
@@ -100,7 +99,7 @@ function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] 
   const configured = journal.config?.event_handlers ?? {};
   const server = { uuid: journal.serverUuid ?? 'svc-webhook-replay', type: 'server', name: journal.config?.server.name || 'svc' };
   const make = (uuid: string, handler: (typeof configured)[string]) =>
-    new WebhookHandler(uuid, handler, { clock: systemClock, health: new UrlHealth(systemClock), server });
+    new WebhookHandler(uuid, handler, { clock: systemClock, health: new MemoryUrlHealth(systemClock), server });
   const named = options.handler.map((uuid) => {
     const handler = configured[uuid];
     if (handler) return [uuid, handler] as const;
@@ -136,7 +135,7 @@ async function replay(
   const onBadLine = (place: string, reason: string) => bad.add(place, reason);
   const events: AsyncIterable<SourceEvent> =
     source === undefined ? journalEvents(journal, options.since, onBadLine) : fileEvents(source, onBadLine);
-  const history = options.failed ? await DeliveryHistory.read(journal.deliveriesFolder, (reason) => bad.add('records', reason)) : undefined;
+  const history = options.failed ? await DeliveryHistory.read(journal.records, (reason) => bad.add('records', reason)) : undefined;
   const waiting = options.failed && source === undefined ? await WaitingEvents.read(journal) : undefined;
   let matched = 0;
   for await (const sent of events) {
@@ -163,7 +162,7 @@ async function replayExactly(
   bad: BadLines,
   signal: AbortSignal,
 ): Promise<number> {
-  const history = await DeliveryHistory.read(journal.deliveriesFolder, (reason) => bad.add('records', reason));
+  const history = await DeliveryHistory.read(journal.records, (reason) => bad.add('records', reason));
   const selected = new Set<string>();
   for await (const { event } of journalEvents(journal, options.since, (place, reason) => bad.add(place, reason)))
     if (isSelected(event, options)) selected.add(event.uuid);

@@ -16,7 +16,7 @@ export const findingCodes = {
   'unknown-reference': 'A group, authentication method or event handler that is referred to does not exist.',
   'no-service': 'No service is enabled.',
   'address-in-use': 'Two services listen on the same address and port.',
-  'not-available': 'The option is accepted but does nothing in this version.',
+  'state-url': 'The URL of the shared state is not that of a Redis server.',
   'file-unreadable': 'A file that the configuration names cannot be read.',
   'folder-missing': 'A folder that nothing creates does not exist.',
   'logo-unusable': 'A logo that cannot be read, is too large, or is no image that pages may show.',

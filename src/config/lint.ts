@@ -3,7 +3,9 @@ import { dirname } from 'node:path';
 import { defaultGroupUuid } from '../accounts/account.ts';
 import { userVariable } from '../accounts/user-names.ts';
 import { systemClock } from '../lib/clock.ts';
+import { isServiceError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest-name.ts';
+import { parseRedisUrl } from '../lib/redis-url.ts';
 import type { FindingCode } from './finding-codes.ts';
 import { byPlace, type Finding, pathText, type Report } from './findings.ts';
 import { lintAccounts } from './lint-accounts.ts';
@@ -41,7 +43,7 @@ export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemC
     report('error', 'no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
-  checkAvailability(config, report);
+  checkState(config, report);
   checkReferences(config, report);
   checkFolders(config, report);
   lintServices(config, report);
@@ -75,14 +77,16 @@ function followsFrom(
   });
 }
 
-/** Says what is accepted but has no effect in this version, so that nobody relies on it. */
-function checkAvailability(config: Config, report: Report): void {
-  const later = (path: PropertyKey[], what: string) => report('warning', 'not-available', path, `${what} in this version`);
-  if (config.server.state.type === 'redis') {
-    report('error', 'not-available', ['server', 'state', 'type'], 'state in Redis is not available in this version; use memory');
-  }
-  for (const [uuid, service] of Object.entries(config.services)) {
-    if (service.enabled && service.type === 'monitor') later(['services', uuid, 'type'], 'a service of type monitor is not started');
+function checkState(config: Config, report: Report): void {
+  if (config.server.state.type === 'redis') checkRedis(config.server.state.url, report);
+}
+
+function checkRedis(url: string, report: Report): void {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    report('error', 'state-url', ['server', 'state', 'url'], error.message);
   }
 }
 

@@ -103,6 +103,7 @@ export function configFromObject(value: unknown, folder: string): LoadedConfig {
 function resolvePaths(config: Config, folder: string): void {
   const absolute = (path: string) => (path === '' || isAbsolute(path) ? path : resolve(folder, path));
   config.server.data_folder_path = absolute(config.server.data_folder_path);
+  config.server.state.ca_certificates_path = absolute(config.server.state.ca_certificates_path);
   for (const method of Object.values(config.authentications)) {
     if (method.type === 'http') method.ca_certificates_path = absolute(method.ca_certificates_path);
     if (method.type === 'application') method.accounts_file_path = absolute(method.accounts_file_path);

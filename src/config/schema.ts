@@ -5,7 +5,7 @@ import { authenticationOptions } from '../auth/options.ts';
 import { journalOptions } from '../events/options.ts';
 import { httpOptions, httpsOptions } from '../http/options.ts';
 import { logLevels } from '../lib/log.ts';
-import { integer, number, textList, uuidText } from '../lib/option-types.ts';
+import { integer, number, optionalText, textList, uuidText } from '../lib/option-types.ts';
 import { monitorOptions } from '../monitor/options.ts';
 import { eventHandlerOptions } from '../webhooks/options.ts';
 
@@ -15,7 +15,23 @@ const stateOptions = z
       .enum(['memory', 'redis'], { error: 'must be memory or redis' })
       .default('memory')
       .describe('Where sessions, bans and the like live: memory, or redis for many nodes.'),
-    url: z.string().default('').describe('URL of the Redis server, for example redis://127.0.0.1:6379.'),
+    url: z
+      .string()
+      .default('')
+      .describe(
+        'Where Redis is: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`; with `user:password@` in front.',
+      ),
+    prefix: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"')
+      .default('svc')
+      .describe('Begin of all keys, so that several installations may share one Redis.'),
+    ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's (rediss)."),
+    secret: optionalText()
+      .default('')
+      .describe(
+        'The same text on all nodes, under which they share remembered credentials (`cache_seconds`); without it each has its own.',
+      ),
   })
   .describe('Shared state.');
 
@@ -58,6 +74,9 @@ const serverOptions = z
       .default('./svc-data')
       .describe('Folder of the journal, the generated identity and handler positions.'),
     shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries get to finish.'),
+    shutdown_delay: number(0, 3600)
+      .default(0)
+      .describe('Seconds from `/ready` saying 503 to the end of accepting, so that load balancers notice first.'),
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),

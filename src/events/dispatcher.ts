@@ -15,7 +15,7 @@ export interface BackendDelivery {
 /** Delivers events while requests wait. */
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
-  deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition): Promise<BackendDelivery>;
+  deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
   /** Nobody waits for this event's delivery any more: it could not be made durable. */
   abandon(event: ServiceEvent): void;
 }
@@ -42,6 +42,7 @@ export class JournalledDispatcher implements EventDispatcher {
   readonly #server: EventServer;
   readonly #clock: Clock;
   readonly #blocking = new Map<string, BlockingHandler>();
+  #onEvent: ((event: ServiceEvent) => void) | undefined;
 
   constructor(log: EventLog, server: EventServer, clock: Clock) {
     this.#log = log;
@@ -49,23 +50,28 @@ export class JournalledDispatcher implements EventDispatcher {
     this.#clock = clock;
   }
 
+  /** Names one who is told of every event, for figures; it must not throw. */
+  observe(onEvent: (event: ServiceEvent) => void): void {
+    this.#onEvent = onEvent;
+  }
+
   emit(draft: EventDraft): ServiceEvent {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    const event = this.#create(draft);
     this.#log.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    const event = this.#create(draft);
     await this.#log.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    const event = this.#create(draft);
     const handler = this.#blocking.get(handlerUuid);
     const marks = { group: draft.context.group, takenBy: handler && handlerUuid };
-    let position: LogPosition;
+    let position: LogPosition | undefined;
     try {
       position = await this.#log.appendDurable(event, marks);
     } catch (error) {
@@ -77,6 +83,12 @@ export class JournalledDispatcher implements EventDispatcher {
 
   assertWritable(): void {
     this.#log.assertWritable();
+  }
+
+  #create(draft: EventDraft): ServiceEvent {
+    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    this.#onEvent?.(event);
+    return event;
   }
 
   /** Names the one who delivers for `emitAndWait`. @returns a function that takes it back */

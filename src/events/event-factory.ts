@@ -35,6 +35,11 @@ export function createEvent(draft: EventDraft, server: EventServer, nowMs: numbe
   for (const name in draft.data) {
     if (draft.data[name] !== undefined) data[name] = draft.data[name];
   }
+  const { request } = draft.context;
+  if (request) {
+    data.request_id = request.id;
+    if (request.traceparent !== undefined) data.traceparent = request.traceparent;
+  }
   return {
     id: String(draft.id),
     uuid: randomUUID(),

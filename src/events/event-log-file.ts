@@ -1,11 +1,12 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
 import { isSpecialAccount } from './event-factory.ts';
-import type { BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
+import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
+import { countLines } from './event-log-backlog.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
 import { JournalReader } from './event-log-reader.ts';
 import { RecentEvents } from './event-log-recent.ts';
@@ -108,6 +109,24 @@ export class FileEventLog implements EventLog {
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
     if (this.#writer.failure !== undefined) this.#replaceFailedSegment();
+  }
+
+  async backlog(from: LogPosition): Promise<Backlog> {
+    if (comparePositions(from, this.end) >= 0) return { events: 0, oldestMs: undefined };
+    const reader = new JournalReader(this.#options.folder, () => {});
+    try {
+      const [first] = (await reader.next(from)).events;
+      if (!first) return { events: 0, oldestMs: undefined };
+      const events = await countLines(this.#options.folder, first.position, this.end);
+      return { events, oldestMs: Number(first.event.timestamp.timestamp) * 1000 };
+    } finally {
+      reader.close();
+    }
+  }
+
+  async sizeBytes(): Promise<number> {
+    const { folder } = this.#options;
+    return readdirSync(folder).reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0);
   }
 
   openReader(onBadLine: (bad: BadLine) => void): EventReader {

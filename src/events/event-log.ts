@@ -18,6 +18,8 @@ export interface LoggedEvent extends EventMarks {
   position: LogPosition;
   /** Where the next one begins. */
   next: LogPosition;
+  /** The node that it happened on, in the journal of several. */
+  node?: string | undefined;
 }
 
 /** Some events in a row. */
@@ -47,25 +49,37 @@ export interface EventReader {
   close(): void;
 }
 
+/** What lies behind a position of the journal. */
+export interface Backlog {
+  events: number;
+  /** When the oldest of them happened, Unix time in milliseconds; undefined when there is none. */
+  oldestMs: number | undefined;
+}
+
 /** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
 export interface EventLog {
   /**
    * Writes an event; it is synced within 100 ms. Never throws: an event of a read that cannot be written is counted and
    * logged.
    *
-   * @returns where the event stands, or undefined when it could not be written
+   * @returns where it was written, or undefined when it could not be
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
    * Writes an event and resolves when it is on disk. Concurrent callers share one sync.
    *
+   * @returns where it stands; undefined when a journal of several nodes does not have it yet
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
-  appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition>;
+  appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined>;
   /** @throws ServiceError `storage-full` or `internal` when the journal cannot take the record of a change, which then must not be made */
   assertWritable(): void;
   /** Where the next event will begin. */
   readonly end: LogPosition;
+  /** How much is between a position and the end, and how old it is; for figures. */
+  backlog(from: LogPosition): Promise<Backlog>;
+  /** What the journal takes up, in bytes. */
+  sizeBytes(): Promise<number>;
   openReader(onBadLine: (bad: BadLine) => void): EventReader;
   /**
    * Resolves once there is something to read at or behind a position, or the journal is closed.

@@ -44,6 +44,14 @@ export interface ServiceEvent {
   server: EventServer;
 }
 
+/** What identifies a request across logs, events, replies and other servers. */
+export interface RequestTrace {
+  /** The `X-Request-Id`: of the client or its proxy when it sent a well-formed one, else made here. */
+  readonly id: string;
+  /** The client's `traceparent` (W3C Trace Context), when it sent a valid one. */
+  readonly traceparent?: string;
+}
+
 /** Who an event is about and which component saw it; the same for all events of one request. */
 export interface EventContext {
   account: EventAccount;
@@ -53,6 +61,8 @@ export interface EventContext {
    * (service.md lists no such member).
    */
   group?: string;
+  /** The request that led to the event; becomes `data.request_id` and `data.traceparent`. */
+  request?: RequestTrace | undefined;
 }
 
 /** What a module hands to the dispatcher; the dispatcher adds id, uuid, time and server. */

@@ -306,11 +306,12 @@ export class AccountFiles {
   #readBatches(path: VirtualPath, realPath: string, virtualEntries: Entry[], order: ListingOrder): EntryBatches {
     const { roots } = this.mounts;
     const folder = openFolder(roots, realPath);
+    const nowMs = this.environment.clock.nowMs();
     const onUnreadableName = (name: string) => this.emit(40028, path, { details: name });
     return (async function* () {
       try {
         const read = order === 'by-name' ? readFolder : readFolderUnordered;
-        yield* read(folder, roots, { virtualEntries, onUnreadableName });
+        yield* read(folder, roots, { virtualEntries, onUnreadableName, nowMs });
       } finally {
         folder.close();
       }

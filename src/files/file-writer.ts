@@ -6,6 +6,7 @@ import {
   fstatSync,
   fsync,
   futimes,
+  linkSync,
   lstatSync,
   openSync,
   renameSync,
@@ -148,8 +149,11 @@ export class FileWriter {
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));
       const current = lstatOrUndefined(parent.member(name));
-      options.verify?.(current && !current.isSymbolicLink() ? entryOf(name, current) : undefined);
-      renameSync(parent.member(this.#temporaryName), parent.member(name));
+      options.verify?.(this.#currentEntry());
+      if (current || !options.verify || !this.#linkAsNew()) {
+        if (!current) options.verify?.(this.#currentEntry());
+        renameSync(parent.member(this.#temporaryName), parent.member(name));
+      }
       this.#state = 'ended';
       this.#temporaries.delete(this.#temporaryRealPath);
       await fsyncAsync(parent.fd);
@@ -161,6 +165,28 @@ export class FileWriter {
     } finally {
       if (this.#state === 'ended') await this.#close();
     }
+  }
+
+  // Of several nodes that create a name under a condition, one succeeds: link(2) fails where there is a name already, rename does not.
+  #linkAsNew(): boolean {
+    const { parent, name } = this.#target;
+    try {
+      linkSync(parent.member(this.#temporaryName), parent.member(name));
+    } catch {
+      // The name is there by now, or the file system has no hard links.
+      return false;
+    }
+    try {
+      unlinkSync(parent.member(this.#temporaryName));
+    } catch {
+      // It is swept later.
+    }
+    return true;
+  }
+
+  #currentEntry(): Entry | undefined {
+    const current = lstatOrUndefined(this.#target.parent.member(this.#target.name));
+    return current && !current.isSymbolicLink() ? entryOf(this.#target.name, current) : undefined;
   }
 
   /** Removes the temporary file; the old file stays as it was. Does nothing after `finish` succeeded. */

@@ -5,7 +5,7 @@ import { type Entry, entryOf } from './entry.ts';
 import { lookAt, type OpenedFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
-import { isTemporaryName } from './temporaries.ts';
+import { isTemporaryName, removeAbandoned } from './temporaries.ts';
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
@@ -33,6 +33,8 @@ export interface FolderReaderOptions {
   virtualEntries: readonly Entry[];
   /** Told of a name on disk that is not valid UTF-8 and so cannot be addressed. */
   onUnreadableName: (name: string) => void;
+  /** Unix time in milliseconds, by which temporary files of nodes that are gone are removed; undefined leaves them. */
+  nowMs?: number;
 }
 
 /**
@@ -48,6 +50,7 @@ export async function* readFolder(folder: OpenedFolder, roots: RealRoots, option
   } catch (error) {
     throw asServiceError(error);
   }
+  if (options.nowMs !== undefined) for (const name of names.filter(isTemporaryName)) removeAbandoned(folder.member(name), options.nowMs);
   const virtual = new Map(options.virtualEntries.map((entry) => [entry.name, entry]));
   names = names.filter((name) => !virtual.has(name) && !isTemporaryName(name));
   names.push(...virtual.keys());

@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
@@ -12,6 +24,24 @@ const compactAboveBytes = 64 * 1024;
 /** Whether a member name is that of an upload under way: never listed, never addressed. */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);
+}
+
+/** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
+const abandonedAfterMs = 86_400_000;
+
+/**
+ * Removes the temporary file of a node that never came back to do it; the living remove their own. It goes by the time of the last
+ * change of any kind, which no client can set. Never throws: another node may be faster.
+ *
+ * @param path of a file with the name of a temporary one
+ */
+export function removeAbandoned(path: string, nowMs: number): void {
+  try {
+    const stats = lstatSync(path);
+    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) unlinkSync(path);
+  } catch {
+    // Gone, or not ours to remove.
+  }
 }
 
 /** A fresh name for an upload's temporary file, hidden and beside its target. */

@@ -8,10 +8,12 @@ import { authenticate } from './authenticate.ts';
 import { Exchange, type HttpService, type Incoming } from './exchange.ts';
 import { faultReply } from './fault-reply.ts';
 import { handleMember } from './member-handlers.ts';
+import { observeRequest } from './observe-request.ts';
 import { checkOrigin } from './origin-check.ts';
 import { assets } from './pages/assets.ts';
 import { alreadySent, type Handled, type Outgoing, sendReply } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
+import { requestIdHeader } from './request-trace.ts';
 import { endUnreadBody } from './unread-body.ts';
 import { optionsReply } from './webdav-class.ts';
 
@@ -151,9 +153,11 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
     let exchange: Exchange;
     try {
       exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue);
+      admit(exchange);
       checkHost(incoming);
     } catch (error) {
       exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);
+      if (!outgoing.hasHeader(requestIdHeader)) admit(exchange);
       void answer(exchange, () => {
         throw error;
       });
@@ -163,6 +167,11 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
     incoming.url = routeOf(exchange.target);
     void listener(incoming, outgoing);
   };
+}
+
+function admit(exchange: Exchange): void {
+  exchange.outgoing.setHeader(requestIdHeader, exchange.request.id);
+  observeRequest(exchange, exchange.service.clock);
 }
 
 /**

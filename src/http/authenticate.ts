@@ -29,10 +29,10 @@ export async function authenticate(exchange: Exchange): Promise<void> {
   const cookie = cookieValue(header(exchange, 'cookie'), sessionCookie);
   const session = cookie === undefined ? undefined : await exchange.service.sessions.find(cookie);
   if (session) return accept(exchange, session.account, session);
-  checkBan(exchange);
+  await checkBan(exchange);
   const certificate = certificateCredentials(exchange);
   if (certificate) return checkCredentials(exchange, certificate);
-  const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer);
+  const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
   if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
   throw new ServiceError('unauthorized', cookie === undefined ? 'Authentication is required.' : 'The session is not valid.');
 }
@@ -50,6 +50,7 @@ export async function checkPassword(exchange: Exchange, username: string, passwo
     content: password,
     peer,
     creator: { uuid: service.uuid, type: service.component.type },
+    request: exchange.request,
   });
   return result;
 }
@@ -61,7 +62,7 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
   if (scheme === 'session') {
     const session = await exchange.service.sessions.find(value);
     if (session) return accept(exchange, session.account, session);
-    checkBan(exchange);
+    await checkBan(exchange);
     throw new ServiceError('unauthorized', 'The session is not valid.');
   }
   if (scheme === 'basic') {
@@ -76,9 +77,9 @@ async function checkCredentials(exchange: Exchange, credentials: Credentials): P
 }
 
 async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
-  checkBan(exchange);
+  await checkBan(exchange);
   const result: ChainResult = await exchange.service.chain.authenticate(credentials);
-  noteAttempt(exchange, result.outcome === 'authenticated');
+  await noteAttempt(exchange, result.outcome === 'authenticated');
   if (result.outcome === 'authenticated') return result.account;
   const publicFailure = exchange.service.options.public_error ? result.public : undefined;
   throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
@@ -96,6 +97,7 @@ function clientContext(exchange: Exchange, account: Account): { context: EventCo
     account: accountOfEvents(account, exchange.peer),
     component: exchange.service.component,
     group: account.groupUuid,
+    request: exchange.request,
   };
   return { context, files: new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account)) };
 }

@@ -1,10 +1,10 @@
 import { ServiceError } from '../lib/errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** @throws ServiceError `too-many-requests` with event 20005, before any method is asked */
-export function checkBan(exchange: Exchange): void {
+/** @throws ServiceError `too-many-requests` with event 20005 before any method is asked, `unavailable` when bans cannot be looked up */
+export async function checkBan(exchange: Exchange): Promise<void> {
   const { service, peer } = exchange;
-  const refusal = service.bans.isRefused(peer.address);
+  const refusal = await service.bans.isRefused(peer.address);
   if (!refusal) return;
   service.events.emit({
     id: 20005,
@@ -16,8 +16,9 @@ export function checkBan(exchange: Exchange): void {
   });
 }
 
-/** Counts the outcome of an attempt for the address it came from. */
-export function noteAttempt(exchange: Exchange, succeeded: boolean): void {
-  if (succeeded) exchange.service.bans.succeeded(exchange.peer.address);
-  else exchange.service.bans.failed(exchange.peer.address);
+/** Counts the outcome of an attempt for the address it came from. @throws ServiceError `unavailable` when a failure cannot be counted */
+export async function noteAttempt({ service, peer }: Exchange, succeeded: boolean): Promise<void> {
+  if (!succeeded) return service.bans.failed(peer.address);
+  // A count that is not reset errs on the strict side, so nobody need wait for it.
+  service.bans.succeeded(peer.address).catch((error) => service.log.debug('failed attempts were not reset', { reason: error }));
 }

@@ -22,5 +22,6 @@ export function certificateCredentials(exchange: Exchange): Credentials | undefi
     content: certificate.toString(),
     peer,
     creator: { uuid: service.uuid, type: service.component.type },
+    request: exchange.request,
   };
 }

@@ -5,7 +5,7 @@ import type { AuthChain } from '../auth/auth-chain.ts';
 import type { AddressBans } from '../auth/ban-list.ts';
 import type { LocalPasswords } from '../auth/local-passwords.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { EventComponent, EventContext, EventPeer } from '../events/event.ts';
+import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
 import type { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
@@ -15,6 +15,7 @@ import { clientPeer } from './client-peer.ts';
 import type { HttpServiceOptions } from './options.ts';
 import type { Outgoing, ReplyHeaders } from './reply.ts';
 import type { RequestTarget } from './request-target.ts';
+import { type RequestObserver, requestTrace } from './request-trace.ts';
 import type { Session, SessionStore } from './sessions.ts';
 
 export type Incoming = IncomingMessage | Http2ServerRequest;
@@ -34,6 +35,8 @@ export interface HttpService {
   readonly log: Log;
   /** Headers of every reply: `server` and the configured ones. */
   readonly baseHeaders: ReplyHeaders;
+  /** Told of every finished request, for figures and the log; undefined when nobody asks. */
+  readonly observe: RequestObserver | undefined;
 }
 
 /** One request and its reply on the way through the service. */
@@ -45,6 +48,7 @@ export class Exchange {
   readonly isHead: boolean;
   readonly target: RequestTarget;
   readonly peer: EventPeer;
+  readonly request: RequestTrace;
   /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
   sendContinue: () => void;
   /** Set once the client is authenticated. */
@@ -58,6 +62,7 @@ export class Exchange {
     this.isHead = this.method === 'HEAD';
     this.target = target;
     this.peer = clientPeer(incoming, service.options.client_forwarded_header);
+    this.request = requestTrace(incoming.headers);
     this.sendContinue = () => {
       if (expectsContinue) outgoing.writeContinue();
       expectsContinue = false;
@@ -66,7 +71,7 @@ export class Exchange {
 
   /** Who and what the events of this request are about, as far as is known yet. */
   eventContext(): EventContext {
-    return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component };
+    return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }
 }
 

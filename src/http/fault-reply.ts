@@ -35,7 +35,13 @@ function noteFault(exchange: Exchange, fault: ServiceError): void {
   const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
   if (fault.code === 'internal') {
     const reference = randomUUID();
-    log.error('internal error', { reference, method: exchange.method, reason: fault.cause, stack: stackOf(fault) });
+    log.error('internal error', {
+      reference,
+      request_id: exchange.request.id,
+      method: exchange.method,
+      reason: fault.cause,
+      stack: stackOf(fault),
+    });
     fault.message = `Internal error. Reference: ${reference}`;
     events.emit({ id: 40003, context: exchange.eventContext(), data: { ...data, reference } });
   } else if (status === 401) {

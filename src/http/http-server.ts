@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import { createSecureServer, type Http2SecureServer, constants as http2Constants, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { processAccount } from '../events/event-factory.ts';
 import type { Timer } from '../lib/clock.ts';
@@ -30,6 +30,8 @@ export class HttpServer {
   readonly #http2Sessions = new Set<ServerHttp2Session>();
   readonly #sockets = new Set<Socket>();
   #tlsWatch: Timer | undefined;
+  readonly #endedBytes = { received: 0, sent: 0 };
+  #isLeaving = false;
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
@@ -37,13 +39,20 @@ export class HttpServer {
     const listener = createListener(() => this.#service);
     this.#server = service.options.type === 'https' ? createTlsServer(readTlsContext(service.options)) : createServer(http1Options);
     const server = this.#server as Server;
-    server.on('request', (incoming: Incoming, outgoing: Outgoing) => listener(incoming, outgoing, false));
+    server.on('request', (incoming: Incoming, outgoing: Outgoing) => {
+      if (this.#isLeaving && incoming.httpVersionMajor < 2) outgoing.setHeader('connection', 'close');
+      listener(incoming, outgoing, false);
+    });
     server.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => listener(incoming, outgoing, true));
     server.on('checkExpectation', (incoming: Incoming, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing));
     server.on('clientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket));
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#endedBytes.received += socket.bytesRead;
+        this.#endedBytes.sent += socket.bytesWritten;
+      });
     });
     this.#server.on('session', (session: ServerHttp2Session) => {
       this.#http2Sessions.add(session);
@@ -87,6 +96,22 @@ export class HttpServer {
     const { address, port } = this.#server.address() as AddressInfo;
     const host = address.includes(':') ? `[${address}]` : address;
     return `${this.#service.options.type}://${host}:${port}`;
+  }
+
+  /** Connections at present, and bytes on the wire so far. */
+  get traffic(): { connections: number; receivedBytes: number; sentBytes: number } {
+    let { received: receivedBytes, sent: sentBytes } = this.#endedBytes;
+    for (const socket of this.#sockets) {
+      receivedBytes += socket.bytesRead;
+      sentBytes += socket.bytesWritten;
+    }
+    return { connections: this.#sockets.size, receivedBytes, sentBytes };
+  }
+
+  /** Goes on serving, but has every reply end its connection, so that clients and proxies go elsewhere. */
+  leave(): void {
+    this.#isLeaving = true;
+    for (const session of this.#http2Sessions) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
   get service(): HttpService {

@@ -44,6 +44,7 @@ export async function logout(exchange: Exchange): Promise<Reply> {
       account: accountOfEvents(session.account, exchange.peer),
       component: exchange.service.component,
       group: session.account.groupUuid,
+      request: exchange.request,
     };
     exchange.service.events.emit({ id: 40037, context });
   }

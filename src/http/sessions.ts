@@ -29,6 +29,8 @@ export interface SessionStore {
   end(session: Session): Promise<void>;
   /** Ends all sessions of an account (by UUID), but for one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
+  /** Sessions that live at present, for figures. */
+  count(): Promise<number>;
   close(): void;
 }
 
@@ -108,6 +110,10 @@ export class MemorySessions implements SessionStore {
       ended++;
     }
     return ended;
+  }
+
+  async count(): Promise<number> {
+    return this.#kept.size;
   }
 
   close(): void {

@@ -10,3 +10,4 @@ export const monitorOptions = z.strictObject({
   address: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
   port: integer(0, 65_535).default(9100).describe('Port to listen on; 0 = any free one.'),
 });
+export type MonitorOptions = z.infer<typeof monitorOptions>;

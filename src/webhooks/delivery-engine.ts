@@ -5,9 +5,11 @@ import type { EventLog } from '../events/event-log.ts';
 import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { UrlHealth } from '../lib/url-health.ts';
+import type { UrlHealth } from '../lib/url-health.ts';
+import type { Deliveries, HandlerState } from './deliveries.ts';
 import { DeliveryInterrupted } from './delivery.ts';
 import { DeliveryLog } from './delivery-log.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
 import type { HandlerPositions } from './handler-positions.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import type { EventHandlerOptions } from './options.ts';
@@ -28,6 +30,9 @@ export interface EngineSurroundings {
   folder: string;
   maximumFileSizeBytes: number;
   retentionDays: number;
+  /** Told of every delivery, for figures. */
+  onDelivery?: ((record: DeliveryRecord) => void) | undefined;
+  urlHealth: (handlerUuid: string) => UrlHealth;
   clock: Clock;
   log: Log;
 }
@@ -43,7 +48,7 @@ interface Place {
 }
 
 /** Delivers the journal to all event handlers, each at its own pace, from where it stopped the last time. */
-export class DeliveryEngine {
+export class DeliveryEngine implements Deliveries {
   readonly #surroundings: EngineSurroundings;
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
@@ -79,7 +84,7 @@ export class DeliveryEngine {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(
       enabled.map(([uuid, handler]) => {
-        const health = this.#places.get(uuid)?.health ?? new UrlHealth(clock);
+        const health = this.#places.get(uuid)?.health ?? this.#surroundings.urlHealth(uuid);
         return [uuid, new WebhookHandler(uuid, handler, { clock, server, health })];
       }),
     );
@@ -102,6 +107,13 @@ export class DeliveryEngine {
     this.#positions.keepOnly(new Set(known));
     this.#isFirst = false;
     await this.#save();
+  }
+
+  /** What is known of the handlers at present, for figures. */
+  async figures(): Promise<HandlerState[]> {
+    return [...this.#places].flatMap(([handler, { runner, health }]) =>
+      runner ? [{ handler, isRunning: runner.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }] : [],
+    );
   }
 
   /** The oldest position that a running handler still has to read. */
@@ -153,7 +165,7 @@ export class DeliveryEngine {
     if (!this.#positions.get(uuid)) this.#positions.set(uuid, this.#isFirst ? this.#begin : journal.end);
     const runner = new HandlerRunner(handler, this.#positionOf(uuid), {
       journal,
-      deliveries: this.#deliveries,
+      record: (record) => this.#record(record),
       events,
       log,
       uploads: place.uploads,
@@ -164,6 +176,11 @@ export class DeliveryEngine {
     void place.before.then(() => {
       if (place.runner === runner) runner.start(this.#positionOf(uuid));
     });
+  }
+
+  #record(record: DeliveryRecord): void {
+    this.#deliveries.append(record);
+    this.#surroundings.onDelivery?.(record);
   }
 
   // After a power cut the journal may end before a position that was saved.
@@ -192,7 +209,7 @@ export class DeliveryEngine {
       }
       try {
         const delivered = await handler.deliver([sent], { abort: this.#abort.signal });
-        this.#deliveries.append(handler.record(delivered, { source: 'upload' }));
+        this.#record(handler.record(delivered, { source: 'upload' }));
         place.uploads.settle(sent.event.uuid, true);
         runner.tell(delivered);
         runner.count(delivered);
@@ -206,7 +223,8 @@ export class DeliveryEngine {
       }
     };
     return {
-      deliver: (event, marks, position) => deliver({ event, raw: Buffer.from(JSON.stringify(event)), position }, marks.group),
+      deliver: (event, marks, position) =>
+        deliver({ event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) }, marks.group),
       abandon: (event) => place.uploads.settle(event.uuid, false),
     };
   }

@@ -1,6 +1,6 @@
 import { type LogPosition, parsePosition } from '../events/event-log-position.ts';
-import { readDeliveries } from './delivery-log.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
+import type { DeliveryRecords } from './delivery-records.ts';
 
 /** What the records say of the events of one handler. */
 interface HandlerHistory {
@@ -8,18 +8,19 @@ interface HandlerHistory {
   undelivered: Set<number | string>;
 }
 
-/** Segments have at most 2^36 bytes (64 GiB) here, which leaves 17 bits for their number. */
+/** Files have at most 2^36 bytes (64 GiB) here, which leaves 17 bits for their number; more is a time in Redis. */
 const segmentFactor = 2 ** 36;
+const mostSegments = 2 ** 17;
 
 /** Which events were delivered to which handler, by service and by hand. */
 export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
 
-  /** Reads all records of a folder. Memory: about 40 bytes an event and handler. */
-  static async read(folder: string, onBadLine: (reason: string) => void): Promise<DeliveryHistory> {
+  /** Reads all records. Memory: about 40 bytes an event and handler. */
+  static async read(records: DeliveryRecords, onBadLine: (reason: string) => void): Promise<DeliveryHistory> {
     const history = new DeliveryHistory();
     for (const kind of ['deliveries', 'replays'] as const) {
-      for await (const { record } of readDeliveries(folder, kind, undefined, onBadLine)) history.#add(record);
+      for await (const { record } of records.read(kind, undefined, onBadLine)) history.#add(record);
     }
     return history;
   }
@@ -57,6 +58,6 @@ export class DeliveryHistory {
   }
 }
 
-function keyOf({ segment, offset }: LogPosition): number {
-  return segment * segmentFactor + offset;
+function keyOf({ segment, offset }: LogPosition): number | string {
+  return segment < mostSegments ? segment * segmentFactor + offset : `${segment}-${offset}`;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
+import { childTraceparent } from '../lib/trace-context.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
 import type { Attempt, DeliveryOutcome, RecordedReply } from './delivery-record.ts';
 import type { EventHandlerOptions } from './options.ts';
@@ -19,6 +20,8 @@ export interface Message {
   body: Buffer | undefined;
   contentType: string | undefined;
   query: readonly (readonly [string, string])[];
+  /** Of the request that led to the events (W3C Trace Context). */
+  traceparent: string | undefined;
 }
 
 /** What came of sending a message. */
@@ -99,11 +102,11 @@ export class Delivery {
       reply: undefined,
       suspended: [],
     };
-    for (const url of urls.length > 1 ? this.#health.available(urls) : urls) {
+    for (const url of urls.length > 1 ? await this.#health.available(urls) : urls) {
       await this.#tryUrl(url, message, result, signals);
       if (result.outcome !== 'failed') return result;
       if (urls.length > 1) {
-        this.#health.suspend(url);
+        await this.#health.suspend(url);
         result.suspended.push({ url: shownUrl(url), details: result.details });
       }
     }
@@ -165,7 +168,10 @@ export class Delivery {
         url: withQuery(url, message.query),
         method: this.#options.request_method.toUpperCase(),
         headers: message.contentType === undefined ? {} : { 'content-type': message.contentType },
-        finalHeaders: signatureHeaders(this.#keys, message.id, nowMs, message.body),
+        finalHeaders: {
+          ...signatureHeaders(this.#keys, message.id, nowMs, message.body),
+          ...(message.traceparent === undefined ? {} : { traceparent: childTraceparent(message.traceparent) }),
+        },
         body: message.body,
         signal,
       });

@@ -5,18 +5,19 @@ import { comparePositions, formatPosition, type LogPosition } from '../events/ev
 import type { Log } from '../lib/log.ts';
 import { suspensionMs } from '../lib/url-health.ts';
 import { DeliveryInterrupted } from './delivery.ts';
-import type { DeliveryLog } from './delivery-log.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
 import { isDeliveryEvent } from './subscription.ts';
-import type { UploadDeliveries } from './upload-deliveries.ts';
+import type { AwaitedDeliveries } from './upload-deliveries.ts';
 import type { Delivered, SentEvent, WebhookHandler } from './webhook-handler.ts';
 
 export interface RunnerSurroundings {
   journal: EventLog;
-  deliveries: DeliveryLog;
+  /** Records the outcome of a delivery. */
+  record: (record: DeliveryRecord) => void;
   events: EventDispatcher;
   log: Log;
   /** Deliveries of this handler that uploads wait for. */
-  uploads: UploadDeliveries;
+  uploads: AwaitedDeliveries;
 }
 
 /** A request under way, or an upload's that is waited for: the position stays before the oldest of them. */
@@ -92,6 +93,14 @@ export class HandlerRunner {
   /** Ends after the requests under way; what waits stays for the one who takes over. */
   async end(): Promise<void> {
     if (this.#state === 'running') this.#state = 'ended';
+    this.#draining.abort();
+    await this.#ended;
+  }
+
+  /** Gives up what is under way: it is another's to deliver now. */
+  async abandon(): Promise<void> {
+    if (this.#state === 'running') this.#state = 'ended';
+    this.#over.abort();
     this.#draining.abort();
     await this.#ended;
   }
@@ -212,7 +221,7 @@ export class HandlerRunner {
   // The position waits for the upload's delivery, so that a process that is killed meanwhile makes it up after its start.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
-    const outcome = await this.#surroundings.uploads.outcomeOf(event, position);
+    const outcome = await this.#surroundings.uploads.outcomeOf(logged);
     if ('isMade' in outcome) return outcome.isMade;
     const flight: Flight = { from: position, isDone: false };
     this.#flights.push(flight);
@@ -235,7 +244,7 @@ export class HandlerRunner {
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
     this.tell(delivered);
     this.#land(flight);
-    this.#surroundings.deliveries.append(this.handler.record(delivered, { resume: formatPosition(this.position) }));
+    this.#surroundings.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
     this.count(delivered);
     if (isLast && this.#state === 'running') this.#state = 'ended';
   }

@@ -1,4 +1,4 @@
-import type { ServiceEvent } from '../events/event.ts';
+import type { LoggedEvent } from '../events/event-log.ts';
 import { comparePositions, type LogPosition } from '../events/event-log-position.ts';
 import { readDeliveries, recordsSince } from './delivery-log.ts';
 
@@ -8,8 +8,16 @@ const mostRemembered = 20_000;
 /** What is known of the delivery that an upload waits for: whether it was made, or a promise of that. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
+/** The deliveries of one handler that uploads wait for. Implementations: of one process here, and of several nodes. */
+export interface AwaitedDeliveries {
+  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
+  settle(eventUuid: string, isMade: boolean): void;
+  /** What came, or will come, of the delivery of an event. */
+  outcomeOf(logged: LoggedEvent): Promise<AwaitedOutcome>;
+}
+
 /** The deliveries of one handler that uploads wait for: the background passes over those that are recorded. */
-export class UploadDeliveries {
+export class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
   readonly #folder: string;
   readonly #journalEnd: () => LogPosition;
@@ -27,7 +35,6 @@ export class UploadDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
   settle(eventUuid: string, isMade: boolean): void {
     const pending = this.#pending.get(eventUuid);
     if (pending) {
@@ -42,8 +49,7 @@ export class UploadDeliveries {
     this.#rememberedFrom = this.#journalEnd();
   }
 
-  /** What came, or will come, of the delivery of an event. */
-  async outcomeOf(event: ServiceEvent, position: LogPosition): Promise<AwaitedOutcome> {
+  async outcomeOf({ event, position }: LoggedEvent): Promise<AwaitedOutcome> {
     const isMade = this.#settled.get(event.uuid);
     if (isMade !== undefined) {
       this.#settled.delete(event.uuid);

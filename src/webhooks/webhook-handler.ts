@@ -3,6 +3,7 @@ import type { EventComponent, EventServer } from '../events/event.ts';
 import { formatPosition, type LogPosition } from '../events/event-log-position.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { parseTraceparent } from '../lib/trace-context.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
 import { createPayload } from './create-payload.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
@@ -75,7 +76,11 @@ export class WebhookHandler {
     const id = messageId(events.map(({ event }) => event.uuid));
     this.#underWay++;
     try {
-      return { events, rendered, result: await this.#delivery.send({ id, body, contentType, query }, signals) };
+      return {
+        events,
+        rendered,
+        result: await this.#delivery.send({ id, body, contentType, query, traceparent: traceOf(events) }, signals),
+      };
     } finally {
       this.#underWay--;
       this.#closeWhenIdle();
@@ -112,6 +117,13 @@ export class WebhookHandler {
   #closeWhenIdle(): void {
     if (this.#isClosing && this.#underWay === 0) this.#delivery.close();
   }
+}
+
+/** The trace that all events of a request belong to; events of several traces in one request belong to none. */
+function traceOf(events: readonly SentEvent[]): string | undefined {
+  const first = events[0]?.event.data.traceparent;
+  const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
+  return isShared ? parseTraceparent(first) : undefined;
 }
 
 function readCa(uuid: string, path: string): string | undefined {

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { CalloutMethod } from '../../src/auth/callout.ts';
+import { MemoryAcceptedCredentials } from '../../src/auth/callout-cache.ts';
 import { calloutOptions } from '../../src/auth/options.ts';
 import type { EventDispatcher } from '../../src/events/dispatcher.ts';
 import type { EventDraft } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { MemoryUrlHealth } from '../../src/lib/url-health.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** Real time for durations, but timers that the test fires. */
@@ -34,7 +36,15 @@ test('a method that failed its start test is tried again every minute until it p
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`,
     timeout: 5,
   });
-  const method = new CalloutMethod('m', options, { groupUuids: new Set(), serverUuid: 's', events, clock, log: silentLog });
+  const method = new CalloutMethod('m', options, {
+    groupUuids: new Set(),
+    serverUuid: 's',
+    urlHealth: () => new MemoryUrlHealth(clock),
+    accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),
+    events,
+    clock,
+    log: silentLog,
+  });
   const until = async (condition: () => boolean) => {
     for (let round = 0; round < 200 && !condition(); round++) await new Promise((resolve) => setTimeout(resolve, 10));
     assert.ok(condition());

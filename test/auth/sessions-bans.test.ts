@@ -50,28 +50,28 @@ test('all sessions of an account end but one', async () => {
   );
 });
 
-test('bans: window, duration, reset by success, off', () => {
+test('bans: window, duration, reset by success, off', async () => {
   const clock = new ManualClock();
   const policy = { ban_after_failures: 3, ban_seconds: 100, ban_window_seconds: 10 };
   const bans = new MemoryBans(clock, () => policy);
-  const fail = (times: number) => {
-    for (let index = 0; index < times; index++) bans.failed('1.2.3.4');
+  const fail = async (times: number) => {
+    for (let index = 0; index < times; index++) await bans.failed('1.2.3.4');
   };
-  fail(2);
+  await fail(2);
   clock.advance(11_000);
-  fail(2);
-  assert.equal(bans.isRefused('1.2.3.4'), undefined, 'old failures do not count');
-  bans.succeeded('1.2.3.4');
-  fail(2);
-  assert.equal(bans.isRefused('1.2.3.4'), undefined, 'a success resets the count');
-  fail(1);
-  assert.deepEqual(bans.isRefused('1.2.3.4'), { retryAfterS: 100 });
-  assert.equal(bans.isRefused('1.2.3.5'), undefined);
+  await fail(2);
+  assert.equal(await bans.isRefused('1.2.3.4'), undefined, 'old failures do not count');
+  await bans.succeeded('1.2.3.4');
+  await fail(2);
+  assert.equal(await bans.isRefused('1.2.3.4'), undefined, 'a success resets the count');
+  await fail(1);
+  assert.deepEqual(await bans.isRefused('1.2.3.4'), { retryAfterS: 100 });
+  assert.equal(await bans.isRefused('1.2.3.5'), undefined);
   clock.advance(100_000);
-  assert.equal(bans.isRefused('1.2.3.4'), undefined);
+  assert.equal(await bans.isRefused('1.2.3.4'), undefined);
   policy.ban_after_failures = 0;
-  fail(50);
-  assert.equal(bans.isRefused('1.2.3.4'), undefined);
+  await fail(50);
+  assert.equal(await bans.isRefused('1.2.3.4'), undefined);
 });
 
 test('an IPv6 customer is one source: its /64', () => {

@@ -75,6 +75,7 @@ const table: [string, string, string[], string[]][] = [
   ['server', 'name', ['x'], ['[]', '5']],
   ['server', 'data_folder_path', ['./x'], ['""', '5']],
   ['server', 'shutdown_timeout', ['0', '"30"'], ['-1', 'x']],
+  ['server', 'shutdown_delay', ['0', '"5"'], ['-1', '3601']],
   ['state', 'type', ['memory', 'redis'], ['mongo', '5']],
   ['state', 'url', ['redis://x'], ['5']],
   ['log', 'level', ['debug', 'info', 'warn', 'error'], ['loud', '1']],

@@ -54,6 +54,12 @@ test('timestamps have all forms of decisions.md 2', () => {
 });
 
 class MemoryLog implements EventLog {
+  async backlog() {
+    return { events: 0, oldestMs: undefined };
+  }
+  async sizeBytes() {
+    return 0;
+  }
   readonly events: ServiceEvent[] = [];
   readonly marks: (EventMarks | undefined)[] = [];
   readonly end = { segment: 1, offset: 0 };
@@ -84,7 +90,7 @@ test('the dispatcher journals each event with its group; emitAndWait then waits 
     deliver: async (event, { group }, position) => ({
       outcome: 'delivered',
       status: 200,
-      headers: [['x', `${event.id} ${group} ${position.segment} ${log.events.length}`]],
+      headers: [['x', `${event.id} ${group} ${position?.segment} ${log.events.length}`]],
     }),
     abandon: () => {},
   });

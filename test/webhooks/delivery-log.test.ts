@@ -6,6 +6,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { DeliveryHistory } from '../../src/webhooks/delivery-history.ts';
 import { DeliveryLog, type DeliveryLogOptions, readDeliveries } from '../../src/webhooks/delivery-log.ts';
 import type { DeliveryRecord } from '../../src/webhooks/delivery-record.ts';
+import { fileRecords } from '../../src/webhooks/delivery-records.ts';
 import { HandlerPositions } from '../../src/webhooks/handler-positions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -79,7 +80,7 @@ test('deliveries by hand have files of their own, also at once, and count as del
   two.append(record('c', { source: 'replay' }));
   await Promise.all([service, one, two].map((log) => log.close()));
   assert.deepEqual((await all(folder, 'replays')).uuids, ['a', 'c']);
-  const history = await DeliveryHistory.read(folder, assert.fail);
+  const history = await DeliveryHistory.read(fileRecords(folder), assert.fail);
   assert.deepEqual(history.handlers, ['crm']);
   assert.equal(history.isDelivered('crm', 'a', { segment: 1, offset: 10 }), true);
   assert.equal(history.isUndelivered('crm', 'a', { segment: 1, offset: 10 }), false);

@@ -1,0 +1,214 @@
+import type { Account } from '../accounts/account.ts';
+import { accountOfText, accountText } from '../accounts/account-record.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
+import { newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from './sessions.ts';
+
+/*
+ * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
+ * decides whether a session lives; `account:<uuid>` has the keys of one account. A session's hash outlives its end for a while, so
+ * that whichever node sweeps it can tell whose it was.
+ */
+const afterlifeMs = 3_600_000;
+const now = `local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+`;
+
+/** KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms. Returns the time of the login. */
+const createScript = redisScript(`${now}
+redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now)
+redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${afterlifeMs})
+for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${afterlifeMs}) end
+return tostring(now)`);
+
+/** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
+const findScript = redisScript(`${now}
+local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
+local created = redis.call('HGET', KEYS[1], 'created')
+if not ends or not created or tonumber(ends) <= now then return false end
+local last = created + ARGV[3]
+if last <= now then return false end
+local next = math.min(now + ARGV[2], last)
+redis.call('ZADD', KEYS[2], next, ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${afterlifeMs})
+redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${afterlifeMs})
+return {created, ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
+
+const forget = `
+local function forget(base, key)
+  local uuid = redis.call('HGET', base .. 'session:' .. key, 'uuid')
+  redis.call('DEL', base .. 'session:' .. key)
+  redis.call('ZREM', base .. 'sessions', key)
+  if uuid then redis.call('SREM', base .. 'account:' .. uuid, key) end
+end
+`;
+
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
+const endScript = redisScript(`${forget}
+for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
+return #ARGV - 1`);
+
+/** KEYS sessions, account; ARGV begin of the keys, key that stays. Returns the keys that were ended and lived. */
+const endAllScript = redisScript(`${now}${forget}
+local ended = {}
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  if key ~= ARGV[2] then
+    local ends = redis.call('ZSCORE', KEYS[1], key)
+    if ends and tonumber(ends) > now then table.insert(ended, key) end
+    forget(ARGV[1], key)
+    redis.call('SREM', KEYS[2], key)
+  end
+end
+return ended`);
+
+/** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out, each for one caller alone. */
+const sweepScript = redisScript(`${now}${forget}
+local over = {}
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
+  local account = redis.call('HGET', ARGV[1] .. 'session:' .. key, 'account')
+  if account then table.insert(over, account) end
+  forget(ARGV[1], key)
+end
+return over`);
+
+/** Accounts of sessions that were met here, so that each request need not carry them anew. */
+const mostAccounts = 10_000;
+
+/** Ends that this process repeats to a Redis that lost its data, at most. */
+const mostEnded = 100_000;
+
+const sweepEveryMs = 1000;
+
+/** Sessions of all nodes. While Redis is away nobody can be let in: `find` throws. */
+export class RedisSessions implements SessionStore {
+  readonly #link: RedisLink;
+  readonly #clock: Clock;
+  readonly #lifetimes: () => SessionLifetimes;
+  readonly #onTimeout: (account: Account) => void;
+  readonly #log: Log;
+  readonly #base: string;
+  readonly #accounts = new Map<string, Account>();
+  /** Sessions that were ended here. A Redis killed within a second of that, or a replica that takes over, may have them still. */
+  readonly #ended = new Set<string>();
+  readonly #sweeper: Timer;
+
+  /**
+   * @param service the file transfer service that the sessions are of
+   * @param lifetimes asked at each look-up, so that a reload takes effect at once
+   * @param onTimeout told of each session that timed out, by one node alone (event 40015)
+   */
+  constructor(
+    link: RedisLink,
+    service: string,
+    surroundings: { clock: Clock; log: Log; lifetimes: () => SessionLifetimes; onTimeout: (account: Account) => void },
+  ) {
+    this.#link = link;
+    this.#clock = surroundings.clock;
+    this.#log = surroundings.log;
+    this.#lifetimes = surroundings.lifetimes;
+    this.#onTimeout = surroundings.onTimeout;
+    this.#base = `${link.key('web', service)}:`;
+    this.#sweeper = this.#clock.every(sweepEveryMs, () => void this.#sweep());
+    link.onRecover((caller) => this.#repeat(caller));
+  }
+
+  async create(account: Account): Promise<string> {
+    const id = newSessionId();
+    const key = sessionKey(id);
+    const { idleMs, maximumAgeMs } = this.#lifetimes();
+    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${account.uuid}`];
+    await this.#link.run(createScript, keys, [key, accountText(account), account.uuid, Math.ceil(idleMs), Math.ceil(maximumAgeMs)]);
+    return id;
+  }
+
+  find(id: string): Promise<Session | undefined> {
+    return this.#find(sessionKey(id));
+  }
+
+  hold(session: Session): { done(): void } {
+    // A failure is told at the next request, if it still matters then.
+    const touch = () => void this.#find(session.key).catch(() => {});
+    const timer = this.#clock.every(Math.max(this.#lifetimes().idleMs / 3, 100), touch);
+    let isHeld = true;
+    return {
+      done: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        timer.cancel();
+      },
+    };
+  }
+
+  async end(session: Session): Promise<void> {
+    this.#noteEnd(session.key);
+    await this.#link.run(endScript, [`${this.#base}sessions`], [this.#base, session.key]);
+  }
+
+  async endAll(accountUuid: string, except?: Session): Promise<number> {
+    const keys = [`${this.#base}sessions`, `${this.#base}account:${accountUuid}`];
+    const ended = (await this.#link.run(endAllScript, keys, [this.#base, except?.key ?? ''])) as string[];
+    for (const key of ended) this.#noteEnd(key);
+    return ended.length;
+  }
+
+  async count(): Promise<number> {
+    return Number(await this.#link.call(['ZCARD', `${this.#base}sessions`]));
+  }
+
+  close(): void {
+    this.#sweeper.cancel();
+  }
+
+  async #find(key: string): Promise<Session | undefined> {
+    if (this.#ended.has(key)) return undefined;
+    const known = this.#accounts.get(key);
+    const { idleMs, maximumAgeMs } = this.#lifetimes();
+    const found = (await this.#link.run(
+      findScript,
+      [this.#sessionOf(key), `${this.#base}sessions`],
+      [key, Math.ceil(idleMs), Math.ceil(maximumAgeMs), known ? '0' : '1'],
+    )) as [string, string] | null;
+    if (!found || this.#ended.has(key)) {
+      this.#accounts.delete(key);
+      return undefined;
+    }
+    return { key, account: known ?? this.#keepAccount(key, accountOfText(found[1])), createdMs: Number(found[0]) };
+  }
+
+  #keepAccount(key: string, account: Account): Account {
+    this.#accounts.set(key, account);
+    const [oldest] = this.#accounts.keys();
+    if (this.#accounts.size > mostAccounts && oldest !== undefined) this.#accounts.delete(oldest);
+    return account;
+  }
+
+  #noteEnd(key: string): void {
+    this.#accounts.delete(key);
+    this.#ended.add(key);
+    const [oldest] = this.#ended;
+    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
+  }
+
+  async #repeat(caller: RedisCaller): Promise<void> {
+    const keys = [...this.#ended];
+    for (let index = 0; index < keys.length; index += 1000)
+      await caller.run(endScript, [`${this.#base}sessions`], [this.#base, ...keys.slice(index, index + 1000)]);
+  }
+
+  async #sweep(): Promise<void> {
+    if (!this.#link.isReady) return;
+    try {
+      for (const text of (await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[])
+        this.#onTimeout(accountOfText(text));
+    } catch (error) {
+      this.#log.debug('sessions that timed out could not be looked for', { reason: error });
+    }
+  }
+
+  #sessionOf(key: string): string {
+    return `${this.#base}session:${key}`;
+  }
+}

@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+
+const zeroTrace = '0'.repeat(32);
+const zeroParent = '0'.repeat(16);
+
+/**
+ * Reads a `traceparent` header (W3C Trace Context §3.2).
+ *
+ * @returns the header as it is passed on, in version 00; undefined when it is not valid, so that it is passed on to nobody
+ */
+export function parseTraceparent(value: string | undefined): string | undefined {
+  const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(value?.trim() ?? '');
+  if (!match) return undefined;
+  const [, version, trace, parent, flags, rest] = match;
+  // Later versions may append members, version 00 may not; ff is no version (§3.2.2.1).
+  if (version === 'ff' || (version === '00' && rest !== undefined) || trace === zeroTrace || parent === zeroParent) return undefined;
+  return `00-${trace}-${parent}-${flags}`;
+}
+
+/** The `traceparent` of a request that we send on behalf of another: the same trace, a parent ID of our own (§3.2.2.4). */
+export function childTraceparent(traceparent: string): string {
+  return `${traceparent.slice(0, 36)}${randomBytes(8).toString('hex')}${traceparent.slice(52)}`;
+}

@@ -1,0 +1,147 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { MonitorSources } from './sources.ts';
+
+/** Upper bounds of request durations in seconds: from a small file to a large one. */
+const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
+
+/** Upper bounds of the durations of calls to other servers, in seconds. */
+const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+/** The outcome that an event tells of an authentication (decisions.md 2, catalogue). */
+const authenticationOutcomes: Record<string, string> = {
+  '20137': 'accepted',
+  '20136': 'forbidden',
+  '20142': 'rejected',
+  '20021': 'unknown',
+  '20005': 'banned',
+};
+
+/** The figures of one process in the Prometheus text format. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #sources: MonitorSources;
+  readonly #requests: Counter;
+  readonly #durations: Histogram;
+  readonly #authentications: Counter;
+  readonly #callouts: Histogram;
+  readonly #events: Counter;
+  readonly #deliveries: Counter;
+  readonly #deliveredEvents: Counter;
+  readonly #attempts: Histogram;
+  readonly #gauges: Record<'connections' | 'sessions' | 'running' | 'waiting' | 'oldest' | 'suspended' | 'journal', Gauge>;
+  readonly #bytes: Record<'received' | 'sent', Counter>;
+
+  /**
+   * @param sources asked at each scrape
+   * @param version of the server, for `svc_info`
+   */
+  constructor(sources: MonitorSources, version: string) {
+    this.#sources = sources;
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers });
+    const gauge = (name: string, help: string, labelNames: string[] = []) => new Gauge({ name, help, labelNames, registers });
+    const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
+      new Histogram({ name, help, labelNames, buckets, registers });
+    gauge('svc_info', 'Always 1; the label is the version.', ['version']).set({ version }, 1);
+    this.#requests = counter('svc_http_requests_total', 'Requests answered.', ['service', 'method', 'style', 'status']);
+    this.#durations = histogram(
+      'svc_http_request_duration_seconds',
+      'Time from the header section of a request to the end of its reply.',
+      ['service', 'method', 'style'],
+      requestBuckets,
+    );
+    this.#bytes = {
+      received: counter('svc_http_received_bytes_total', 'Bytes received on the connections of a service.', ['service']),
+      sent: counter('svc_http_sent_bytes_total', 'Bytes sent on the connections of a service.', ['service']),
+    };
+    this.#authentications = counter('svc_authentications_total', 'Authentications by outcome and method.', ['outcome', 'method']);
+    this.#callouts = histogram(
+      'svc_callout_duration_seconds',
+      'Time of requests to authentication endpoints.',
+      ['method', 'outcome'],
+      remoteBuckets,
+    );
+    this.#events = counter('svc_events_total', 'Events emitted, by ID.', ['id']);
+    this.#deliveries = counter('svc_deliveries_total', 'Deliveries (one request with its retries) by outcome.', ['handler', 'outcome']);
+    this.#deliveredEvents = counter('svc_delivered_events_total', 'Events of deliveries by outcome.', ['handler', 'outcome']);
+    this.#attempts = histogram('svc_delivery_attempt_duration_seconds', 'Time of single requests to webhooks.', ['handler'], remoteBuckets);
+    this.#gauges = {
+      connections: gauge('svc_http_connections', 'Open connections of a service.', ['service']),
+      sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
+      running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
+      waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
+      oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
+      suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
+      journal: gauge('svc_journal_bytes', 'Size of the event journal.'),
+    };
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  request(service: string, facts: { method: string; style: string; status: number; durationMs: number }): void {
+    const { method, style, status, durationMs } = facts;
+    this.#requests.inc({ service, method, style, status });
+    this.#durations.observe({ service, method, style }, durationMs / 1000);
+  }
+
+  event({ id, data }: { id: string; data: Readonly<Record<string, unknown>> }): void {
+    this.#events.inc({ id });
+    const outcome = authenticationOutcomes[id];
+    if (outcome !== undefined) this.#authentications.inc({ outcome, method: typeof data.method_uuid === 'string' ? data.method_uuid : '' });
+  }
+
+  /** @param outcome status class of the reply, or why there was none */
+  callout(method: string, outcome: string, durationMs: number): void {
+    this.#callouts.observe({ method, outcome }, durationMs / 1000);
+  }
+
+  delivery(record: { handler: string; outcome: string; events: readonly unknown[]; attempts: readonly { duration_ms: number }[] }): void {
+    const { handler, outcome, events, attempts } = record;
+    this.#deliveries.inc({ handler, outcome });
+    this.#deliveredEvents.inc({ handler, outcome }, events.length);
+    for (const { duration_ms } of attempts) this.#attempts.observe({ handler }, duration_ms / 1000);
+  }
+
+  /** All figures as text; those of a source that cannot be asked are left out rather than wrong. */
+  async text(): Promise<string> {
+    await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
+    return this.#registry.metrics();
+  }
+
+  async #collectServices(): Promise<void> {
+    for (const metric of [this.#gauges.connections, this.#gauges.sessions, this.#bytes.received, this.#bytes.sent]) metric.reset();
+    for (const { service, connections, sessions, receivedBytes, sentBytes } of await settled(this.#sources.services())) {
+      this.#gauges.connections.set({ service }, connections);
+      if (!Number.isNaN(sessions)) this.#gauges.sessions.set({ service }, sessions);
+      this.#bytes.received.inc({ service }, receivedBytes);
+      this.#bytes.sent.inc({ service }, sentBytes);
+    }
+  }
+
+  async #collectHandlers(): Promise<void> {
+    for (const metric of [this.#gauges.running, this.#gauges.waiting, this.#gauges.oldest]) metric.reset();
+    for (const { handler, isRunning, waitingEvents, oldestWaitingS } of await settled(this.#sources.handlers())) {
+      this.#gauges.running.set({ handler }, isRunning ? 1 : 0);
+      this.#gauges.waiting.set({ handler }, waitingEvents);
+      this.#gauges.oldest.set({ handler }, oldestWaitingS);
+    }
+  }
+
+  async #collectSuspended(): Promise<void> {
+    this.#gauges.suspended.reset();
+    for (const { kind, uuid, count } of await settled(this.#sources.suspendedUrls())) this.#gauges.suspended.set({ kind, uuid }, count);
+  }
+
+  async #collectJournal(): Promise<void> {
+    const bytes = await this.#sources.journalBytes().catch(() => Number.NaN);
+    this.#gauges.journal.reset();
+    this.#gauges.journal.set(bytes);
+  }
+}
+
+function settled<T>(asked: Promise<T[]>): Promise<T[]> {
+  return asked.catch(() => []);
+}

@@ -1,0 +1,84 @@
+import type { Config } from './config/schema.ts';
+import type { ServiceEvent } from './events/event.ts';
+import type { RequestObserver } from './http/request-trace.ts';
+import type { Log } from './lib/log.ts';
+import type { RemoteResult } from './lib/remote-endpoint.ts';
+import type { Metrics } from './monitor/metrics.ts';
+import type { MonitorServer } from './monitor/monitor-server.ts';
+import type { MonitorSources } from './monitor/sources.ts';
+import type { DeliveryRecord } from './webhooks/delivery-record.ts';
+
+/** The `monitor` services of a server and the figures they show. Without such a service nothing is counted. */
+export class Monitoring {
+  readonly #log: Log;
+  readonly #sources: MonitorSources;
+  readonly #running = new Map<string, MonitorServer>();
+  #metrics: Metrics | undefined;
+  #countsRequests = false;
+
+  /** @param sources asked by `/ready` and at each scrape */
+  constructor(sources: MonitorSources, log: Log) {
+    this.#sources = sources;
+    this.#log = log;
+  }
+
+  /**
+   * Starts the services of a configuration that do not run yet, and ends those that it does not have.
+   *
+   * @throws ServiceError `unavailable` when one cannot listen
+   */
+  async apply(config: Config): Promise<void> {
+    const wanted = Object.entries(config.services).filter(([, service]) => service.enabled && service.type === 'monitor');
+    this.#countsRequests = wanted.length > 0;
+    const stays = (uuid: string) => {
+      const options = this.#running.get(uuid)?.options;
+      const next = config.services[uuid];
+      return options !== undefined && next?.enabled === true && next.address === options.address && next.port === options.port;
+    };
+    for (const [uuid, server] of [...this.#running]) {
+      if (stays(uuid)) continue;
+      this.#running.delete(uuid);
+      await server.close();
+    }
+    for (const [uuid, options] of wanted) {
+      if (this.#running.has(uuid) || options.type !== 'monitor') continue;
+      // Loaded only where it is wanted: other commands and servers start without it.
+      const [{ Metrics }, { MonitorServer }] = await Promise.all([import('./monitor/metrics.ts'), import('./monitor/monitor-server.ts')]);
+      this.#metrics ??= new Metrics(this.#sources, SVC_VERSION);
+      const server = new MonitorServer(options, this.#sources, this.#metrics);
+      await server.listen();
+      this.#running.set(uuid, server);
+    }
+  }
+
+  listening(): { uuid: string; name: string; url: string }[] {
+    return [...this.#running].map(([uuid, { url, options }]) => ({ uuid, name: options.name || uuid, url }));
+  }
+
+  /** What counts the requests of one service and names them in the log. */
+  requestObserver(service: string): RequestObserver {
+    return (facts, { id }) => {
+      if (this.#countsRequests) this.#metrics?.request(service, facts);
+      const { method, style, status, durationMs } = facts;
+      this.#log.debug('request', { request_id: id, service, method, style, status, duration_ms: Math.round(durationMs * 10) / 10 });
+    };
+  }
+
+  event(event: ServiceEvent): void {
+    this.#metrics?.event(event);
+  }
+
+  callout(method: string, result: RemoteResult): void {
+    const outcome = result.kind === 'reply' ? `${Math.floor(result.status / 100)}xx` : result.kind;
+    this.#metrics?.callout(method, outcome, result.durationMs);
+  }
+
+  delivery(record: DeliveryRecord): void {
+    this.#metrics?.delivery(record);
+  }
+
+  async stop(): Promise<void> {
+    for (const server of this.#running.values()) await server.close();
+    this.#running.clear();
+  }
+}

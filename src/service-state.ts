@@ -1,0 +1,53 @@
+import type { Account } from './accounts/account.ts';
+import { type AddressBans, MemoryBans, type SecurityPolicy } from './auth/ban-list.ts';
+import { type AcceptedCredentials, MemoryAcceptedCredentials } from './auth/callout-cache.ts';
+import type { JournalledDispatcher } from './events/dispatcher.ts';
+import type { EventServer } from './events/event.ts';
+import type { EventLog } from './events/event-log.ts';
+import type { FileEventLog } from './events/event-log-file.ts';
+import type { LogPosition } from './events/event-log-position.ts';
+import { MemorySessions, type SessionLifetimes, type SessionStore } from './http/sessions.ts';
+import type { Clock } from './lib/clock.ts';
+import { MemoryUrlHealth, type UrlHealth } from './lib/url-health.ts';
+import type { Deliveries } from './webhooks/deliveries.ts';
+import type { DeliveryRecord } from './webhooks/delivery-record.ts';
+
+/** Journal and deliveries of several nodes. */
+export interface SharedJournal {
+  journal: EventLog;
+  deliveries(parts: { events: JournalledDispatcher; server: EventServer; onDelivery: (record: DeliveryRecord) => void }): Deliveries;
+}
+
+/** Where what requests share lives: in this process, or in Redis for many nodes. */
+export interface SharedState {
+  readonly bans: AddressBans;
+  /** @param onTimeout told of each session that timed out */
+  sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
+  /** @param scope the method or handler that the URLs belong to */
+  urlHealth(scope: string): UrlHealth;
+  accepted(method: string, lifetimeMs: number): AcceptedCredentials;
+  /**
+   * Opens what the nodes share of journal and deliveries; undefined where each process has its own.
+   *
+   * @param makeLocal makes this node's own journal
+   */
+  openShared?: (
+    makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
+    node: { serverUuid: string; dataFolderPath: string; retentionDays: number },
+  ) => Promise<SharedJournal>;
+  /** Whether it can be asked, or why not. */
+  check(): true | string;
+  close(): Promise<void>;
+}
+
+/** The state of a single process. */
+export function memoryState(clock: Clock, policy: () => SecurityPolicy): SharedState {
+  return {
+    bans: new MemoryBans(clock, policy),
+    sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ account }) => onTimeout(account)),
+    urlHealth: () => new MemoryUrlHealth(clock),
+    accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),
+    check: () => true,
+    close: async () => {},
+  };
+}

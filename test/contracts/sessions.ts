@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Account, effectiveAccount } from '../../src/accounts/account.ts';
+import { groupOptions } from '../../src/accounts/options.ts';
+import type { SessionLifetimes, SessionStore } from '../../src/http/sessions.ts';
+import { until } from '../support/receiver.ts';
+
+/** What a store is made of; the test closes it. */
+export interface SessionsSurroundings {
+  lifetimes: () => SessionLifetimes;
+  onTimeout: (account: Account) => void;
+}
+
+const group = groupOptions.parse({
+  home_folder_path: '/srv/${USER}',
+  permissions: [
+    ['allow-read', 'allow-list'],
+    ['/in/${USER}/*', 'allow-write'],
+  ],
+  virtual_folders: [['/shared', '/srv/shared']],
+});
+
+function accountNamed(name: string): Account {
+  return effectiveAccount(name, { email: 'a@example.com' }, new Map([['DEFAULT_GROUP', group]]), { uuid: 'm', type: 'application' });
+}
+
+const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
+
+/** What every implementation of `SessionStore` promises. @param open makes an empty store */
+export function sessionsContract(
+  name: string,
+  open: (t: TestContext, surroundings: SessionsSurroundings) => Promise<SessionStore | undefined>,
+): void {
+  const long = () => ({ idleMs: 60_000, maximumAgeMs: 120_000 });
+  const contract = (what: string, body: (sessions: SessionStore, over: string[], lifetimes: SessionLifetimes) => Promise<void>) =>
+    test(`${name}: ${what}`, async (t) => {
+      const over: string[] = [];
+      const lifetimes = long();
+      const sessions = await open(t, { lifetimes: () => lifetimes, onTimeout: (account) => over.push(account.name) });
+      if (!sessions) return;
+      await body(sessions, over, lifetimes);
+      sessions.close();
+    });
+
+  contract('a session is found by its ID alone, with the account as it was at the login', async (sessions) => {
+    const account = accountNamed('alice');
+    const before = Date.now();
+    const id = await sessions.create(account);
+    const other = await sessions.create(accountNamed('bob'));
+    assert.match(id, /^[\w-]{43}$/);
+    assert.notEqual(id, other);
+    const session = await sessions.find(id);
+    assert.ok(session);
+    assert.equal(await sessions.find(session.key), undefined, 'what is stored does not open it');
+    const { permissions, ...rest } = session.account;
+    const { permissions: wanted, ...expected } = account;
+    assert.deepEqual(rest, expected);
+    for (const path of ['/in/alice/x', '/in/bob/x', '/x'])
+      assert.equal(permissions.allows(path as never, 'write'), wanted.allows(path as never, 'write'), path);
+    assert.ok(session.createdMs >= before - 5 && session.createdMs <= Date.now() + 5);
+    assert.equal(await sessions.count(), 2);
+    assert.equal(await sessions.find('unknown'), undefined);
+    assert.equal(await sessions.find(''), undefined);
+  });
+
+  contract('an ended session is over at once; ending it twice does no harm', async (sessions, over) => {
+    const ids = [await sessions.create(accountNamed('alice')), await sessions.create(accountNamed('alice'))] as const;
+    const session = await sessions.find(ids[0]);
+    assert.ok(session);
+    await sessions.end(session);
+    await sessions.end(session);
+    assert.equal(await sessions.find(ids[0]), undefined);
+    assert.ok(await sessions.find(ids[1]));
+    assert.equal(await sessions.count(), 1);
+    assert.deepEqual(over, []);
+  });
+
+  contract('all sessions of an account end but one', async (sessions) => {
+    const ids: string[] = [];
+    for (const account of ['a', 'a', 'a', 'b']) ids.push(await sessions.create(accountNamed(account)));
+    const kept = await sessions.find(ids[1] as string);
+    assert.ok(kept);
+    assert.equal(await sessions.endAll('a', kept), 2);
+    const alive = await Promise.all(ids.map(async (id) => (await sessions.find(id)) !== undefined));
+    assert.deepEqual(alive, [false, true, false, true]);
+    assert.equal(await sessions.endAll('a'), 1);
+    assert.equal(await sessions.endAll('nobody'), 0);
+  });
+
+  contract('idle sessions time out and are told of once; requests and transfers keep them alive', async (sessions, over, lifetimes) => {
+    lifetimes.idleMs = 600;
+    const idle = await sessions.create(accountNamed('idle'));
+    const used = await sessions.create(accountNamed('used'));
+    const busy = await sessions.create(accountNamed('busy'));
+    const session = await sessions.find(busy);
+    assert.ok(session);
+    const hold = sessions.hold(session);
+    for (let round = 0; round < 5; round++) {
+      await pause(200);
+      assert.ok(await sessions.find(used), 'each request counts as activity');
+    }
+    assert.equal(await sessions.find(idle), undefined);
+    assert.ok(await sessions.find(busy), 'a running transfer counts as activity');
+    hold.done();
+    hold.done();
+    await pause(800);
+    assert.equal(await sessions.find(busy), undefined);
+    await until('all three are told', () => over.length === 3);
+    await pause(1200);
+    assert.deepEqual(over.sort(), ['busy', 'idle', 'used']);
+    assert.equal(await sessions.count(), 0);
+  });
+
+  contract('the absolute life ends however busy a session is', async (sessions, over, lifetimes) => {
+    lifetimes.maximumAgeMs = 700;
+    const id = await sessions.create(accountNamed('alice'));
+    const session = await sessions.find(id);
+    assert.ok(session);
+    const hold = sessions.hold(session);
+    const startedMs = performance.now();
+    while (await sessions.find(id)) {
+      assert.ok(performance.now() - startedMs < 3000, 'it lives for ever');
+      await pause(50);
+    }
+    assert.ok(performance.now() - startedMs >= 600);
+    hold.done();
+    await until('it is told', () => over.length === 1);
+  });
+
+  contract('shorter lifetimes of a reload hold for sessions of before', async (sessions, _, lifetimes) => {
+    const id = await sessions.create(accountNamed('alice'));
+    await pause(100);
+    lifetimes.maximumAgeMs = 50;
+    assert.equal(await sessions.find(id), undefined);
+  });
+}

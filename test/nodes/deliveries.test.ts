@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { startNode, type TestNode } from '../support/nodes.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+import type { TestConfig } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const handler = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
+
+interface Nodes {
+  redis: TestRedis;
+  folder: string;
+  nodes: TestNode[];
+}
+
+/** So many nodes on one Redis and one folder of files. */
+async function start(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
+  if (!hasProgram(t, 'redis-server')) return undefined;
+  const redis = await startRedis(t);
+  const folder = temporaryFolder(t);
+  const nodes: TestNode[] = [];
+  for (let index = 0; index < count; index++) nodes.push(await startNode(t, folder, `n${index}`, redis.url, config));
+  return { redis, folder, nodes };
+}
+
+const owner = (nodes: readonly TestNode[]) => nodes.filter(({ log }) => log.some((line) => line.includes('taken over')));
+const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
+
+test('nodes share deliveries: one delivers for a handler, in the order of the journal, whichever node made the event', async (t) => {
+  const receiver = await startReceiver(t);
+  const begun = await start(t, 3, { event_handlers: { crm: handler(receiver.url) } });
+  if (!begun) return;
+  const { nodes } = begun;
+  for (let index = 0; index < 30; index++) assert.equal((await nodes[index % 3]?.put(`/home/${index}.txt`, 'x'))?.status, 201);
+  await until('all are delivered', () => receiver.requests.length >= 30);
+  assert.deepEqual(
+    paths(receiver),
+    Array.from({ length: 30 }, (_, index) => `/${index}.txt`),
+  );
+  assert.equal(owner(nodes).length, 1);
+});
+
+test('a node that ends gives its handlers over at once, and nothing is lost or sent twice', async (t) => {
+  const receiver = await startReceiver(t);
+  const begun = await start(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
+  if (!begun) return;
+  const { nodes } = begun;
+  const [first] = owner(nodes);
+  const second = nodes.find((node) => node !== first) as TestNode;
+  for (let index = 0; index < 20; index++) await second.put(`/home/${index}.txt`, 'x');
+  assert.equal(await first?.stop(), true);
+  const startedMs = performance.now();
+  for (let index = 20; index < 40; index++) await second.put(`/home/${index}.txt`, 'x');
+  await until('all are delivered', () => paths(receiver).length >= 40);
+  assert.ok(performance.now() - startedMs < 4000);
+  assert.deepEqual(
+    paths(receiver),
+    Array.from({ length: 40 }, (_, index) => `/${index}.txt`),
+  );
+});
+
+test('a second life goes on where the first stood; a handler that is new gets nothing of before', async (t) => {
+  const receiver = await startReceiver(t);
+  const late = await startReceiver(t);
+  const begun = await start(t, 1, { event_handlers: { crm: handler(receiver.url) } });
+  if (!begun) return;
+  const { redis, folder, nodes } = begun;
+  await nodes[0]?.put('/home/1.txt', 'x');
+  await receiver.received(1);
+  await nodes[0]?.stop();
+  const off = await startNode(t, folder, 'n0', redis.url, {});
+  await off.put('/home/2.txt', 'x');
+  await off.stop();
+  const again = await startNode(t, folder, 'n0', redis.url, { event_handlers: { crm: handler(receiver.url), late: handler(late.url) } });
+  await receiver.received(2);
+  await again.put('/home/3.txt', 'x');
+  await receiver.received(3);
+  await late.received(1);
+  assert.deepEqual(paths(receiver), ['/1.txt', '/2.txt', '/3.txt']);
+  assert.deepEqual(paths(late), ['/3.txt']);
+});
+
+test('an upload waits for its back-end on its own node; no other node delivers that event again', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { delayMs: 300, headers: { 'x-id': '7' } } });
+  const begun = await start(t, 2, {
+    service: { api_backend_uuid: 'backend', api_passthrough_headers: ['x-id'] },
+    event_handlers: { backend: handler(receiver.url) },
+  });
+  if (!begun) return;
+  const { nodes } = begun;
+  const replies = await Promise.all(nodes.map((node, index) => node.put(`/home/${index}.txt`, 'x')));
+  assert.deepEqual(
+    replies.map(({ status, headers }) => [status, headers['x-id']]),
+    [
+      [201, '7'],
+      [201, '7'],
+    ],
+  );
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  assert.deepEqual(paths(receiver).sort(), ['/0.txt', '/1.txt'], 'once each');
+});
+
+test('a handler that stopped after too many failures stays stopped on all nodes until a reload of the one that stopped it', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
+  const config = { event_handlers: { crm: handler(receiver.url, { fail_after_errors: 2 }) } };
+  const begun = await start(t, 2, config);
+  if (!begun) return;
+  const { nodes, folder, redis } = begun;
+  for (let index = 0; index < 3; index++) await nodes[0]?.put(`/home/${index}.txt`, 'x');
+  await receiver.received(2);
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  assert.equal(receiver.requests.length, 2);
+  const [stopped] = owner(nodes) as [TestNode];
+  const name = nodes.indexOf(stopped) === 0 ? 'n0' : 'n1';
+  const { testConfig } = await import('../support/server.ts');
+  const server = { name, data_folder_path: `${folder}/${name}`, state: { type: 'redis', url: redis.url } };
+  await stopped.service.reload(await testConfig(folder, { ...config, server }));
+  await receiver.received(3);
+  assert.equal(paths(receiver).at(-1), '/2.txt');
+});

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { effectiveAccount } from '../../src/accounts/account.ts';
+import { groupOptions } from '../../src/accounts/options.ts';
+import { RedisBans } from '../../src/auth/ban-list-redis.ts';
+import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
+import { RedisSessions } from '../../src/http/sessions-redis.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import type { RedisLink } from '../../src/lib/redis-link.ts';
+import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
+import { bansContract } from '../contracts/bans.ts';
+import { sessionsContract } from '../contracts/sessions.ts';
+import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
+import { until } from '../support/receiver.ts';
+import { linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+
+async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink } | undefined> {
+  if (!hasProgram(t, 'redis-server')) return undefined;
+  const redis = await startRedis(t);
+  return { redis, link: await linkTo(t, redis.url) };
+}
+
+const policy = () => ({ ban_after_failures: 2, ban_seconds: 60, ban_window_seconds: 60 });
+const long = { lifetimes: () => ({ idleMs: 60_000, maximumAgeMs: 120_000 }), onTimeout: () => {}, clock: systemClock, log: silentLog };
+
+function account(name: string) {
+  const group = groupOptions.parse({ home_folder_path: '/srv' });
+  return effectiveAccount(name, {}, new Map([['DEFAULT_GROUP', group]]), { uuid: 'm', type: 'application' });
+}
+
+function sessionsOn(t: TestContext, link: RedisLink): RedisSessions {
+  const sessions = new RedisSessions(link, 'web', long);
+  t.after(() => sessions.close());
+  return sessions;
+}
+
+sessionsContract('sessions in Redis', async (t, surroundings) => {
+  const opened = await open(t);
+  return opened && new RedisSessions(opened.link, 'web', { ...surroundings, clock: systemClock, log: silentLog });
+});
+bansContract('bans in Redis', async (t, ofTest) => {
+  const opened = await open(t);
+  return opened && new RedisBans(opened.link, systemClock, ofTest);
+});
+urlHealthContract('suspensions in Redis', async (t) => {
+  const opened = await open(t);
+  return opened && new RedisUrlHealth(opened.link, systemClock, 'method');
+});
+acceptedContract('accepted credentials in Redis', async (t, lifetimeMs) => {
+  const opened = await open(t);
+  return opened && new RedisAcceptedCredentials(opened.link, 'shared', 'method', lifetimeMs);
+});
+
+test('two nodes share sessions, bans and suspensions; a time-out is told by one of them', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const links = [opened.link, await linkTo(t, opened.redis.url)] as const;
+  const told: string[] = [];
+  const lifetimes = { idleMs: 60_000, maximumAgeMs: 120_000 };
+  const [here, there] = links.map((link) => {
+    const sessions = new RedisSessions(link, 'web', { ...long, lifetimes: () => lifetimes, onTimeout: ({ name }) => told.push(name) });
+    t.after(() => sessions.close());
+    return sessions;
+  }) as [RedisSessions, RedisSessions];
+  const id = await here.create(account('alice'));
+  const found = await there.find(id);
+  assert.equal(found?.account.name, 'alice');
+  await here.end(found);
+  assert.equal(await there.find(id), undefined, 'a logout holds everywhere');
+  const second = await here.create(account('alice'));
+  assert.ok(await there.find(second));
+  assert.equal(await there.endAll('alice'), 1);
+  assert.equal(await here.find(second), undefined, 'a password change ends them everywhere');
+  lifetimes.idleMs = 100;
+  for (let index = 0; index < 20; index++) await here.create(account(`user${index}`));
+  await until('all are told', () => told.length >= 20);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  assert.equal(new Set(told).size, told.length, 'each once');
+  const [bans, otherBans] = links.map((link) => new RedisBans(link, systemClock, policy)) as [RedisBans, RedisBans];
+  await bans.failed('192.0.2.1');
+  await otherBans.failed('192.0.2.1');
+  assert.ok(await bans.isRefused('192.0.2.1'), 'failures add up across nodes');
+  const [health, otherHealth] = links.map((link) => new RedisUrlHealth(link, systemClock, 'm')) as [RedisUrlHealth, RedisUrlHealth];
+  await health.suspend('http://a/');
+  assert.deepEqual(await otherHealth.available(['http://a/', 'http://b/']), ['http://b/']);
+});
+
+test('installations with prefixes of their own do not meet; every key has a time to live; nothing secret is stored', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const other = await linkTo(t, opened.redis.url, 'other');
+  const id = await sessionsOn(t, opened.link).create(account('alice'));
+  assert.equal(await sessionsOn(t, other).find(id), undefined);
+  await new RedisBans(opened.link, systemClock, policy).failed('192.0.2.1');
+  await new RedisUrlHealth(opened.link, systemClock, 'm').suspend('http://a/?token=hidden');
+  await new RedisAcceptedCredentials(opened.link, 'shared', 'm', 60_000).keep('k', { outcome: 'authenticated', account: {} });
+  const keys = (await opened.link.call(['KEYS', '*'])) as string[];
+  assert.ok(keys.length >= 7);
+  for (const key of keys) {
+    assert.match(key, /^\{(svc|other)\}:/);
+    assert.equal(key.includes(id) || key.includes('hidden'), false);
+    if (!key.endsWith(':marker')) assert.ok(Number(await opened.link.call(['PTTL', key])) > 0, `${key} has no time to live`);
+  }
+});
+
+test('while Redis is away nothing is let in and commands fail at once; when it is back, all goes on', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const sessions = sessionsOn(t, link);
+  const bans = new RedisBans(link, systemClock, policy);
+  const id = await sessions.create(account('alice'));
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await redis.kill();
+  await until('it is noticed', () => !link.isReady);
+  const startedMs = performance.now();
+  for (let index = 0; index < 100; index++) {
+    await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
+    await assert.rejects(bans.isRefused('192.0.2.1'), { code: 'unavailable' });
+    await assert.rejects(bans.failed('192.0.2.1'), { code: 'unavailable' });
+  }
+  assert.ok(performance.now() - startedMs < 500, 'nobody waits for a time-out');
+  assert.match(String(link.check()), /away/);
+  await redis.restart();
+  await until('it is back', () => link.isReady);
+  assert.ok(await sessions.find(id), 'a session outlives the restart');
+});
+
+test('a paused Redis costs a request two seconds at most, and is asked again when it goes on', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const sessions = sessionsOn(t, link);
+  const id = await sessions.create(account('alice'));
+  redis.pause();
+  const startedMs = performance.now();
+  await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
+  assert.ok(performance.now() - startedMs < 2500);
+  await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
+  assert.ok(performance.now() - startedMs < 2600, 'the second is refused at once');
+  redis.resume();
+  await until('it is back', () => link.isReady);
+  assert.ok(await sessions.find(id));
+});
+
+test('an emptied Redis: no session comes back, a ban that a node knows is repeated', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const sessions = sessionsOn(t, link);
+  const bans = new RedisBans(link, systemClock, policy);
+  const id = await sessions.create(account('alice'));
+  await bans.failed('192.0.2.1');
+  await bans.failed('192.0.2.1');
+  await redis.command('FLUSHALL');
+  await until('it is noticed', () => !link.isReady);
+  await until('it is back', () => link.isReady);
+  assert.equal(await sessions.find(id), undefined);
+  const other = new RedisBans(await linkTo(t, redis.url), systemClock, policy);
+  assert.ok(await other.isRefused('192.0.2.1'), 'a node that did not know it');
+});
+
+test('a logout that a killed Redis forgot is repeated before anybody is let in', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const sessions = sessionsOn(t, link);
+  const other = await linkTo(t, redis.url);
+  const there = sessionsOn(t, other);
+  const id = await sessions.create(account('alice'));
+  const session = await sessions.find(id);
+  assert.ok(session);
+  // From here on nothing reaches the file: what follows is what a crash would lose.
+  await redis.command('CONFIG SET appendfsync everysec');
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  const dump = (await redis.command(`DUMP ${`{svc}:web:web:session:${session.key}`}`)).length;
+  assert.ok(dump > 10);
+  const before = await link.call(['HGETALL', `{svc}:web:web:session:${session.key}`]);
+  const score = String(await link.call(['ZSCORE', '{svc}:web:web:sessions', session.key]));
+  await sessions.end(session);
+  await redis.kill();
+  await redis.restart();
+  // As if the last write had been lost: the session stands there again before any node has come back.
+  await redis.command(`ZADD {svc}:web:web:sessions ${score} ${session.key}`);
+  const [, text = '', , uuid = ''] = before as string[];
+  await redis.command(`HSET {svc}:web:web:session:${session.key} account '${text}' uuid ${uuid} created ${Date.now()}`);
+  await until('both are back', () => link.isReady && other.isReady);
+  assert.equal(await there.find(id), undefined, 'a node that did not see the logout');
+  assert.equal(await sessions.find(id), undefined);
+});
+
+test('a cut network is noticed without a word from the other side, and a mended one is used again', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const proxy = await startProxy(t, redis.port);
+  const link = await linkTo(t, `redis://127.0.0.1:${proxy.port}`);
+  const sessions = sessionsOn(t, link);
+  const id = await sessions.create(account('alice'));
+  proxy.cut();
+  await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
+  proxy.mend();
+  await until('it is back', () => link.isReady);
+  assert.ok(await sessions.find(id));
+});
+
+test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  assert.match(await redis.command('ACL SETUSER node on >p%ss ~{svc}:* +@all'), /OK/);
+  const right = await linkTo(t, `redis://node:p%25ss@127.0.0.1:${redis.port}`);
+  assert.equal(right.check(), true);
+  const sessions = sessionsOn(t, right);
+  assert.ok(await sessions.find(await sessions.create(account('alice'))));
+  const wrong = await linkTo(t, `redis://node:wrong@127.0.0.1:${redis.port}`);
+  assert.match(String(wrong.check()), /away/);
+  assert.equal(String(wrong.check()).includes('wrong@'), false);
+  await assert.rejects(sessionsOn(t, wrong).create(account('alice')), { code: 'unavailable' });
+});

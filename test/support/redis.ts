@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { connect, createServer, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { RedisLink } from '../../src/lib/redis-link.ts';
+import { temporaryFolder } from './temp.ts';
+
+/** A Redis of one test, and what can be done to it. */
+export interface TestRedis {
+  port: number;
+  url: string;
+  /** Sends one command on a connection of its own, inline; resolves with the raw reply. */
+  command(line: string): Promise<string>;
+  /** SIGKILL; what was appended to its file within the last second may be lost. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and port. */
+  restart(): Promise<void>;
+  /** SIGSTOP and SIGCONT. */
+  pause(): void;
+  resume(): void;
+}
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Starts a Redis on a free port, ended with the test. */
+export async function startRedis(t: TestContext, options: string[] = []): Promise<TestRedis> {
+  const folder = temporaryFolder(t);
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  const launch = async () => {
+    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'yes', ...options];
+    const started = spawn('redis-server', args, { stdio: 'ignore' });
+    child = started;
+    for (let attempt = 0; attempt < 200; attempt++) {
+      if ((await inline(port, 'PING').catch(() => '')).startsWith('+PONG')) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error('redis-server did not start');
+  };
+  const kill = () =>
+    new Promise<void>((resolve) => {
+      const ended = child;
+      if (!ended || ended.exitCode !== null || ended.signalCode !== null) return resolve();
+      ended.once('exit', () => resolve());
+      ended.kill('SIGKILL');
+    });
+  t.after(kill);
+  await launch();
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    command: (line) => inline(port, line),
+    kill,
+    restart: launch,
+    pause: () => void child?.kill('SIGSTOP'),
+    resume: () => void child?.kill('SIGCONT'),
+  };
+}
+
+/** A link to it, closed with the test. */
+export async function linkTo(t: TestContext, url: string, prefix = 'svc'): Promise<RedisLink> {
+  const link = new RedisLink({ url, prefix, clock: systemClock, log: silentLog });
+  t.after(() => link.close());
+  await link.start();
+  return link;
+}
+
+/** A way to a port that can be cut: bytes are then neither forwarded nor refused, as on a broken network. */
+export async function startProxy(t: TestContext, target: number): Promise<{ port: number; cut(): void; mend(): void }> {
+  const pairs = new Set<[Socket, Socket]>();
+  let isCut = false;
+  const server = createServer((client) => {
+    const upstream = connect(target, '127.0.0.1');
+    const pair: [Socket, Socket] = [client, upstream];
+    pairs.add(pair);
+    for (const [from, to] of [pair, [upstream, client] as const]) {
+      from.on('data', (chunk) => to.write(chunk));
+      from.on('error', () => {});
+      from.on('close', () => {
+        to.destroy();
+        pairs.delete(pair);
+      });
+      if (isCut) from.pause();
+    }
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.after(() => {
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+    server.close();
+  });
+  return {
+    port: (server.address() as { port: number }).port,
+    cut() {
+      isCut = true;
+      for (const pair of pairs) for (const socket of pair) socket.pause();
+    },
+    mend() {
+      isCut = false;
+      for (const pair of pairs) for (const socket of pair) socket.resume();
+    },
+  };
+}
+
+function inline(port: number, line: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${line}\r\n`));
+    socket.setTimeout(2000, () => socket.destroy(new Error('no answer')));
+    socket.once('data', (chunk) => {
+      resolve(chunk.toString('utf8'));
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
