@@ -22,6 +22,8 @@ const programs = {
   python3: 'python3',
   promtool: 'prometheus',
   'redis-server': 'redis-server',
+  nginx: 'nginx',
+  haproxy: 'haproxy',
 };
 
 function filesBelow(folder, suffix) {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { executable } from './support/child.ts';
+import { freePort } from './support/redis.ts';
 import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
 
@@ -14,9 +14,9 @@ interface Step {
 }
 
 /** The commands of the tour with what the README says they print. */
-function tour(): Step[] {
+function tour(from: string, to: string): Step[] {
   const readme = readFileSync(join(process.env.SVC_ROOT ?? '.', 'README.md'), 'utf8');
-  const section = readme.slice(readme.indexOf('## Five-minute tour'), readme.indexOf('## The REST API'));
+  const section = readme.slice(readme.indexOf(`\n${from}\n`), readme.indexOf(`\n${to}\n`));
   return [...section.matchAll(/```console\n([\s\S]*?)```/g)].flatMap((block) =>
     (block[1] as string)
       .split(/^\$ /m)
@@ -33,14 +33,6 @@ function normalised(text: string): string {
     .trim();
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 test('the five-minute tour prints what the README says', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const port = await freePort();
@@ -55,7 +47,7 @@ test('the five-minute tour prints what the README says', { timeout: 60_000 }, as
   shell.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  const steps = tour();
+  const steps = tour('## Five-minute tour', '## The REST API');
   assert.ok(steps.length >= 10, 'the tour was found');
   for (const [index, { command, expected }] of steps.entries()) {
     output = '';
@@ -71,4 +63,55 @@ test('the five-minute tour prints what the README says', { timeout: 60_000 }, as
   }
   shell.stdin.end();
   await new Promise((resolve) => shell.on('close', resolve));
+});
+
+test('three nodes on one machine, and a rolling restart without a failed request, as the README says', { timeout: 110_000 }, async (t) => {
+  for (const program of ['curl', 'nginx', 'redis-server']) if (!hasProgram(t, program)) return;
+  let group: ChildProcess | undefined;
+  t.after(async () => {
+    if (!group?.pid) return;
+    const closed = new Promise((resolve) => group?.once('close', resolve));
+    process.kill(-group.pid, 'SIGKILL');
+    await closed;
+  });
+  const cwd = temporaryFolder(t);
+  const example = 'examples/operations/three-nodes';
+  cpSync(join(process.env.SVC_ROOT ?? '.', example), join(cwd, example), { recursive: true });
+  const ports = new Map<string, number>();
+  for (const name of ['6379', '8080', '8081', '8082', '8083', '9101', '9102', '9103']) ports.set(name, await freePort());
+  const withPorts = (text: string) => text.replace(/\b(6379|808[0-3]|910[1-3])\b/g, (name) => String(ports.get(name)));
+  for (const name of ['svc.config.yaml', 'nginx.conf', 'rolling-restart.sh']) {
+    const path = join(cwd, example, name);
+    const text = readFileSync(path, 'utf8')
+      .replace('PORT=808$number', 'PORT=$(eval echo "\\$PORT$number")')
+      .replaceAll('910$number', '$(eval echo "\\$MONITOR$number")');
+    writeFileSync(path, withPorts(text));
+  }
+  const tools = temporaryFolder(t);
+  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${process.execPath} ${executable} "$@"\n`, { mode: 0o755 });
+  const numbered = [1, 2, 3].flatMap((number) => [
+    [`PORT${number}`, String(ports.get(`808${number}`))],
+    [`MONITOR${number}`, String(ports.get(`910${number}`))],
+  ]);
+  const env = { ...process.env, ...Object.fromEntries(numbered), NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` };
+  // A group of its own, which ends with the test whatever was started in it.
+  const shell = spawn('bash', ['--norc'], { cwd, env, detached: true });
+  group = shell;
+  shell.stdin.write('exec 2>&1\n');
+  let output = '';
+  shell.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  const steps = tour('### Three nodes on one machine', '## Performance');
+  assert.ok(steps.length >= 15, 'the tours were found');
+  for (const [index, { command, expected }] of steps.entries()) {
+    output = '';
+    const isBackground = command.endsWith('&');
+    shell.stdin.write(`${withPorts(command)}\n${isBackground ? '' : `echo "done ${index}"\n`}`);
+    const wanted = withPorts(expected).trim();
+    const deadline = Date.now() + 40_000;
+    const isOver = () => (isBackground ? output.includes(wanted) : output.endsWith(`done ${index}\n`));
+    while (!isOver() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(output.replace(`done ${index}\n`, '').trim(), wanted, command);
+  }
 });
