@@ -74,7 +74,7 @@ const args = [
   '--enable-source-maps',
   '--test',
   '--test-reporter=spec',
-  '--test-timeout=120000',
+  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 120_000}`,
   `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
