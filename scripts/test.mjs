@@ -31,6 +31,7 @@ const programs = {
   'systemd-analyze': 'systemd',
   promtool: 'prometheus',
   'redis-server': 'redis-server',
+  haproxy: 'haproxy',
 };
 
 function filesBelow(folder, suffix) {
@@ -81,7 +82,7 @@ const args = [
   '--enable-source-maps',
   '--test',
   '--test-reporter=spec',
-  '--test-timeout=120000',
+  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 120_000}`,
   `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);

@@ -101,7 +101,7 @@ test('the CI files run the script, and keep what it leaves', () => {
 test('the CI script passes against the stand-ins, and fails when a case does', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
   const cwd = temporaryFolder(t);
-  for (const name of readdirSync(operations)) cpSync(join(operations, name), join(cwd, name));
+  for (const name of readdirSync(operations)) cpSync(join(operations, name), join(cwd, name), { recursive: true });
   const ports = { AUTH_PORT: await freePort(), HOOK_PORT: await freePort(), SVC_PORT: await freePort() };
   const { SVC_CONFIG: _, NODE_TEST_CONTEXT: __, ...rest } = process.env;
   const env = { ...rest, ...ports, SVC: `${process.execPath} ${executable}` };

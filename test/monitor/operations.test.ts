@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 import { Metrics } from '../../src/monitor/metrics.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const folder = join(process.env.SVC_ROOT ?? '.', 'examples/operations');
 const readExample = (name: string) => readFileSync(join(folder, name), 'utf8');
@@ -57,3 +60,44 @@ test('promtool accepts alert rules and configuration', (t) => {
     assert.equal(status, 0, stdout + stderr);
   }
 });
+
+test('nginx accepts its configurations', (t) => {
+  if (!hasProgram(t, 'nginx') || !hasProgram(t, 'openssl')) return;
+  const cwd = temporaryFolder(t);
+  const { key, cert } = selfSigned(t);
+  writeFileSync(join(cwd, 'files.pem'), cert);
+  writeFileSync(join(cwd, 'files.key'), key);
+  writeFileSync(join(cwd, 'site.conf'), reachable(readExample('nodes/nginx.conf')).replaceAll('/etc/ssl/', `${cwd}/`));
+  writeFileSync(join(cwd, 'main.conf'), `pid ${cwd}/pid;\nevents {}\nhttp { include ${cwd}/site.conf; }\n`);
+  writeFileSync(join(cwd, 'three.conf'), readExample('three-nodes/nginx.conf'));
+  for (const name of ['main.conf', 'three.conf']) {
+    const { status, stderr } = spawnSync('nginx', ['-t', '-p', cwd, '-c', name, '-e', 'stderr'], { cwd, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+  }
+});
+
+test('HAProxy accepts its configuration', (t) => {
+  if (!hasProgram(t, 'haproxy')) return;
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'haproxy.cfg'), reachable(readExample('nodes/haproxy.cfg')));
+  const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', 'haproxy.cfg'], { cwd, encoding: 'utf8' });
+  assert.equal(status, 0, stdout + stderr);
+});
+
+test('the nodes of the compose file differ in name and data alone', () => {
+  const { services } = parse(readExample('nodes/compose.yaml'), { merge: true }) as {
+    services: Record<string, { environment?: Record<string, string>; command: string[]; volumes: string[] }>;
+  };
+  const nodes = ['node1', 'node2', 'node3'].map((name) => {
+    const node = services[name];
+    assert.equal(node?.environment?.NODE, name);
+    assert.ok(node.volumes.includes(`${name}:/var/lib/svc`) && node.volumes.includes('files:/srv/files'));
+    return JSON.stringify(node).replaceAll(name, 'node');
+  });
+  assert.equal(new Set(nodes).size, 1);
+});
+
+/** Host names that only a deployment has. */
+function reachable(text: string): string {
+  return text.replace(/\bnode[123]:/g, '127.0.0.1:');
+}

@@ -1,0 +1,159 @@
+// Measures 1, 2 and 3 nodes on one Redis against one node with state in memory: requests per second and CPU per request, deliveries
+// per second. Needs redis-server.   node scripts/bench/nodes.mjs [SECONDS]
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const seconds = Number(process.argv[2] ?? 4);
+const executable = new URL('../../dist/svc.mjs', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+const children = [];
+const ticksPerSecond = 100;
+
+function launch(command, args, env = {}) {
+  const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  return child;
+}
+
+/** CPU time of a process so far, in microseconds (proc(5), fields 14 and 15 of stat). */
+function cpuUs(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticksPerSecond;
+}
+
+function send(agent, port, options, body) {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, agent, ...options }, (incoming) => {
+      let text = '';
+      incoming.on('data', (chunk) => {
+        text += chunk;
+      });
+      incoming.on('end', () => resolve({ status: incoming.statusCode, text }));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+async function startNode(name, state, hook) {
+  const config = {
+    server: { name, data_folder_path: join(folder, name), state, log: { level: 'error' }, security_policy: { ban_after_failures: 5 } },
+    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
+    authentications: { open: { type: 'application' } },
+    accounts: { alice: { password: hash } },
+    services: { web: { type: 'http', port: 0 } },
+    event_handlers: hook ? { crm: { type: 'http', target: '40017', url: hook, batch_size: 50 } } : {},
+  };
+  const path = join(folder, `${name}.json`);
+  writeFileSync(path, JSON.stringify(config));
+  const child = launch(process.execPath, [executable, 'serve', '--config', path]);
+  const line = await new Promise((resolve) => child.stdout.once('data', (chunk) => resolve(String(chunk))));
+  return { child, port: Number(/:(\d+)\//.exec(line)[1]) };
+}
+
+async function stop(nodes) {
+  for (const { child } of nodes) {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** Requests for some seconds over all nodes, 16 at once on each. */
+async function measure(nodes, redis, make) {
+  const agent = new Agent({ keepAlive: true });
+  const before = nodes.map(({ child }) => cpuUs(child.pid));
+  const redisBefore = redis ? cpuUs(redis.pid) : 0;
+  const startMs = performance.now();
+  let count = 0;
+  await Promise.all(
+    nodes.flatMap(({ port }, node) =>
+      Array.from({ length: 16 }, async (_, lane) => {
+        for (let index = 0; performance.now() - startMs < seconds * 1000; index++) {
+          const [options, body] = make(`${node}-${lane}-${index}`);
+          const { status } = await send(agent, port, options, body);
+          if (status >= 300) throw new Error(`status ${status}`);
+          count++;
+        }
+      }),
+    ),
+  );
+  const elapsedS = (performance.now() - startMs) / 1000;
+  const nodesUs = nodes.reduce((sum, { child }, index) => sum + cpuUs(child.pid) - before[index], 0);
+  agent.destroy();
+  return {
+    perS: Math.round(count / elapsedS),
+    nodeUs: Math.round(nodesUs / count),
+    redisUs: redis ? Math.round((cpuUs(redis.pid) - redisBefore) / count) : 0,
+    count,
+  };
+}
+
+const hash = await new Promise((resolve) => {
+  const child = spawn(process.execPath, [executable, 'hash-password'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
+  child.stdin.end('secret\n');
+});
+try {
+  mkdirSync(join(folder, 'home'));
+  const redisPort = 20_000 + Math.floor(Math.random() * 20_000);
+  const redis = launch('redis-server', ['--port', String(redisPort), '--save', '', '--appendonly', 'yes', '--dir', folder]);
+  redis.stdout.resume();
+  await new Promise((resolve) => redis.stdout.once('data', resolve));
+  const shared = { type: 'redis', url: `redis://127.0.0.1:${redisPort}` };
+  let deliveredEvents = 0;
+  const receiver = createServer(async (incoming, outgoing) => {
+    let text = '';
+    for await (const chunk of incoming) text += chunk;
+    deliveredEvents += JSON.parse(text).events.length;
+    outgoing.end();
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => receiver.once('listening', resolve));
+  const hook = `http://127.0.0.1:${receiver.address().port}/`;
+  const authorization = `Basic ${Buffer.from('alice:secret').toString('base64')}`;
+  const report = (name, { perS, nodeUs, redisUs }) =>
+    console.log(`${name.padEnd(44)} ${String(perS).padStart(6)}/s  ${String(nodeUs).padStart(5)} µs CPU, Redis ${redisUs} µs`);
+  for (const [label, state, size] of [
+    ['memory, 1 node', { type: 'memory' }, 1],
+    ['redis, 1 node', shared, 1],
+    ['redis, 2 nodes', shared, 2],
+    ['redis, 3 nodes', shared, 3],
+  ]) {
+    const nodes = [];
+    for (let index = 0; index < size; index++) nodes.push(await startNode(`${label.replaceAll(/\W+/g, '-')}${index}`, state, hook));
+    const agent = new Agent();
+    const login = await send(
+      agent,
+      nodes[0].port,
+      { method: 'POST', path: '/__svc__/login', headers: { 'content-type': 'application/json', accept: 'application/json' } },
+      '{"username":"alice","password":"secret"}',
+    );
+    const session = `session ${JSON.parse(login.text).results[0].session}`;
+    const ofRedis = state === shared ? redis : undefined;
+    await send(agent, nodes[0].port, { method: 'PUT', path: '/home/a.txt', headers: { authorization } }, 'x'.repeat(1024));
+    const get = { method: 'GET', path: '/home/a.txt' };
+    // The first look at a password costs a scrypt on each node.
+    for (const { port } of nodes) await send(agent, port, { method: 'GET', path: '/home/a.txt', headers: { authorization } });
+    report(`${label}: GET 1 KiB, session`, await measure(nodes, ofRedis, () => [{ ...get, headers: { authorization: session } }]));
+    report(`${label}: GET 1 KiB, Basic`, await measure(nodes, ofRedis, () => [{ ...get, headers: { authorization } }]));
+    deliveredEvents = 0;
+    const startMs = performance.now();
+    const put = await measure(nodes, ofRedis, (name) => [
+      { method: 'PUT', path: `/home/${name}.txt`, headers: { authorization: session } },
+      'x',
+    ]);
+    report(`${label}: PUT, session, one webhook`, put);
+    while (deliveredEvents < put.count && performance.now() - startMs < 60_000) await new Promise((resolve) => setTimeout(resolve, 10));
+    console.log(
+      `${`${label}: deliveries, batches of 50`.padEnd(44)} ${Math.round((deliveredEvents * 1000) / (performance.now() - startMs))} events/s`,
+    );
+    await stop(nodes);
+  }
+  receiver.close();
+} finally {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+}

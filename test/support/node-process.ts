@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { type Running, start } from './child.ts';
+import { Client } from './client.ts';
+import type { Received } from './receiver.ts';
+import { freePort } from './redis.ts';
+
+/** A node in a process of its own, that can be killed and started again on its port and data. */
+export interface NodeProcess {
+  name: string;
+  client: Client;
+  config: string;
+  running: Running;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** Starts a node for each way to Redis, on one folder of files; they deliver uploads to one webhook. */
+export async function startNodes(t: TestContext, folder: string, hook: string, redisUrls: readonly string[]): Promise<NodeProcess[]> {
+  mkdirSync(join(folder, 'home'), { recursive: true });
+  const password = await hashPassword('secret');
+  const nodes: NodeProcess[] = [];
+  for (const [index, url] of redisUrls.entries()) {
+    const name = `n${index}`;
+    const port = await freePort();
+    const config = join(folder, `${name}.json`);
+    const content = {
+      server: {
+        name,
+        data_folder_path: join(folder, name),
+        shutdown_timeout: 5,
+        state: { type: 'redis', url },
+        security_policy: { ban_after_failures: 3, ban_seconds: 600 },
+      },
+      groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
+      accounts: { alice: { password } },
+      services: { web: { type: 'http', port, client_forwarded_header: 'X-Forwarded-For' } },
+      event_handlers: { crm: { type: 'http', target: '40017', url: hook, batch_size: 10, retry_count: 3, retry_increase: 0.2 } },
+    };
+    writeFileSync(config, JSON.stringify(content));
+    const node = { name, config, client: new Client(`http://127.0.0.1:${port}`) } as NodeProcess;
+    node.start = async () => {
+      node.running = start(t, ['serve', '--config', config], { cwd: folder });
+      await node.running.line(/listening/);
+    };
+    node.kill = async () => {
+      node.running.child.kill('SIGKILL');
+      await node.running.ended;
+    };
+    nodes.push(node);
+  }
+  await Promise.all(nodes.map((node) => node.start()));
+  return nodes;
+}
+
+/** The paths of the events that a receiver got. */
+export function delivered(requests: readonly Received[]): string[] {
+  return requests.flatMap(({ body }) =>
+    (JSON.parse(body.toString('utf8')) as { events: ServiceEvent[] }).events.map(({ data }) => String(data.path)),
+  );
+}
+
+/** Waits up to a minute until something holds. */
+export async function untilWithinMinute(what: string, holds: () => boolean): Promise<void> {
+  const endMs = performance.now() + 60_000;
+  while (!holds()) {
+    if (performance.now() > endMs) assert.fail(`waited a minute for: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
