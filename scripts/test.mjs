@@ -15,7 +15,7 @@ const { values: options, positionals: filters } = parseArgs({
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
-const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3' };
+const programs = { curl: 'curl', unzip: 'unzip', openssl: 'openssl', python3: 'python3', man: 'man-db', 'systemd-analyze': 'systemd' };
 
 function filesBelow(folder, suffix) {
   return readdirSync(folder, { recursive: true })
