@@ -9,7 +9,7 @@ import { createPayload } from '../webhooks/create-payload.ts';
 import { withQuery } from '../webhooks/delivery.ts';
 import { createSubscription } from '../webhooks/subscription.ts';
 import type { EventCase } from './config-cases.ts';
-import { localAccount } from './decision.ts';
+import { localAccount } from './decision-account.ts';
 
 /** What every event of a test has, so that two runs give the same bodies: a fixed UUID and time. */
 const fixedUuid = '00000000-0000-4000-8000-0000000000ff';

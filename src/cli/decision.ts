@@ -1,18 +1,13 @@
-import { join } from 'node:path';
-import { type Account, AccountError, defaultGroupUuid, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
-import { AccountsFile } from '../accounts/accounts-file.ts';
-import { groupOptions } from '../accounts/options.ts';
+import type { Account } from '../accounts/account.ts';
 import type { PermissionSet, Right } from '../accounts/permissions.ts';
-import { isUserName } from '../accounts/user-names.ts';
 import type { Config } from '../config/schema.ts';
 import { Mounts } from '../files/mounts.ts';
 import { isTemporaryName } from '../files/temporaries.ts';
 import { statusOf } from '../http/error-reply.ts';
-import { parseRequestTarget } from '../http/request-target.ts';
-import { systemClock } from '../lib/clock.ts';
-import { type ErrorCode, isServiceError } from '../lib/errors.ts';
-import { silentLog } from '../lib/log.ts';
-import { segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
+import { parseRequestTarget, reservedName } from '../http/request-target.ts';
+import { isServiceError } from '../lib/errors.ts';
+import { parseVirtualPath, segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
+import { accountInForce, type Note, Refused, type StepName } from './decision-account.ts';
 import { neededRights, supportedMethods } from './method-rights.ts';
 
 /** What is asked. */
@@ -29,7 +24,7 @@ export interface Question {
 
 /** One step of a decision, for people. */
 export interface Step {
-  step: 'request' | 'account' | 'group' | 'home' | 'mount' | 'rule' | 'permission';
+  step: StepName;
   ok: boolean;
   text: string;
 }
@@ -49,18 +44,6 @@ export interface Decision {
   /** The set of permissions that decided: `general`, or the expression of the rule. Null when none was asked. */
   rule: string | null;
   steps: Step[];
-}
-
-/** Ends a decision with a refusal. */
-class Refused extends Error {
-  readonly code: ErrorCode;
-  readonly step: Step['step'];
-
-  constructor(step: Step['step'], code: ErrorCode, message: string) {
-    super(message);
-    this.step = step;
-    this.code = code;
-  }
 }
 
 /**
@@ -93,12 +76,13 @@ export function decide(config: Config, question: Question): Decision {
 }
 
 function follow(config: Config, question: Question, decision: Decision): void {
-  const note = (step: Step['step'], text: string) => decision.steps.push({ step, ok: true, text });
+  const note = (step: StepName, text: string) => decision.steps.push({ step, ok: true, text });
   const target = memberOf(question.path);
   note('request', `${decision.method} of the ${target.isFolder ? 'folder' : 'file'} ${target.path}`);
   const account = accountInForce(config, question, note);
   decision.group = account.groupUuid;
   note('home', `home folder ${account.homeFolderPath}`);
+  if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
   const mounts = new Mounts(account, []);
   const methods = supportedMethods(target.isFolder);
   if (!methods.includes(decision.method)) {
@@ -109,22 +93,23 @@ function follow(config: Config, question: Question, decision: Decision): void {
       `${decision.method} is not supported on a ${target.isFolder ? 'folder' : 'file'}; ${allow} are`,
     );
   }
-  checkPlace(account, mounts, target.path, decision, note);
+  notePlace(account, mounts, target.path, decision, note);
   const needs = neededRights(decision.method, target.isFolder);
   for (const right of needs.source) checkRights(account, target.path, right, decision, note);
-  checkFixed(mounts, decision.method, target);
+  checkPlace(mounts, decision.method, target);
   if (needs.destination.length === 0) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
   const destination = memberOf(question.destination);
   for (const right of needs.destination) checkRights(account, destination.path, right, decision, note);
 }
 
-function memberOf(path: string): { path: VirtualPath; isFolder: boolean } {
+/** @throws Refused for what is no file or folder URL; the service's own URLs are refused after the account, as it does */
+function memberOf(path: string): { path: VirtualPath; isFolder: boolean; isReserved?: boolean } {
   try {
     const target = parseRequestTarget(path);
     if (target.kind === 'member') return target;
     if (target.kind === 'account-service')
-      throw new Refused('request', 'name-reserved', `${path} is one of the service's own URLs, or reserved for them`);
+      return { path: parseVirtualPath(`/${reservedName}`), isFolder: path.endsWith('/'), isReserved: true };
     throw new Refused('request', 'not-found', `${path} is no file or folder URL; those begin with /home/`);
   } catch (error) {
     if (isServiceError(error)) throw new Refused('request', error.code, error.message);
@@ -132,55 +117,14 @@ function memberOf(path: string): { path: VirtualPath; isFolder: boolean } {
   }
 }
 
-type Note = (step: Step['step'], text: string) => void;
-
-function accountInForce(config: Config, question: Question, note: Note): Account {
-  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
-  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
-  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
-  const known = localAccount(config, question.user);
-  const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
-  if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
-  if (known) note('account', `account "${question.user}" of ${known.where}`);
-  else if (question.user === 'anonymous' && anonymous) note('account', 'requests without credentials');
-  else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
-    note('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
-  else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
-  const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
-  const configuration = {
-    ...known?.account.configuration,
-    ...ofMethod,
-    ...(question.group === undefined ? {} : { group: question.group }),
-  };
-  try {
-    const account = effectiveAccount(question.user, configuration, groups, { uuid: 'svc-explain', type: 'application' });
-    note('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
-    return account;
-  } catch (error) {
-    if (!(error instanceof AccountError)) throw error;
-    throw new Refused(error.problem.startsWith('group') ? 'group' : 'home', 'unauthorized', error.message);
-  }
-}
-
-/** An account of the configuration or of an accounts file. */
-export function localAccount(config: Config, name: string) {
-  const methods = Object.entries(config.authentications).filter(([, method]) => method.type === 'application' && method.enabled);
-  const paths = methods.map(([, method]) => (method.type === 'application' ? method.accounts_file_path : ''));
-  if (Object.keys(config.authentications).length === 0) paths.push('');
-  for (const path of paths) {
-    const file = path || join(config.server.data_folder_path, 'accounts.yaml');
-    const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
-    if (account) return { account, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
-  }
-  return undefined;
-}
-
-function checkPlace(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, note: Note): void {
+function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, note: Note): void {
   if (segmentsOf(path).some(isTemporaryName)) throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads');
   const location = mounts.locate(path);
-  if (location.kind === 'nowhere') throw new Refused('mount', 'not-found', 'the folder above holds virtual folders and nothing else');
-  if (location.kind === 'virtual') {
-    note('mount', 'a folder that only holds virtual folders');
+  if (location.kind !== 'real') {
+    note(
+      'mount',
+      location.kind === 'virtual' ? 'a folder that only holds virtual folders' : 'below a folder that only holds virtual folders',
+    );
     return;
   }
   decision.real_path = location.realPath;
@@ -207,10 +151,14 @@ function ruleText({ index, expression, permissions }: PermissionSet): string {
     : `rule ${index} "${expression}" matches; it has ${keywords}`;
 }
 
-function checkFixed(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
-  if (!mounts.locate(path).isFixed) return;
-  if (method === 'DELETE' || method === 'MOVE')
+// After the permissions, as in files/account-files.ts: a refusal tells nothing about what exists.
+function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
+  const { kind, isFixed } = mounts.locate(path);
+  const creates = method === 'PUT' || method === 'MKCOL';
+  if (isFixed && creates)
+    throw new Refused('mount', isFolder ? 'exists' : 'is-folder', 'the home folder, virtual folders and their parents are there already');
+  if (isFixed && (method === 'DELETE' || method === 'MOVE'))
     throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
-  if (method === 'PUT' || method === 'MKCOL')
-    throw new Refused('mount', isFolder ? 'exists' : 'is-folder', 'the home folder and virtual folders are there already');
+  if (kind === 'nowhere')
+    throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');
 }
