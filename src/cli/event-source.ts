@@ -17,7 +17,7 @@ export interface SourceEvent extends SentEvent {
 export type OnBadLine = (place: string, reason: string) => void;
 
 /** Largest document that is read whole: one request body in pretty print. */
-const largestDocumentBytes = 256 * 1024 * 1024;
+const largestDocumentBytes = 64 * 1024 * 1024;
 
 /** The events of the journal, from a time on. */
 export async function* journalEvents(journal: Journal, sinceMs: number | undefined, onBadLine: OnBadLine): AsyncGenerator<LoggedEvent> {
@@ -41,21 +41,25 @@ export async function* journalEvents(journal: Journal, sinceMs: number | undefin
  * @param name path of the file, or `-` for stdin
  * @throws ServiceError `bad-request` when it cannot be read
  */
-export async function* fileEvents(name: string, onBadLine: OnBadLine): AsyncGenerator<SourceEvent> {
+export async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSignal): AsyncGenerator<SourceEvent> {
   const stream = openSource(name);
+  signal?.addEventListener('abort', () => stream.destroy());
   const place = name === '-' ? 'stdin' : name;
   let number = 0;
   let head = '';
   let isDocument: boolean | undefined;
-  for await (const line of lines(stream, name)) {
+  for await (const line of lines(stream, name, signal)) {
     number++;
     if (isDocument === undefined && line.trim() === '') continue;
     // A first line that is no JSON of its own begins a document that is written over several lines.
     isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
     if (isDocument) {
       head += `${line}\n`;
-      if (head.length > largestDocumentBytes)
-        throw new ServiceError('bad-request', `${place} is larger than ${largestDocumentBytes} bytes.`);
+      if (head.length <= largestDocumentBytes) continue;
+      // Too large for one body: lines after all, the first of them damaged.
+      yield* linesOf(head, place, onBadLine);
+      head = '';
+      isDocument = false;
       continue;
     }
     if (line.trim() !== '') yield* eventsOf(line, `${place}:${number}`, onBadLine);
@@ -69,6 +73,10 @@ function* documentEvents(text: string, place: string, onBadLine: OnBadLine): Gen
     yield* eventsOf(text, place, onBadLine);
     return;
   }
+  yield* linesOf(text, place, onBadLine);
+}
+
+function* linesOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
   for (const [index, line] of text.split('\n').entries()) if (line.trim() !== '') yield* eventsOf(line, `${place}:${index + 1}`, onBadLine);
 }
 
@@ -88,7 +96,21 @@ function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator
   for (const [index, event] of list.entries()) {
     const problem = eventProblem(event);
     if (problem !== undefined) onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, problem);
-    else yield { event: event as ServiceEvent, raw: Buffer.from(JSON.stringify(event)), group: undefined };
+    else {
+      const raw = textOf(event);
+      if (raw) yield { event: event as ServiceEvent, raw, group: undefined };
+      else onBadLine(place, 'it nests too deep');
+    }
+  }
+}
+
+/** @returns undefined for what nests too deep to be written */
+function textOf(event: unknown): Buffer | undefined {
+  try {
+    return Buffer.from(JSON.stringify(event));
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   }
 }
 
@@ -103,11 +125,11 @@ function parse(text: string): unknown {
 function openSource(name: string): Readable {
   if (name === '-') return process.stdin;
   if (!existsSync(name)) throw new ServiceError('bad-request', `${name} does not exist.`);
-  if (!statSync(name).isFile()) throw new ServiceError('bad-request', `${name} is not a file.`);
+  if (statSync(name).isDirectory()) throw new ServiceError('bad-request', `${name} is not a file.`);
   return createReadStream(name);
 }
 
-async function* lines(stream: Readable, name: string): AsyncGenerator<string> {
+async function* lines(stream: Readable, name: string, signal: AbortSignal | undefined): AsyncGenerator<string> {
   let rest: Buffer[] = [];
   let isFirst = true;
   const text = (bytes: Buffer) => {
@@ -127,6 +149,7 @@ async function* lines(stream: Readable, name: string): AsyncGenerator<string> {
       rest.push(bytes);
     }
   } catch (error) {
+    if (signal?.aborted) return;
     throw new ServiceError('bad-request', `${name} cannot be read: ${(error as Error).message}`, { cause: error });
   }
   if (rest.some(({ length }) => length > 0)) yield text(Buffer.concat(rest));

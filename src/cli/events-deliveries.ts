@@ -30,11 +30,16 @@ export async function printDeliveries(journal: Journal, options: DeliveriesOptio
 async function* records(journal: Journal, options: DeliveriesOptions, signal: AbortSignal): AsyncGenerator<DeliveryRecord> {
   const kinds = ['deliveries', 'replays'] as const;
   const last = new Map<string, LogPosition>();
+  const told = new Set<string>();
+  const onBadLine = (reason: string) => {
+    if (!told.has(reason)) complain(visible(reason));
+    told.add(reason);
+  };
   for (;;) {
     for (const kind of kinds) {
       const before = last.get(kind);
       const from = before ?? (options.since === undefined ? undefined : journal.records.since(kind, options.since));
-      for await (const { record, position } of journal.records.read(kind, from, (reason) => complain(reason))) {
+      for await (const { record, position } of journal.records.read(kind, from, onBadLine)) {
         if (signal.aborted) return;
         if (before && comparePositions(position, before) <= 0) continue;
         last.set(kind, position);

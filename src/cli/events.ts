@@ -1,7 +1,6 @@
 import { eventCatalogue } from '../events/catalogue.ts';
 import type { LoggedEvent } from '../events/event-log.ts';
 import { systemClock } from '../lib/clock.ts';
-import { DeliveryHistory } from '../webhooks/delivery-history.ts';
 import { isSelected } from './event-selection.ts';
 import { type DeliveriesOptions, printDeliveries } from './events-deliveries.ts';
 import { exitCode } from './exit-codes.ts';
@@ -9,6 +8,7 @@ import { interruptible } from './interrupt.ts';
 import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 import type { Journal } from './journal-shape.ts';
 import { complain, paint, print, visible } from './output.ts';
+import { UndeliveredEvents } from './undelivered-events.ts';
 
 /** Options of `svc events`. */
 export interface EventsOptions extends DeliveriesOptions, JournalOptions {
@@ -35,10 +35,11 @@ export async function events(options: EventsOptions): Promise<number> {
 
 async function printEvents(journal: Journal, options: EventsOptions, signal: AbortSignal): Promise<number> {
   if (options.deliveries) return printDeliveries(journal, options, signal);
-  const history = options.failed ? await DeliveryHistory.read(journal.records, (reason) => complain(reason)) : undefined;
+  const undelivered = options.failed ? await UndeliveredEvents.read(journal, false, (reason) => complain(visible(reason))) : undefined;
   let printed = 0;
   for await (const logged of follow(journal, options, signal)) {
-    if (!isSelected(logged.event, options) || (history && !isUndelivered(history, logged))) continue;
+    if (!isSelected(logged.event, options)) continue;
+    if (undelivered && !undelivered.isMissingSomewhere(logged.event, logged.group, logged.position)) continue;
     print(options.json ? logged.raw.toString('utf8') : eventText(logged));
     if (++printed === options.limit) break;
   }
@@ -60,10 +61,6 @@ async function* follow(journal: Journal, options: EventsOptions, signal: AbortSi
   } finally {
     reader.close();
   }
-}
-
-function isUndelivered(history: DeliveryHistory, { event, position }: LoggedEvent): boolean {
-  return history.handlers.some((handler) => history.isUndelivered(handler, event.uuid, position));
 }
 
 function eventText({ event }: LoggedEvent): string {

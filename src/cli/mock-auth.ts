@@ -35,7 +35,9 @@ export async function mockAuth(options: MockAuthOptions): Promise<number> {
   const accepted = new Map(options.accept.map(parseAccept));
   const rejected = new Set(options.reject);
   const server = createServer(async (request, response) => {
-    const body = await readBody(request);
+    const body = await readBody(request).catch(() => undefined);
+    // The client went away in the middle.
+    if (body === undefined) return;
     const credentials = credentialsOf(body);
     if (options.delay > 0) await systemClock.sleep(options.delay * 1000);
     if (options.fault) {

@@ -39,7 +39,9 @@ export async function mockWebhook(options: MockWebhookOptions): Promise<number> 
   if (options.record !== undefined) beginRecord(options.record);
   let requests = 0;
   const server = createServer(async (incoming, response) => {
-    const request = await readRequest(incoming);
+    const request = await readRequest(incoming).catch(() => undefined);
+    // The client went away in the middle.
+    if (!request) return;
     const status = statusOf(options, requests++, request);
     report(options, request, status);
     if (options.delay > 0) await systemClock.sleep(options.delay * 1000);

@@ -27,7 +27,9 @@ export async function* recordedRequests(
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, onMissing)) {
-    if (record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
+    // What came from a file has no place in the journal to be read from.
+    const isOfJournal = record.events.every(({ position }) => position !== undefined);
+    if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
   }
   const lines = new JournalLines(journal);
   try {

@@ -1,5 +1,5 @@
 import type { Delivered, WebhookHandler } from '../webhooks/webhook-handler.ts';
-import { complain, count, paint, print } from './output.ts';
+import { complain, count, paint, print, visible } from './output.ts';
 
 /** How often the progress line is drawn, in milliseconds. */
 const drawEveryMs = 100;
@@ -45,8 +45,8 @@ export class ReplayReport {
     else if (result.outcome !== 'delivered') {
       this.#clear();
       const [first, ...others] = events;
-      const what = `${first?.event.id} ${first?.event.uuid}${others.length > 0 ? ` and ${count(others.length, 'more event')}` : ''}`;
-      print(`${handler.uuid}: ${what}: ${paint(process.stdout, 'red', result.outcome)}: ${result.details}`);
+      const what = `${visible(`${first?.event.id} ${first?.event.uuid}`)}${others.length > 0 ? ` and ${count(others.length, 'more event')}` : ''}`;
+      print(`${handler.uuid}: ${what}: ${paint(process.stdout, 'red', result.outcome)}: ${visible(result.details)}`);
     }
     this.#draw();
   }

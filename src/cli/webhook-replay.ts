@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { MemoryUrlHealth } from '../lib/url-health.ts';
@@ -10,13 +11,13 @@ import { exitCode } from './exit-codes.ts';
 import { interruptible } from './interrupt.ts';
 import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 import type { Journal } from './journal-shape.ts';
-import { complain, print } from './output.ts';
+import { complain, print, visible } from './output.ts';
 import { diffRequests } from './replay-diff.ts';
 import { recordedRequests } from './replay-exact.ts';
 import { ReplayLane } from './replay-lane.ts';
 import { ReplayReport } from './replay-report.ts';
 import { requestOf, requestText } from './replay-request.ts';
-import { WaitingEvents } from './waiting-events.ts';
+import { UndeliveredEvents } from './undelivered-events.ts';
 
 /** Options of `svc webhook-replay`. */
 export interface ReplayOptions extends SelectionOptions, JournalOptions {
@@ -97,10 +98,10 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
 /** The handlers to send to: those named, or all that are enabled, or one for `--url`. */
 function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const configured = journal.config?.event_handlers ?? {};
-  const server = { uuid: journal.serverUuid ?? 'svc-webhook-replay', type: 'server', name: journal.config?.server.name || 'svc' };
+  const server = { uuid: journal.serverUuid ?? 'svc-webhook-replay', type: 'server', name: journal.config?.server.name || hostname() };
   const make = (uuid: string, handler: (typeof configured)[string]) =>
     new WebhookHandler(uuid, handler, { clock: systemClock, health: new MemoryUrlHealth(systemClock), server });
-  const named = options.handler.map((uuid) => {
+  const named = [...new Set(options.handler)].map((uuid) => {
     const handler = configured[uuid];
     if (handler) return [uuid, handler] as const;
     const known = Object.keys(configured);
@@ -110,12 +111,12 @@ function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] 
     );
   });
   if (options.url !== undefined) {
-    if (!/^https?:\/\//i.test(options.url) || !URL.canParse(options.url))
-      throw new ServiceError('bad-request', '--url must be an http:// or https:// URL.');
+    const plain = eventHandlerOptions.safeParse({ type: 'http', url: [options.url] });
+    if (!plain.success) throw new ServiceError('bad-request', `--url ${plain.error.issues[0]?.message ?? 'cannot be used'}.`);
     const [only, ...others] = named;
     if (others.length > 0) throw new ServiceError('bad-request', '--url goes with one --handler at most, whose format it then gets.');
     if (only) return [make(only[0], { ...only[1], url: [options.url] })];
-    return [make(plainHandler, eventHandlerOptions.parse({ type: 'http', url: options.url }))];
+    return [make(plainHandler, plain.data)];
   }
   const chosen = named.length > 0 ? named : Object.entries(configured).filter(([, handler]) => handler.enabled);
   if (chosen.length === 0)
@@ -134,17 +135,18 @@ async function replay(
 ): Promise<number> {
   const onBadLine = (place: string, reason: string) => bad.add(place, reason);
   const events: AsyncIterable<SourceEvent> =
-    source === undefined ? journalEvents(journal, options.since, onBadLine) : fileEvents(source, onBadLine);
-  const history = options.failed ? await DeliveryHistory.read(journal.records, (reason) => bad.add('records', reason)) : undefined;
-  const waiting = options.failed && source === undefined ? await WaitingEvents.read(journal) : undefined;
+    source === undefined ? journalEvents(journal, options.since, onBadLine) : fileEvents(source, onBadLine, signal);
+  const undelivered = options.failed
+    ? await UndeliveredEvents.read(journal, source !== undefined, (reason) => bad.add('records', reason))
+    : undefined;
   let matched = 0;
   for await (const sent of events) {
     if (signal.aborted || bad.hasEnded) break;
     if (!isSelected(sent.event, options)) continue;
     const takers = lanes.filter(({ handler }) => {
-      if (!options.force && handler.uuid !== plainHandler && !handler.wants(sent.event, sent.group)) return false;
-      if (!history) return true;
-      return !history.isDelivered(handler.uuid, sent.event.uuid, sent.position) && !waiting?.isWaiting(handler.uuid, sent.position);
+      if (handler.uuid === plainHandler) return undelivered?.isMissingSomewhere(sent.event, sent.group, sent.position) ?? true;
+      if (!options.force && !handler.wants(sent.event, sent.group)) return false;
+      return undelivered?.isMissing(handler.uuid, sent.event, sent.position) ?? true;
     });
     if (takers.length === 0) continue;
     matched++;
@@ -200,7 +202,7 @@ class BadLines {
 
   add(place: string, reason: string): void {
     this.count++;
-    complain(`${place}: ${reason}; ${this.#isStrict ? 'the run ends' : 'skipped'}`);
+    complain(`${visible(place)}: ${visible(reason)}; ${this.#isStrict ? 'the run ends' : 'skipped'}`);
     if (this.#isStrict) this.hasEnded = true;
   }
 }

@@ -69,15 +69,16 @@ export class JournalledDispatcher implements EventDispatcher {
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     const event = this.#create(draft);
-    const handler = this.#blocking.get(handlerUuid);
-    const marks = { group: draft.context.group, takenBy: handler && handlerUuid };
+    const marks = { group: draft.context.group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
     let position: LogPosition | undefined;
     try {
       position = await this.#log.appendDurable(event, marks);
     } catch (error) {
-      handler?.abandon(event);
+      this.#blocking.get(handlerUuid)?.abandon(event);
       throw error;
     }
+    // Looked up now: a reload may have put another one in its place meanwhile.
+    const handler = marks.takenBy === undefined ? undefined : this.#blocking.get(handlerUuid);
     return { event, delivery: handler ? await handler.deliver(event, marks, position) : { outcome: 'unavailable' } };
   }
 

@@ -133,7 +133,11 @@ export class FileEventLog implements EventLog {
     const reader = new JournalReader(this.#options.folder, onBadLine);
     const release = this.#recent.keep();
     return {
-      next: async (from) => (from && this.#recent.from(from)) ?? reader.next(from),
+      next: async (from) => {
+        if (!from) return reader.next(from);
+        if (comparePositions(from, this.end) === 0) return { events: [], next: from };
+        return this.#recent.from(from) ?? reader.next(from);
+      },
       close() {
         release();
         reader.close();

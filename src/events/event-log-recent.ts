@@ -52,7 +52,8 @@ export class RecentEvents {
       else high = middle;
     }
     const events = this.#events.slice(low, low + blockEvents);
-    return { events, next: events.at(-1)?.next ?? position };
+    const last = events.at(-1);
+    return last && { events, next: last.next };
   }
 
   #clear(): void {

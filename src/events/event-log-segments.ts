@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 
 const newline = 0x0a;
@@ -24,12 +25,22 @@ export function segmentPath(folder: string, number: number, kind: SegmentKind = 
 /** All segments of a folder, oldest first. */
 export function listSegments(folder: string, kind: SegmentKind = 'events'): Segment[] {
   const segmentName = new RegExp(`^${kind}-(\\d{8,})\\.ndjson$`);
-  return readdirSync(folder)
+  return namesIn(folder)
     .flatMap((name) => {
       const match = segmentName.exec(name);
       return match ? [{ number: Number(match[1]), path: join(folder, name) }] : [];
     })
     .sort((a, b) => a.number - b.number);
+}
+
+// A folder that is not there yet holds nothing.
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** Makes a folder's names durable (a new segment, a removed one). */

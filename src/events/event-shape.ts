@@ -1,5 +1,8 @@
 type Members = Record<string, unknown>;
 
+/** Seconds that a date can show (ECMA-262, "Time Values"), with a fraction. */
+const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;
+
 /** Members that every event has (service.md, "Event object"). */
 const texts = ['id', 'uuid', 'message'] as const;
 
@@ -7,7 +10,8 @@ const texts = ['id', 'uuid', 'message'] as const;
 export function eventProblem(value: unknown): string | undefined {
   if (!isMembers(value)) return 'not an event object';
   for (const name of texts) if (typeof value[name] !== 'string') return `"${name}" must be a text`;
-  if (!isMembers(value.timestamp) || typeof value.timestamp.timestamp !== 'string') return '"timestamp.timestamp" must be a text';
+  if (!isMembers(value.timestamp) || !unixTime.test(String(value.timestamp.timestamp)))
+    return '"timestamp.timestamp" must be Unix time as text';
   if (!isMembers(value.data)) return '"data" must be an object';
   if (!isMembers(value.account) || !hasNames(value.account)) return '"account" must have uuid and name';
   if (!isMembers(value.account.peer) || typeof value.account.peer.address !== 'string') return '"account.peer" must have an address';

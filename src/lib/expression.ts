@@ -167,7 +167,31 @@ function compileGlob(glob: string): (text: string) => boolean {
       return folded.length >= prefix.length + suffix.length && folded.startsWith(prefix) && folded.endsWith(suffix);
     };
   }
+  if (tokens.every((token) => token.kind === 'literal' || token.kind === 'some')) return literalRuns(tokens);
   return (text) => matchTokens(tokens, Array.from(text));
+}
+
+/** Literal texts between stars: each is found behind the one before, in linear time for each (a remote party sends the text). */
+function literalRuns(tokens: readonly Token[]): (text: string) => boolean {
+  const runs: string[] = [''];
+  for (const token of tokens) {
+    if (token.kind === 'some') runs.push('');
+    else if (token.kind === 'literal') runs[runs.length - 1] += token.text;
+  }
+  const [prefix = '', ...others] = runs;
+  const suffix = others.pop() ?? '';
+  return (text) => {
+    const folded = foldFast(text);
+    if (!folded.startsWith(prefix) || folded.length < prefix.length + suffix.length || !folded.endsWith(suffix)) return false;
+    const end = folded.length - suffix.length;
+    let at = prefix.length;
+    for (const run of others) {
+      const found = folded.indexOf(run, at);
+      if (found < 0 || found + run.length > end) return false;
+      at = found + run.length;
+    }
+    return true;
+  };
 }
 
 function matchTokens(tokens: readonly Token[], characters: readonly string[]): boolean {

@@ -3,7 +3,7 @@ import { createFetch, FetchError, type FetchOptions } from 'ofetch';
 import type { Clock } from './clock.ts';
 import { systemErrorCode } from './errors.ts';
 import { RequestHeaders } from './remote-headers.ts';
-import { createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
+import { CutShortError, createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
 
 /** Why no usable reply came. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
@@ -169,15 +169,6 @@ export class RemoteEndpoint {
         if (!incoming.complete) reject(new CutShortError());
       });
     });
-  }
-}
-
-/** Like the error of a connection that is closed too early. */
-class CutShortError extends Error {
-  readonly code = 'ECONNRESET';
-
-  constructor() {
-    super('the connection was closed before the reply was complete');
   }
 }
 

@@ -17,6 +17,15 @@ const mostKnownUrls = 100;
  */
 const longestIdleMs = 1500;
 
+/** The connection ended before the reply did. */
+export class CutShortError extends Error {
+  readonly code = 'ECONNRESET';
+
+  constructor() {
+    super('the connection was closed before the reply was complete');
+  }
+}
+
 /** What a request is made of, beside what `fetch` knows. */
 export interface TransportInit {
   method?: string;
@@ -46,8 +55,8 @@ export interface Transport {
   close(): void;
 }
 
-// These statuses have no body (Fetch standard, "null body status").
-const nullBodyStatuses = new Set([204, 205, 304]);
+// These statuses have no body, whatever their headers say (RFC 9112 §6.3).
+const nullBodyStatuses = new Set([204, 304]);
 
 /**
  * Makes a transport.
@@ -89,6 +98,12 @@ export function createTransport(caPem?: string): Transport {
         resolve(responseOf(status, incoming));
       });
       outgoing.on('error', reject);
+      // Node.js drops a 101 without a word when nobody listens.
+      outgoing.on('upgrade', (_reply, socket) => {
+        socket.destroy();
+        reject(new RangeError('the status 101 switches to a protocol that nobody asked for'));
+      });
+      outgoing.on('close', () => reject(new CutShortError()));
       init.onOutgoing?.(outgoing);
       outgoing.end(init.body);
     });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
@@ -57,6 +58,7 @@ export class DeliveryEngine implements Deliveries {
   readonly #abort = new AbortController();
   readonly #timers: Timer[];
   #isFirst = true;
+  #known: ReadonlySet<string> = new Set();
 
   /**
    * @param positions what the process before left; handlers that are new begin with what is journalled from now on
@@ -64,6 +66,7 @@ export class DeliveryEngine implements Deliveries {
   constructor(positions: HandlerPositions, surroundings: EngineSurroundings) {
     this.#surroundings = surroundings;
     this.#positions = positions;
+    setMaxListeners(0, this.#abort.signal);
     this.#begin = surroundings.journal.end;
     const { folder, maximumFileSizeBytes, clock, log, retentionDays } = surroundings;
     this.#deliveries = DeliveryLog.open({ folder, maximumFileSizeBytes, clock, log });
@@ -97,6 +100,7 @@ export class DeliveryEngine implements Deliveries {
    * @returns a promise that resolves once it is on disk where new handlers begin: what is journalled after that reaches them
    */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
+    this.#known = new Set(known);
     for (const [uuid, place] of this.#places) {
       const handler = handlers.get(uuid);
       const { runner } = place;
@@ -104,7 +108,7 @@ export class DeliveryEngine implements Deliveries {
       this.#retire(uuid, place);
     }
     for (const [uuid, handler] of handlers) this.#place(uuid, handler);
-    this.#positions.keepOnly(new Set(known));
+    this.#positions.keepOnly(this.#known);
     this.#isFirst = false;
     await this.#save();
   }
@@ -195,8 +199,16 @@ export class DeliveryEngine implements Deliveries {
     place.unregister();
     place.runner = undefined;
     if (!runner) return;
+    if (!runner.isStarted) {
+      // The one before it still ends, and tells where to go on.
+      runner.handler.close();
+      return;
+    }
     this.#positions.set(uuid, runner.position);
-    place.before = place.before.then(() => runner.end()).then(() => this.#positions.set(uuid, runner.position));
+    const keep = () => {
+      if (this.#known.has(uuid)) this.#positions.set(uuid, runner.position);
+    };
+    place.before = place.before.then(() => runner.end(this.#abort.signal)).then(keep);
   }
 
   /** Delivers one event while an upload waits (service.md, Endpoints C). */
@@ -204,13 +216,13 @@ export class DeliveryEngine implements Deliveries {
     const deliver = async (sent: SentEvent, group: string | undefined): Promise<BackendDelivery> => {
       if (!handler.wants(sent.event, group)) return { outcome: 'unavailable' };
       if (runner.state !== 'running') {
-        place.uploads.settle(sent.event.uuid, false);
+        place.uploads.settle(sent.event.uuid, false, sent.position);
         return { outcome: 'unavailable' };
       }
       try {
         const delivered = await handler.deliver([sent], { abort: this.#abort.signal });
         this.#record(handler.record(delivered, { source: 'upload' }));
-        place.uploads.settle(sent.event.uuid, true);
+        place.uploads.settle(sent.event.uuid, true, sent.position);
         runner.tell(delivered);
         runner.count(delivered);
         const { outcome, status, headers } = delivered.result;
@@ -231,7 +243,11 @@ export class DeliveryEngine implements Deliveries {
 
   async #save(): Promise<void> {
     const { end } = this.#deliveries;
-    for (const [uuid, { runner }] of this.#places) if (runner) this.#positions.set(uuid, runner.position);
+    for (const [uuid, { runner, uploads }] of this.#places) {
+      if (!runner?.isStarted) continue;
+      this.#positions.set(uuid, runner.position);
+      uploads.forgetBefore(runner.position);
+    }
     await this.#positions.save(end);
   }
 }

@@ -8,7 +8,7 @@ import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPat
 import type { Clock } from '../lib/clock.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
+import { type DeliveryRecord, isDeliveryRecord } from './delivery-record.ts';
 
 /** How often a file that could not be written is tried anew, and lost records are reported. */
 const retryEveryMs = 1000;
@@ -179,8 +179,7 @@ export function recordsSince(folder: string, kind: 'deliveries' | 'replays', sin
 function parseRecord(line: Buffer): DeliveryRecord | undefined {
   try {
     const record = JSON.parse(line.toString('utf8')) as Partial<DeliveryRecord> | null;
-    const isRecord = typeof record?.handler === 'string' && Array.isArray(record.events) && typeof record.outcome === 'string';
-    return isRecord ? (record as DeliveryRecord) : undefined;
+    return isDeliveryRecord(record) ? record : undefined;
   } catch {
     return undefined;
   }

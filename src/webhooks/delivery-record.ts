@@ -48,3 +48,15 @@ export interface DeliveryRecord {
   /** Where the handler goes on in the journal; absent unless delivered in the background. */
   resume?: string;
 }
+
+/** Whether a value has what readers of records rely on. */
+export function isDeliveryRecord(value: Partial<DeliveryRecord> | null): value is DeliveryRecord {
+  return (
+    typeof value?.handler === 'string' &&
+    typeof value.outcome === 'string' &&
+    typeof value.time === 'string' &&
+    Array.isArray(value.attempts) &&
+    Array.isArray(value.events) &&
+    value.events.every((event) => typeof event?.uuid === 'string' && typeof event.id === 'string')
+  );
+}

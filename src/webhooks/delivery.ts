@@ -148,7 +148,8 @@ export class Delivery {
     };
     result.status = undefined;
     result.headers = [];
-    result.reply = undefined;
+    // The last reply there was is kept, also when the last attempt had none.
+    if (verdict.kind === 'valid') result.reply = undefined;
     if (reply.kind === 'reply') {
       attempt.status = reply.status;
       attempt.reason = reply.reason;
@@ -197,16 +198,18 @@ export class Delivery {
 
 /** A URL for events, records and logs: what a query may hold is nobody else's business. */
 export function shownUrl(url: string): string {
-  const query = url.indexOf('?');
-  return query < 0 ? url : `${url.slice(0, query)}?…`;
+  const bare = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
+  const query = bare.indexOf('?');
+  return query < 0 ? bare : `${bare.slice(0, query)}?…`;
 }
 
 /** A URL with members added to its query. */
 export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
   if (query.length === 0) return url;
-  const full = new URL(url);
-  for (const [name, value] of query) full.searchParams.append(name, value);
-  return full.href;
+  // What the URL has already stays as it is: it may be signed.
+  const [bare = '', fragment] = url.split('#', 2);
+  const added = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
+  return `${bare}${bare.includes('?') ? '&' : '?'}${added}${fragment === undefined ? '' : `#${fragment}`}`;
 }
 
 function statusText(reply: RemoteResult): string {

@@ -96,7 +96,9 @@ function positionsPath(folder: string): string {
 
 function readFile(path: string, onDamage: (reason: string) => void): PositionsFile {
   try {
-    return (JSON.parse(readFileSync(path, 'utf8')) as PositionsFile | null) ?? {};
+    const { deliveries, handlers } = (JSON.parse(readFileSync(path, 'utf8')) as PositionsFile | null) ?? {};
+    const isMap = typeof handlers === 'object' && handlers !== null;
+    return { ...(typeof deliveries === 'string' && { deliveries }), handlers: isMap ? handlers : {} };
   } catch (error) {
     if (systemErrorCode(error) !== 'ENOENT') onDamage(`${path}: ${(error as Error).message}`);
     return {};

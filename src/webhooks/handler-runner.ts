@@ -1,6 +1,7 @@
+import { setMaxListeners } from 'node:events';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import { processAccount } from '../events/event-factory.ts';
-import type { EventLog, EventReader, LoggedEvent } from '../events/event-log.ts';
+import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../events/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition } from '../events/event-log-position.ts';
 import type { Log } from '../lib/log.ts';
 import { suspensionMs } from '../lib/url-health.ts';
@@ -19,6 +20,9 @@ export interface RunnerSurroundings {
   /** Deliveries of this handler that uploads wait for. */
   uploads: AwaitedDeliveries;
 }
+
+/** How soon a journal that could not be read is read again. */
+const readAgainMs = 1000;
 
 /** A request under way, or an upload's that is waited for: the position stays before the oldest of them. */
 interface Flight {
@@ -46,12 +50,20 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #ended: Promise<void> = Promise.resolve();
+  #isStarted = false;
 
   /** @param from where it will begin as far as is known yet */
   constructor(handler: WebhookHandler, from: LogPosition, surroundings: RunnerSurroundings) {
     this.handler = handler;
     this.#cursor = from;
     this.#surroundings = surroundings;
+    // Each request under way listens, and uploads come in any number.
+    setMaxListeners(0, this.#over.signal, this.#draining.signal);
+  }
+
+  /** Whether `position` is its own; until then the runner before may still move on. */
+  get isStarted(): boolean {
+    return this.#isStarted;
   }
 
   /** `stopped` after too many failures (`fail_after_errors`). */
@@ -66,6 +78,7 @@ export class HandlerRunner {
 
   /** @param from where to begin in the journal */
   start(from: LogPosition): void {
+    this.#isStarted = true;
     this.#cursor = from;
     this.#emit(20156);
     this.#ended = this.#run().catch((error) => {
@@ -82,19 +95,17 @@ export class HandlerRunner {
    */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#surroundings.journal.end;
-    this.#draining.abort();
-    const giveUp = () => this.#over.abort();
-    if (abort.aborted) giveUp();
-    abort.addEventListener('abort', giveUp);
-    await this.#ended;
-    abort.removeEventListener('abort', giveUp);
+    await this.#finish(abort);
   }
 
-  /** Ends after the requests under way; what waits stays for the one who takes over. */
-  async end(): Promise<void> {
+  /**
+   * Ends after the requests under way; what waits stays for the one who takes over.
+   *
+   * @param abort gives up what is under way
+   */
+  async end(abort: AbortSignal): Promise<void> {
     if (this.#state === 'running') this.#state = 'ended';
-    this.#draining.abort();
-    await this.#ended;
+    await this.#finish(abort);
   }
 
   /** Gives up what is under way: it is another's to deliver now. */
@@ -103,6 +114,15 @@ export class HandlerRunner {
     this.#over.abort();
     this.#draining.abort();
     await this.#ended;
+  }
+
+  async #finish(abort: AbortSignal): Promise<void> {
+    this.#draining.abort();
+    const giveUp = () => this.#over.abort();
+    if (abort.aborted) giveUp();
+    abort.addEventListener('abort', giveUp);
+    await this.#ended;
+    abort.removeEventListener('abort', giveUp);
   }
 
   /** Counts a delivery towards `fail_after_errors`. */
@@ -197,7 +217,7 @@ export class HandlerRunner {
 
   /** @returns whether there is more at hand */
   async #readMore(reader: EventReader): Promise<boolean> {
-    const { events, next } = await reader.next(this.#cursor);
+    const { events, next } = await this.#read(reader);
     this.#block = events;
     this.#blockIndex = 0;
     if (events.length > 0) return true;
@@ -206,7 +226,22 @@ export class HandlerRunner {
     return isFurther;
   }
 
+  // A disk or a table of descriptors that is full now may not be in a second.
+  async #read(reader: EventReader): Promise<EventBlock> {
+    for (;;) {
+      try {
+        return await reader.next(this.#cursor);
+      } catch (error) {
+        this.#surroundings.log.error('the journal could not be read; it is tried again', { handler: this.handler.uuid, reason: error });
+        const isOver = await this.handler.pause(readAgainMs, this.#draining.signal);
+        if (isOver) return { events: [], next: this.#cursor };
+      }
+    }
+  }
+
   async #waitForMore(): Promise<void> {
+    // Whatever the journal says, others get their turn.
+    await new Promise(setImmediate);
     try {
       await this.#surroundings.journal.waitForMore(this.#cursor, this.#draining.signal);
     } catch {
@@ -225,7 +260,12 @@ export class HandlerRunner {
     if ('isMade' in outcome) return outcome.isMade;
     const flight: Flight = { from: position, isDone: false };
     this.#flights.push(flight);
-    void outcome.willBeMade.then((isMade) => (isMade ? this.#land(flight) : this.#deliver([{ event, raw, position }], flight)));
+    void outcome.willBeMade.then((isMade) => {
+      if (isMade) this.#land(flight);
+      // Another runner may have taken over: it meets the event again, as the position waits for it.
+      else if (this.#state === 'running') return this.#deliver([{ event, raw, position }], flight);
+      return undefined;
+    });
     return true;
   }
 
@@ -235,11 +275,13 @@ export class HandlerRunner {
     try {
       delivered = await this.handler.deliver(batch, signals);
     } catch (error) {
-      // Not done with: the flight holds the position, and nothing comes after it.
-      if (this.#state === 'running') this.#state = 'ended';
-      if (!(error instanceof DeliveryInterrupted))
-        this.#surroundings.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
-      return;
+      if (error instanceof DeliveryInterrupted) {
+        // Not done with: the flight holds the position, and nothing comes after it.
+        if (this.#state === 'running') this.#state = 'ended';
+        return;
+      }
+      this.#surroundings.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
+      delivered = notDelivered(batch, `it could not be rendered or sent: ${(error as Error).message}`);
     }
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
     this.tell(delivered);
@@ -273,4 +315,13 @@ export class HandlerRunner {
       data: isState ? { ...about, ...data } : data,
     });
   }
+}
+
+/** A delivery that never left: told and recorded like one that failed, so that the handler goes on behind it. */
+function notDelivered(events: readonly SentEvent[], details: string): Delivered {
+  return {
+    events,
+    rendered: { body: undefined, contentType: undefined, query: [], recorded: { query: [] } },
+    result: { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] },
+  };
 }

@@ -37,6 +37,8 @@ export class SharedHandler {
   #runner: HandlerRunner | undefined;
 
   /** @param handler for deliveries that uploads wait for, which any node makes */
+  readonly #givingUp = new AbortController();
+
   constructor(handler: WebhookHandler, surroundings: SharedHandlerSurroundings) {
     this.handler = handler;
     this.#surroundings = surroundings;
@@ -57,6 +59,7 @@ export class SharedHandler {
 
   /** Gives up what is under way. */
   async abandon(): Promise<void> {
+    this.#givingUp.abort();
     await this.#runner?.abandon();
   }
 
@@ -96,7 +99,7 @@ export class SharedHandler {
     runner.start(position);
     const isOwn = await this.#keep(lease, runner, over.signal);
     over.abort();
-    if (isOwn) await runner.end();
+    if (isOwn) await runner.end(this.#givingUp.signal);
     else await runner.abandon();
     this.#runner = undefined;
     if (!isOwn) {

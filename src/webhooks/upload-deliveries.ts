@@ -11,7 +11,7 @@ export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean
 /** The deliveries of one handler that uploads wait for. Implementations: of one process here, and of several nodes. */
 export interface AwaitedDeliveries {
   /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
-  settle(eventUuid: string, isMade: boolean): void;
+  settle(eventUuid: string, isMade: boolean, position?: LogPosition): void;
   /** What came, or will come, of the delivery of an event. */
   outcomeOf(logged: LoggedEvent): Promise<AwaitedOutcome>;
 }
@@ -22,7 +22,7 @@ export class UploadDeliveries implements AwaitedDeliveries {
   readonly #folder: string;
   readonly #journalEnd: () => LogPosition;
   readonly #pending = new Map<string, { willBeMade: Promise<boolean>; resolve: (isMade: boolean) => void }>();
-  readonly #settled = new Map<string, boolean>();
+  readonly #settled = new Map<string, { isMade: boolean; position: LogPosition }>();
   /** What stands before it is looked up in the record of deliveries. */
   #rememberedFrom: LogPosition;
   #recorded: Promise<Set<string>> | undefined;
@@ -35,14 +35,11 @@ export class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  settle(eventUuid: string, isMade: boolean): void {
+  settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
-    if (pending) {
-      this.#pending.delete(eventUuid);
-      pending.resolve(isMade);
-      return;
-    }
-    this.#settled.set(eventUuid, isMade);
+    this.#pending.delete(eventUuid);
+    this.#settled.set(eventUuid, { isMade, position });
+    pending?.resolve(isMade);
     if (this.#settled.size <= mostRemembered) return;
     this.#settled.clear();
     this.#recorded = undefined;
@@ -50,11 +47,8 @@ export class UploadDeliveries implements AwaitedDeliveries {
   }
 
   async outcomeOf({ event, position }: LoggedEvent): Promise<AwaitedOutcome> {
-    const isMade = this.#settled.get(event.uuid);
-    if (isMade !== undefined) {
-      this.#settled.delete(event.uuid);
-      return { isMade };
-    }
+    const settled = this.#settled.get(event.uuid);
+    if (settled) return { isMade: settled.isMade };
     const known = this.#pending.get(event.uuid);
     if (known) return known;
     if (comparePositions(position, this.#rememberedFrom) < 0) {
@@ -68,6 +62,11 @@ export class UploadDeliveries implements AwaitedDeliveries {
     const pending = { willBeMade, resolve };
     this.#pending.set(event.uuid, pending);
     return pending;
+  }
+
+  /** Forgets what nobody asks for any more: a reload never goes back behind a handler's position. */
+  forgetBefore(position: LogPosition): void {
+    for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
   }
 
   async #readRecorded(sinceMs: number): Promise<Set<string>> {

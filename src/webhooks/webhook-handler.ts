@@ -9,7 +9,7 @@ import { createPayload } from './create-payload.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { EventHandlerOptions } from './options.ts';
-import type { OutgoingEvent, Payload, RenderedPayload } from './payload.ts';
+import type { OutgoingEvent, Payload, RecordedBody, RenderedPayload } from './payload.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 
@@ -102,10 +102,20 @@ export class WebhookHandler {
       ...(result.outcome === 'delivered' ? {} : { details: result.details }),
       method: this.options.request_method.toUpperCase(),
       ...(rendered.contentType === undefined ? {} : { content_type: rendered.contentType }),
-      body: rendered.recorded,
+      ...(isKept(rendered.recorded) && { body: rendered.recorded }),
       ...(result.reply && { reply: result.reply }),
       ...where,
     };
+  }
+
+  /** @returns whether the signal ended the pause */
+  async pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#clock.sleep(delayMs, signal);
+      return signal.aborted;
+    } catch {
+      return true;
+    }
   }
 
   /** Closes the connections once no request is under way. */
@@ -124,6 +134,14 @@ function traceOf(events: readonly SentEvent[]): string | undefined {
   const first = events[0]?.event.data.traceparent;
   const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
   return isShared ? parseTraceparent(first) : undefined;
+}
+
+/** Longest body that is kept with the record, in characters; a longer one can be sent again as today's configuration renders it only. */
+const keptBodyCharacters = 1024 * 1024;
+
+function isKept(body: RecordedBody): boolean {
+  const texts = 'text' in body ? [body.text] : 'before' in body ? [body.before, body.after] : body.query.flat();
+  return texts.reduce((sum, text) => sum + text.length, 0) <= keptBodyCharacters;
 }
 
 function readCa(uuid: string, path: string): string | undefined {

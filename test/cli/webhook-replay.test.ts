@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
@@ -360,4 +360,63 @@ test('svc mock webhook: statuses, first failures, Retry-After, headers, body, si
   assert.equal(full.code, 0);
   assert.match((await post(['--json'])).stdout, /^\{"listening":"http\S+"\}\n\{"status":200,"event":\{"id":"40017"/);
   assert.equal((await run(t, ['mock', 'webhook', '--header', 'nonsense'], { cwd })).code, 2);
+});
+
+test('--failed with a URL, with a file, and for events that were never sent', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}, { status: 500 }] });
+  const other = await startReceiver(t);
+  const cwd = project(t, crm(receiver.url).replace('fail_after_errors: 0', 'fail_after_errors: 1'));
+  await upload(t, cwd, '1', '2', '3');
+  const all = (await run(t, ['events', '--id', '40017', '--json'], { cwd })).stdout;
+  writeFileSync(join(cwd, 'all.ndjson'), all);
+  const shown = (await run(t, ['events', '--failed', '--json'], { cwd })).stdout.trim().split('\n');
+  assert.deepEqual(
+    shown.map((line) => (JSON.parse(line) as ServiceEvent).data.file_name),
+    ['2', '3'],
+    'failed, and never sent as the handler had stopped',
+  );
+  const byUrl = await run(t, ['webhook-replay', '--failed', '--url', other.url], { cwd });
+  assert.match(byUrl.stdout, /^2 events in 2 requests: 2 delivered/);
+  assert.deepEqual(files(other.events()), ['2', '3']);
+  const byFile = await run(t, ['webhook-replay', 'all.ndjson', '--failed'], { cwd });
+  assert.match(byFile.stdout, /^2 events in 2 requests: 2 delivered/);
+  assert.deepEqual(files(receiver.events()).slice(-2), ['2', '3']);
+  const exact = await run(t, ['webhook-replay', '--exact', '--uuid', (JSON.parse(shown[0] ?? '') as ServiceEvent).uuid], { cwd });
+  assert.match(exact.stdout, /^1 event in 1 request: 1 delivered/, 'what was sent from a file hides nothing');
+});
+
+test('no secrets, no control characters, one clear line: URLs with credentials or commas, hostile files, a folder without records', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500, reason: 'No' } });
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, '1');
+  for (const args of [
+    ['--url', 'http://user:marker-1@127.0.0.1/'],
+    ['--url', 'http://user:marker-1@127.0.0.1/', '--handler', 'crm', '--dry-run'],
+    ['--url', 'nonsense'],
+  ]) {
+    const end = await run(t, ['webhook-replay', ...args], { cwd });
+    assert.deepEqual([end.code, end.stdout, end.stderr.trim().split('\n').length], [2, '', 1], end.stderr);
+    assert.equal(end.stderr.includes('marker-1'), false);
+  }
+  const [event] = receiver.events();
+  const deep = `{"id":"1","uuid":"u","data":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
+  writeFileSync(
+    join(cwd, 'hostile.ndjson'),
+    `${JSON.stringify({ ...event, uuid: 'u1\u001b[2J' })}\n{"a\u001b[2J\n${deep}\n${JSON.stringify(event)}\n`,
+  );
+  const hostile = await run(t, ['webhook-replay', 'hostile.ndjson'], { cwd });
+  assert.equal(hostile.code, 1);
+  assert.equal((hostile.stdout + hostile.stderr).includes('\u001b'), false);
+  assert.match(hostile.stdout, /2 events in 2 requests: 0 delivered, 2 failed, 2 malformed lines skipped/);
+  const twice = await run(t, ['webhook-replay', '--handler', 'crm', '--handler', 'crm'], { cwd });
+  assert.match(twice.stdout, /1 event in 1 request/);
+  rmSync(join(cwd, 'data/deliveries'), { recursive: true });
+  assert.deepEqual(
+    [(await run(t, ['events', '--deliveries'], { cwd })).code, (await run(t, ['events', '--failed'], { cwd })).code],
+    [0, 0],
+  );
+  const waiting = start(t, ['webhook-replay', '-'], { cwd, keepInput: true });
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  waiting.child.kill('SIGINT');
+  assert.equal((await waiting.ended).code, 130, 'stdin that never ends');
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FileEventLog, type FileEventLogOptions } from '../../src/events/event-log-file.ts';
 import { readEvents } from '../../src/events/event-log-reader.ts';
+import { eventProblem } from '../../src/events/event-shape.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
@@ -206,4 +207,46 @@ test('a torn end of the file before the last is repaired, too', async (t) => {
   const { log } = open(t, { folder });
   assert.equal((await readAll(log)).length, 3);
   await log.close();
+});
+
+test('a new file without a line in it keeps no reader busy: it moves on and waits', async (t) => {
+  let fails = false;
+  const { log, clock } = open(t, { sync: () => (fails ? Promise.reject(new Error('EIO')) : Promise.resolve()) });
+  const reader = log.openReader(() => assert.fail('bad line'));
+  await log.appendDurable(testEvent('1'));
+  const first = await reader.next({ segment: 1, offset: 0 });
+  fails = true;
+  await assert.rejects(log.appendDurable(testEvent('2')));
+  const second = await reader.next(first.next);
+  assert.equal(second.events.length, 1);
+  fails = false;
+  clock.advance(1000);
+  log.assertWritable();
+  assert.deepEqual(log.end, { segment: 2, offset: 0 });
+  await log.waitForMore(second.next);
+  const third = await reader.next(second.next);
+  assert.deepEqual(third, { events: [], next: log.end });
+  const waiting = log.waitForMore(third.next).then(() => 'woken');
+  assert.equal(await Promise.race([waiting, new Promise((resolve) => setTimeout(() => resolve('waits'), 20))]), 'waits');
+  await log.appendDurable(testEvent('3'));
+  assert.equal(await waiting, 'woken');
+  assert.equal((await reader.next(third.next)).events.length, 1);
+  reader.close();
+  await log.close();
+});
+
+test('what is no event: members that are missing, and times that are none', () => {
+  const event = testEvent();
+  assert.equal(eventProblem(event), undefined);
+  for (const [changed, message] of [
+    [{ timestamp: { timestamp: 'x' } }, /Unix time/],
+    [{ timestamp: { timestamp: '99999999999999' } }, /Unix time/],
+    [{ timestamp: { timestamp: '-1' } }, /Unix time/],
+    [{ data: [] }, /"data"/],
+    [{ account: { uuid: 'a', name: 'a' } }, /"account.peer"/],
+    [{ component: null }, /"component"/],
+    [{ id: 40017 }, /"id"/],
+  ] as const)
+    assert.match(eventProblem({ ...event, ...changed }) ?? '', message);
+  assert.match(eventProblem([]) ?? '', /not an event/);
 });

@@ -28,6 +28,8 @@ interface Options {
   cwd: string;
   env?: Record<string, string>;
   input?: string | Buffer;
+  /** Leaves stdin open. */
+  keepInput?: boolean;
   uid?: number;
 }
 
@@ -48,7 +50,7 @@ export function start(t: TestContext, args: string[], options: Options): Running
     stderr += chunk;
   });
   child.stdin.on('error', () => {});
-  child.stdin.end(options.input ?? '');
+  if (!options.keepInput) child.stdin.end(options.input ?? '');
   const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr })));
   t.after(() => child.kill('SIGKILL'));
   const line = (pattern: RegExp) =>

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, createServer as createTcp, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { compileExpression } from '../../src/lib/expression.ts';
+import { withQuery } from '../../src/webhooks/delivery.ts';
+import { type Answer, startReceiver, until } from '../support/receiver.ts';
+import { startServer, type TestConfig, testConfig } from '../support/server.ts';
+
+const upload = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
+
+/** A receiver in this process that answers with raw bytes and keeps the connection. */
+async function rawReceiver(t: TestContext, answer: string): Promise<{ url: string; open: () => number }> {
+  const sockets = new Set<Socket>();
+  const server = createTcp((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write(answer));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`, open: () => sockets.size };
+}
+
+for (const status of ['101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade', '100 Continue\r\n\r\nHTTP/1.1 099 What']) {
+  test(`a reply ${JSON.stringify(status.slice(0, 24))} is a failure that ends, and the service stops`, { timeout: 20_000 }, async (t) => {
+    const receiver = await rawReceiver(t, `HTTP/1.1 ${status}\r\n\r\n`);
+    const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { timeout: 1 }) } });
+    await server.put('/home/a.txt', 'a');
+    await until('20174', async () => (await server.eventIds()).includes(20174));
+    assert.equal(await server.stop(), true);
+  });
+}
+
+test('a 205 whose body never ends is read within the limit and the time-out, and leaves no connection behind', {
+  timeout: 20_000,
+}, async (t) => {
+  const receiver = await rawReceiver(t, 'HTTP/1.1 205 Reset Content\r\nContent-Type: text/plain\r\n\r\nx');
+  const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { timeout: 0.3 }) } });
+  await server.put('/home/a.txt', 'a');
+  await until('20174', async () => (await server.eventIds()).includes(20174));
+  await until('the connection is closed', () => receiver.open() === 0);
+});
+
+test('a stop after a reload keeps to shutdown_timeout, though the former options still wait for a reply', {
+  timeout: 20_000,
+}, async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { fault: 'hang' } });
+  const base: TestConfig = { server: { shutdown_timeout: 0.5 } };
+  const server = await startServer(t, { ...base, event_handlers: { crm: upload(receiver.url) } });
+  await server.put('/home/a.txt', 'a');
+  await receiver.received(1);
+  await server.service.reload(
+    await testConfig(server.folder, { ...base, event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } }),
+  );
+  const startMs = performance.now();
+  await server.stop();
+  assert.ok(performance.now() - startMs < 5000, 'stopped in time');
+});
+
+test('two reloads during one delivery neither double nor lose it; a handler that was removed forgets its place', {
+  timeout: 20_000,
+}, async (t) => {
+  const receiver = await startReceiver(t, { script: [{ delayMs: 500 }] });
+  const server = await startServer(t, { event_handlers: { crm: upload(receiver.url) } });
+  await server.put('/home/1.txt', 'x');
+  await receiver.received(1);
+  for (const v of [1, 2])
+    await server.service.reload(await testConfig(server.folder, { event_handlers: { crm: upload(receiver.url, { extra_data: { v } }) } }));
+  await server.put('/home/2.txt', 'x');
+  await receiver.received(2);
+  await server.service.reload(await testConfig(server.folder, {}));
+  await server.put('/home/while-removed.txt', 'x');
+  await server.service.reload(await testConfig(server.folder, { event_handlers: { crm: upload(receiver.url) } }));
+  await server.put('/home/3.txt', 'x');
+  await receiver.received(3);
+  assert.deepEqual(
+    receiver.events().map(({ data }) => data.path),
+    ['/1.txt', '/2.txt', '/3.txt'],
+  );
+});
+
+test('uploads that wait, reloads and retries together: no position sticks, no healthy back-end is passed over', {
+  timeout: 60_000,
+}, async (t) => {
+  const flaky: Answer[] = [{}, {}, { status: 500 }];
+  const receiver = await startReceiver(t, { script: flaky, repeat: true });
+  const config = (v: number): TestConfig => ({
+    service: { api_backend_uuid: 'backend', api_partial_success_headers: 'x-partial: yes' },
+    event_handlers: {
+      backend: {
+        type: 'http',
+        target: '40017, 40010',
+        url: receiver.url,
+        concurrency: 2,
+        retry_count: 9,
+        retry_increase: 0.02,
+        fail_after_errors: 0,
+        extra_data: { v },
+      },
+    },
+  });
+  const server = await startServer(t, config(0));
+  await server.get('/home/');
+  let isOver = false;
+  let partial = 0;
+  let number = 0;
+  const uploaders = Array.from({ length: 3 }, async () => {
+    while (!isOver) {
+      const name = ++number;
+      if (name % 4 === 0) await server.send('PUT', `/home/folder-${name}/`);
+      const reply = await server.put(`/home/${name}.txt`, 'x');
+      if (reply.headers['x-partial']) partial++;
+    }
+  });
+  for (let v = 1; v <= 10; v++) {
+    await server.service.reload(await testConfig(server.folder, config(v)));
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+  isOver = true;
+  await Promise.all(uploaders);
+  assert.equal(partial, 0, 'the back-end was there all the time');
+  const wanted = (await server.events()).filter(({ id }) => id === '40017' || id === '40010').map(({ uuid }) => uuid);
+  await until('everything is received', () => {
+    const got = new Set(receiver.events().map(({ uuid }) => uuid));
+    return wanted.every((uuid) => got.has(uuid));
+  });
+  assert.equal(await server.stop(), true);
+  const saved = JSON.parse(readFileSync(`${server.folder}/data/deliveries/positions.json`, 'utf8')) as { handlers: Record<string, string> };
+  const size = statSync(`${server.folder}/data/journal/events-00000001.ndjson`).size;
+  assert.equal(Number(saved.handlers.backend?.split(':')[1]), size, 'the position is at the end of the journal');
+});
+
+test('a reply of an earlier attempt is kept when the last one had none', { timeout: 20_000 }, async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500, body: 'why' }, { fault: 'reset' }] });
+  const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } });
+  await server.put('/home/a.txt', 'a');
+  await until('20174', async () => (await server.eventIds()).includes(20174));
+  await server.stop();
+  const [line = ''] = readFileSync(`${server.folder}/data/deliveries/deliveries-00000001.ndjson`, 'utf8').split('\n');
+  assert.equal((JSON.parse(line) as { reply?: { body: string } }).reply?.body, 'why');
+});
+
+test('globs with several stars take linear time on a hostile megabyte', () => {
+  const { matches } = compileExpression(`*${'<Status>OK</Status>'}*x*${'a'.repeat(50)}b*`);
+  const startMs = performance.now();
+  assert.equal(matches('<Status>OK</Status'.repeat(60_000)), false);
+  assert.equal(matches(`<status>ok</STATUS>..x..${'a'.repeat(1_000_000)}`), false);
+  assert.equal(matches(`<status>ok</STATUS>..X..${'a'.repeat(60)}b`), true);
+  assert.ok(performance.now() - startMs < 2000, 'far from quadratic');
+});
+
+test('a query that a URL has already stays as it is', () => {
+  assert.equal(withQuery('http://h/p?sig=%20~(x)', [['a b', 'c&d']]), 'http://h/p?sig=%20~(x)&a%20b=c%26d');
+  assert.equal(withQuery('http://h/p#f', [['a', '1']]), 'http://h/p?a=1#f');
+});
+
+test('the callout, too, ends when the endpoint answers 101', { timeout: 20_000 }, async (t) => {
+  const endpoint = createServer()
+    .on('upgrade', (_, socket) => socket.destroy())
+    .listen(0, '127.0.0.1');
+  t.after(() => endpoint.close());
+  const raw = await rawReceiver(t, 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+  const server = await startServer(t, { authentications: { remote: { type: 'http', url: raw.url, test_at_start: false, timeout: 1 } } });
+  assert.equal((await server.get('/home/')).status, 401);
+  const socket = connect(server.port, '127.0.0.1');
+  socket.destroy();
+});
