@@ -57,7 +57,11 @@ export class Core {
         clock,
         log,
       });
-    const own = { serverUuid: server.uuid, dataFolderPath: dataFolder.path, retentionDays: journal.retention_days };
+    const own = {
+      serverUuid: server.uuid,
+      dataFolderPath: dataFolder.path,
+      retentionDays: config.server.state.retention_days || journal.retention_days,
+    };
     const opened = (await state.openShared?.(makeLocal, own)) ?? (await openOwn(makeLocal, config, dataFolder, state, clock, log));
     const events = new JournalledDispatcher(opened.journal, server, clock);
     events.observe((event) => monitoring.event(event));

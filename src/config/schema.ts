@@ -27,6 +27,9 @@ const stateOptions = z
       .default('svc')
       .describe('Begin of all keys, so that several installations may share one Redis.'),
     ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's (rediss)."),
+    retention_days: number(0, 36_500)
+      .default(0)
+      .describe('Days that events stay in Redis; 0 = as `server.events`. The files of each node keep them as that says.'),
     secret: optionalText()
       .default('')
       .describe(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { Client } from '../support/client.ts';
 import { startNode, type TestNode } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -119,4 +120,20 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await stopped.service.reload(await testConfig(folder, { ...config, server }));
   await receiver.received(3);
   assert.equal(paths(receiver).at(-1), '/2.txt');
+});
+
+test('/ready says that Redis is away, and that it is back', async (t) => {
+  const begun = await start(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
+  if (!begun) return;
+  const { redis, nodes } = begun;
+  const monitor = new Client(nodes[0]?.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
+  const ready = () => monitor.get('/ready', { user: null });
+  assert.equal((await ready()).status, 200);
+  await redis.kill();
+  await until('it is not ready', async () => (await ready()).status === 503);
+  assert.match((await ready()).json<{ checks: { state: string } }>().checks.state, /Redis .* is away/);
+  assert.equal((await monitor.get('/health', { user: null })).status, 200);
+  assert.equal((await monitor.get('/metrics', { user: null })).status, 200, 'the figures that can be had are given');
+  await redis.restart();
+  await until('it is ready again', async () => (await ready()).status === 200);
 });

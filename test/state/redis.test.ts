@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
@@ -7,13 +9,14 @@ import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts'
 import { RedisSessions } from '../../src/http/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { RedisLink } from '../../src/lib/redis-link.ts';
+import { RedisLink } from '../../src/lib/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
 import { bansContract } from '../contracts/bans.ts';
 import { sessionsContract } from '../contracts/sessions.ts';
 import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
-import { linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
+import { freePort, linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 
 async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink } | undefined> {
@@ -203,6 +206,25 @@ test('a cut network is noticed without a word from the other side, and a mended 
   proxy.mend();
   await until('it is back', () => link.isReady);
   assert.ok(await sessions.find(id));
+});
+
+test('TLS: an authority of our own is trusted when it is named, and only then', async (t) => {
+  if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
+  const { key, cert, certPath } = selfSigned(t);
+  const keyPath = join(dirname(certPath), 'redis.key');
+  writeFileSync(keyPath, key);
+  const tlsPort = await freePort();
+  await startRedis(t, [
+    ...['--tls-port', String(tlsPort), '--tls-cert-file', certPath, '--tls-key-file', keyPath],
+    ...['--tls-ca-cert-file', certPath, '--tls-auth-clients', 'no'],
+  ]);
+  const url = `rediss://127.0.0.1:${tlsPort}`;
+  const trusted = new RedisLink({ url, prefix: 'svc', caPem: cert, clock: systemClock, log: silentLog });
+  t.after(() => trusted.close());
+  await trusted.start();
+  assert.equal(trusted.check(), true);
+  const stranger = await linkTo(t, url);
+  assert.match(String(stranger.check()), /away/);
 });
 
 test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
