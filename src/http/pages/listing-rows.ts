@@ -3,6 +3,7 @@ import { type InlineKind, inlineKind, mediaTypeOf } from '../../files/media-type
 import { memberPath } from '../../lib/virtual-path.ts';
 import { urlPathOf } from '../request-target.ts';
 import { escapeFormValue, escapeHtml, html, nameHtml } from './html.ts';
+import { icon } from './icons.ts';
 import type { ListingModel } from './listing-model.ts';
 import type { PageContext } from './page-context.ts';
 
@@ -28,7 +29,7 @@ export async function* listingRows(context: PageContext, model: ListingModel): A
 function ending({ language }: PageContext, model: ListingModel, count: number) {
   if (count > 0) return html`<p class="count" id="count">${language.text('items', { count })}</p>`;
   const hint = model.mayWrite && html`<br><span class="hint">${language.text('emptyHint')}</span>`;
-  return html`<p class="empty" id="count">${language.text('empty')}${hint}</p>`;
+  return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>`;
 }
 
 /** Names that are the same in HTML, in attributes and in URLs: most of them, so most rows need no escaping. */
