@@ -24,8 +24,8 @@ export function text(name: ScriptTextName, values?: TextValues): string {
 const dates = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** A time for people, in their own time zone. */
-export function dateText(iso: string): string {
-  return dates.format(new Date(iso));
+export function dateText(timeMs: number): string {
+  return dates.format(timeMs);
 }
 
 const sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const).map(

@@ -85,17 +85,28 @@ function requestPage(): Promise<Document | undefined> {
   });
 }
 
-/** Rows whose times are written anew at once; more would hold up the page. */
-const timesAtOnce = 500;
+/** Rows that are finished at once; more would hold up the page. */
+const rowsAtOnce = 500;
 
-/** Writes all times in the reader's time zone; those in sight first. */
-export function localTimes(): void {
+/**
+ * Writes all times in the reader's time zone, and says that rows are rows: some browsers forget it where a table is laid out as a grid.
+ * The rows in sight come first.
+ */
+export function finishRows(): void {
   const heading = document.querySelector<HTMLElement>('[data-local]');
   if (heading) heading.textContent = heading.dataset.local ?? '';
-  const times = [...document.querySelectorAll<HTMLTimeElement>('#list time')];
+  const rows = allRows();
   const next = () => {
-    for (const time of times.splice(0, timesAtOnce)) time.textContent = dateText(time.dateTime);
-    if (times.length > 0) requestAnimationFrame(next);
+    for (const row of rows.splice(0, rowsAtOnce)) finish(row);
+    if (rows.length > 0) requestAnimationFrame(next);
   };
   next();
+}
+
+function finish(row: Row): void {
+  row.role = 'row';
+  for (const cell of row.cells) {
+    cell.role = 'cell';
+    if (cell.dataset.time !== undefined) cell.textContent = dateText(Number(cell.dataset.time) * 1000);
+  }
 }
