@@ -145,8 +145,8 @@ function replyTo(
     return failed.length > 0 ? errorsReply(status, items, all) : jsonReply(200, { results: items.map(({ target }) => ({ target })) }, all);
   }
   if (failed.length > 0) {
-    const message = failed.map((result) => `${result.target}: ${result.message}`).join('\n');
-    return messagePageReply(exchange, status, message, all);
+    const results = failed.map(({ target = '', message }) => ({ target, message: message ?? '' }));
+    return messagePageReply(exchange, status, { results, headers: all });
   }
   return { status: 303, headers: { ...all, location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
