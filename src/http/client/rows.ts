@@ -42,8 +42,12 @@ export function whenRowsChange(listener: () => void): void {
   listener();
 }
 
-/** Fetches the page anew and takes its rows; selection and focus stay with their names. */
-export async function refreshRows(): Promise<void> {
+/**
+ * Fetches the page anew and takes its rows; selection and focus stay with their names.
+ *
+ * @param focusOn name of the row that receives the focus instead
+ */
+export async function refreshRows(focusOn?: string): Promise<void> {
   const fresh = await fetchPage();
   const list = fresh?.getElementById('list');
   if (!fresh || !list) return;
@@ -53,7 +57,7 @@ export async function refreshRows(): Promise<void> {
       .map(nameOf),
   );
   const focused = (document.activeElement?.closest('#list tbody tr') ?? undefined) as Row | undefined;
-  const focusedName = focused && nameOf(focused);
+  const focusedName = focusOn ?? (focused && nameOf(focused));
   const table = byId('list');
   for (const group of table.querySelectorAll('tbody')) group.remove();
   table.append(...[...list.querySelectorAll('tbody')].map((group) => document.importNode(group, true)));
@@ -63,6 +67,7 @@ export async function refreshRows(): Promise<void> {
     checkboxOf(row).checked = selected.has(nameOf(row));
     if (nameOf(row) === focusedName) linkOf(row).focus();
   }
+  if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
   for (const listener of listeners) listener();
 }
 
