@@ -1,6 +1,6 @@
 // What the build and the tests share: how a bundle is made of the sources.
 import { readFileSync } from 'node:fs';
-import { build as bundle } from 'esbuild';
+import { build as bundle, transform } from 'esbuild';
 import { gzipSync } from 'fflate';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -56,6 +56,17 @@ const oneLanguage = {
   },
 };
 
+/** Style sheets as texts, without comments and spaces. */
+const style = {
+  name: 'style',
+  setup(build) {
+    build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
+      return { contents: code.trim(), loader: 'text' };
+    });
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const bundleOptions = {
   bundle: true,
@@ -66,8 +77,8 @@ export const bundleOptions = {
   external: ['typescript', '@node-rs/xxhash'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
-  loader: { '.css': 'text', '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
+  loader: { '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
   define: { SVC_VERSION: JSON.stringify(version) },
-  plugins: [swaggerUi, pageScript, oneLanguage],
+  plugins: [swaggerUi, pageScript, oneLanguage, style],
   logLevel: 'warning',
 };

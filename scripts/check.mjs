@@ -9,6 +9,7 @@ const checks = {
   'types of the page script': [bin('tsc'), '-p', 'src/http/client'],
   'format and lint': [bin('biome'), 'ci', '--colors=off', '--max-diagnostics=50', '--error-on-warnings', '.'],
   'unused code': [bin('knip')],
+  'API description': [process.execPath, 'scripts/lint-openapi.mjs'],
   documentation: [process.execPath, 'scripts/docs.mjs', '--check'],
   architecture: [process.execPath, 'scripts/test.mjs', 'architecture'],
   package: [bin('publint')],

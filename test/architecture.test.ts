@@ -27,7 +27,6 @@ const homes: Record<string, string[]> = {
   commander: ['src/cli/'],
   cosmiconfig: ['src/config/'],
   yaml: ['src/config/', 'src/accounts/accounts-file.ts', 'src/cli/openapi.ts'],
-  fflate: ['src/http/pages/assets.ts'],
   zod: [
     'src/config/',
     'src/lib/option-types.ts',

@@ -169,12 +169,13 @@ await measure('PUT 4 GiB, synced', 'MB/s', [svc], async (server) => {
   );
   return { value: uploadBytes / 1e6 / (ms / 1000) };
 });
-for (const [label, accept] of [
-  ['JSON', 'application/json'],
-  ['page', 'text/html'],
+for (const [label, headers] of [
+  ['JSON', { accept: 'application/json' }],
+  ['page', { accept: 'text/html' }],
+  ['page, gzip', { accept: 'text/html', 'accept-encoding': 'gzip' }],
 ]) {
   await measure(`listing of ${entries} entries, ${label}`, 'ms', [svc], async (server) => ({
-    value: (await timed(server, (agent) => send(server, agent, 'GET', '/home/list/', { headers: { accept } }))).ms,
+    value: (await timed(server, (agent) => send(server, agent, 'GET', '/home/list/', { headers }))).ms,
   }));
 }
 await measure('ZIP of 300 MiB, stored', 'MB/s', [svc], async (server) => {

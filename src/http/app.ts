@@ -5,6 +5,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { virtualPathOf } from '../lib/virtual-path.ts';
 import { accountServices, services } from './api-routes.ts';
 import { authenticate } from './authenticate.ts';
+import { codingHeaders, wantsGzip } from './compression.ts';
 import { Exchange, type HttpService, type Incoming } from './exchange.ts';
 import { faultReply } from './fault-reply.ts';
 import { handleMember } from './member-handlers.ts';
@@ -62,16 +63,19 @@ function redirectHome(exchange: Exchange): Handled {
 }
 
 // The name changes with the content, so browsers may keep it for ever.
-function sendAsset({ method }: Exchange, name: string): Handled {
+function sendAsset(exchange: Exchange, name: string): Handled {
+  const { method } = exchange;
   const asset = assets.get(name);
   if (!asset || (method !== 'GET' && method !== 'HEAD'))
     throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow: 'GET, HEAD' } });
+  const isCompressed = wantsGzip(exchange);
   const headers = {
     'content-type': asset.contentType,
     'cache-control': 'public, max-age=31536000, immutable',
     'x-content-type-options': 'nosniff',
+    ...codingHeaders(isCompressed),
   };
-  return { status: 200, headers, body: asset.body() };
+  return { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() };
 }
 
 function notFound(): never {

@@ -25,7 +25,7 @@ export function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
   const status = statusOf[fault.code];
   const headers = { ...faultHeaders(fault), ...pathHeaders(exchange), 'cache-control': 'no-store' };
-  if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, fault.message, headers);
+  if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { message: fault.message, headers });
   return errorsReply(status, [{ message: fault.message }], headers);
 }
 
@@ -100,6 +100,5 @@ function loginRedirect(exchange: Exchange): Reply {
   const { target } = exchange;
   const wanted = target.kind === 'member' ? urlPathOf(target.path, target.isFolder) + target.query : '/home/';
   const location = wanted === '/home/' ? '/__svc__/login' : `/__svc__/login?next=${encodeURIComponent(wanted)}`;
-  const page = messagePageReply(exchange, 302, 'Sign in to see this page.', { location, 'www-authenticate': basicChallenge }, location);
-  return page;
+  return messagePageReply(exchange, 302, { headers: { location, 'www-authenticate': basicChallenge }, refreshTo: location });
 }

@@ -1,6 +1,7 @@
 import type { Entry } from '../files/entry.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { BodyWriter } from './body-writer.ts';
+import { codingHeaders, gzipped, wantsPrivateGzip } from './compression.ts';
 import { clientOf, type Exchange } from './exchange.ts';
 import { alreadySent, type Reply, type ReplyHeaders, writeHead } from './reply.ts';
 import { serverPathOf } from './request-target.ts';
@@ -35,7 +36,7 @@ async function* jsonChunks(batches: AsyncIterable<Entry[]>): AsyncGenerator<stri
 }
 
 /**
- * Sends a body of text chunks as they come. The first chunk is made before the status is sent, so that a fault until
+ * Sends a body of text chunks as they come, compressed where the client takes that. The first chunk is made before the status is sent, so that a fault until
  * then is still a proper error reply; a fault after that cuts the connection.
  */
 export async function sendChunks(
@@ -54,7 +55,8 @@ export async function sendChunks(
     outgoing.end(exchange.isHead ? '' : body);
     return alreadySent;
   }
-  writeHead(outgoing, status, base, headers);
+  const isCompressed = wantsPrivateGzip(exchange);
+  writeHead(outgoing, status, base, { ...headers, ...codingHeaders(isCompressed, headers.vary) });
   if (exchange.isHead) {
     await chunks.return(undefined);
     outgoing.end();
@@ -62,8 +64,13 @@ export async function sendChunks(
   }
   const writer = new BodyWriter(outgoing);
   try {
-    await writer.write(first.value + second.value);
-    for await (const chunk of chunks) await writer.write(chunk);
+    const beginning = first.value + second.value;
+    if (isCompressed) {
+      for await (const chunk of gzipped(beginning, chunks)) await writer.write(chunk);
+    } else {
+      await writer.write(beginning);
+      for await (const chunk of chunks) await writer.write(chunk);
+    }
     await writer.end();
   } catch (error) {
     outgoing.destroy();

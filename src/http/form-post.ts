@@ -145,8 +145,8 @@ function replyTo(
     return failed.length > 0 ? errorsReply(status, items, all) : jsonReply(200, { results: items.map(({ target }) => ({ target })) }, all);
   }
   if (failed.length > 0) {
-    const message = failed.map((result) => `${result.target}: ${result.message}`).join('\n');
-    return messagePageReply(exchange, status, message, all);
+    const results = failed.map(({ target = '', message }) => ({ target, message: message ?? '' }));
+    return messagePageReply(exchange, status, { results, headers: all });
   }
   return { status: 303, headers: { ...all, location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
@@ -176,7 +176,7 @@ class UploadReceiver {
     let upload: FileUpload | undefined;
     try {
       const path = targetPath(this.#folder, name);
-      upload = await this.#open(path);
+      upload = await this.#open(path, fields.one('metadata')?.trim() || undefined);
       await this.#copy(file, upload);
       if (action === uploadAction) await this.#commit(name, path, upload);
       else this.#keptBack.push({ name, path, upload });
@@ -205,9 +205,9 @@ class UploadReceiver {
     for (const { upload } of this.#keptBack.splice(0)) await upload.abort(reason);
   }
 
-  #open(path: VirtualPath): Promise<FileUpload> {
+  #open(path: VirtualPath, formMetadata: string | undefined): Promise<FileUpload> {
     const backendUuid = this.#exchange.service.options.api_backend_uuid || undefined;
-    return clientOf(this.#exchange).files.openUpload(path, { metadata: uploadMetadata(this.#exchange), backendUuid });
+    return clientOf(this.#exchange).files.openUpload(path, { metadata: uploadMetadata(this.#exchange, formMetadata), backendUuid });
   }
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {

@@ -27,6 +27,7 @@ export async function sendHtmlListing(exchange: Exchange, path: VirtualPath): Pr
     mayCreateFolder: permissions.allows(path, 'create-folder'),
     mayDelete: permissions.allows(path, 'delete-file') || permissions.allows(path, 'delete-folder'),
     mayRename: permissions.allows(path, 'rename'),
+    metadata: exchange.service.options.metadata_fields,
     triggers: triggersOf(exchange),
     flash,
   };

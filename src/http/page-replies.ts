@@ -2,7 +2,7 @@ import { statusTitle } from './error-reply.ts';
 import type { Exchange } from './exchange.ts';
 import { pageContextOf } from './page-context.ts';
 import { type LoginModel, loginPage } from './pages/login-page.ts';
-import { messagePage } from './pages/message-page.ts';
+import { type MessageModel, messagePage } from './pages/message-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 import type { Reply, ReplyHeaders } from './reply.ts';
 
@@ -11,16 +11,20 @@ export function loginPageReply(exchange: Exchange, model: LoginModel & { status:
   return { status: model.status, headers: pageHeaders(), body: loginPage(pageContextOf(exchange), model) };
 }
 
+/** What a page with a message says besides its status. */
+interface Message {
+  message?: string;
+  /** What went wrong with each target of a form. */
+  results?: MessageModel['results'];
+  headers?: ReplyHeaders;
+  refreshTo?: string;
+}
+
 /** A page with a message; with `refreshTo` the browser goes on there. */
-export function messagePageReply(
-  exchange: Exchange,
-  status: number,
-  message: string,
-  headers: ReplyHeaders = {},
-  refreshTo?: string,
-): Reply {
+export function messagePageReply(exchange: Exchange, status: number, { message = '', results, headers, refreshTo }: Message): Reply {
   const context = pageContextOf(exchange);
   const isForm = exchange.method === 'POST' && exchange.target.kind === 'member';
-  const model = { status, statusTitle: statusTitle(status), message, refreshTo, backTo: isForm ? context.url : undefined };
+  const backTo = isForm ? context.url : undefined;
+  const model = { status, statusTitle: statusTitle(status), message, results, refreshTo, backTo };
   return { status, headers: { ...pageHeaders(), ...headers }, body: messagePage(context, model) };
 }

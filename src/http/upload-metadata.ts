@@ -8,22 +8,24 @@ import type { MetadataFields } from './options.ts';
  * Reads the upload metadata that the service is configured for (service.md, "PUT metadata"; decisions.md 4,
  * `metadata_fields`).
  *
+ * @param formValue the same value as a form has it, whose sender cannot set headers; the header counts before it
  * @returns each key with its values in order, or undefined when the request carries none
  * @throws ServiceError `metadata-invalid` when it is malformed, undeclared, or a required item is missing
  */
-export function uploadMetadata(exchange: Exchange): Record<string, string[]> | undefined {
+export function uploadMetadata(exchange: Exchange, formValue?: string): Record<string, string[]> | undefined {
   const fields = exchange.service.options.metadata_fields;
-  return fields ? parseMetadata(fields, header(exchange, fields.header.toLowerCase())) : undefined;
+  if (!fields) return undefined;
+  const value = header(exchange, fields.header.toLowerCase());
+  return parseMetadata(fields, value === undefined ? formValue : latin1ToUtf8(value));
 }
 
-/** The same from the header's value alone. */
-export function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
+function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
   if (value === undefined) {
     if (fields.required) throw new ServiceError('metadata-invalid', `The header "${fields.header}" is required.`);
     return undefined;
   }
   const metadata = new Map<string, string[]>();
-  for (const { key, value: item } of parseKeyValueList(latin1ToUtf8(value))) metadata.set(key, [...(metadata.get(key) ?? []), item]);
+  for (const { key, value: item } of parseKeyValueList(value)) metadata.set(key, [...(metadata.get(key) ?? []), item]);
   checkKeys(fields, [...metadata.keys()]);
   // Not a literal: a key named __proto__ is a key like any other.
   return Object.fromEntries(metadata);

@@ -54,3 +54,11 @@ export function preferredType(accept: string | undefined, offers: readonly strin
 export function namesType(accept: string | undefined, type: string): boolean {
   return accept !== undefined && weighedElements(accept).some((element) => element.value === type && element.quality > 0);
 }
+
+/** Whether `Accept-Encoding` takes a coding (RFC 9110 §12.5.3): its own element counts before `*`. */
+export function takesCoding(acceptEncoding: string | undefined, coding: string): boolean {
+  if (acceptEncoding === undefined) return false;
+  const elements = weighedElements(acceptEncoding);
+  const element = elements.find(({ value }) => value === coding) ?? elements.find(({ value }) => value === '*');
+  return element !== undefined && element.quality > 0;
+}

@@ -14,7 +14,7 @@ test('filter, keyboard and deletion', async (t) => {
   if (!page) return;
   await login(page, server.url);
   const focused = () => page.evaluate<string>("document.activeElement.innerText || document.activeElement.value || ''");
-  const shown = () => page.locator('tbody tr:visible td.name').allInnerTexts();
+  const shown = () => page.locator('tbody tr:visible td:nth-child(2)').allInnerTexts();
 
   await page.keyboard.press('/');
   await page.keyboard.type('uber');
@@ -150,51 +150,6 @@ test('previews run nothing: image, text, audio, video, PDF', async (t) => {
   }
 });
 
-test('renaming and moving are offered when the service has MOVE, and hidden when not', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'Target'));
-  writeFileSync(join(server.home, 'a.bin'), 'x');
-  const page = await openBrowser(t, { expectedErrors: /412/ });
-  if (!page) return;
-  const moves: string[] = [];
-  let allow = 'OPTIONS, GET, PUT';
-  let status = 201;
-  await page.route('**/home/**', async (route) => {
-    const request = route.request();
-    if (request.method() === 'OPTIONS') return route.fulfill({ status: 204, headers: { allow } });
-    if (request.method() !== 'MOVE') return route.continue();
-    const { destination, overwrite } = await request.allHeaders();
-    moves.push(`${new URL(request.url()).pathname} -> ${destination?.replace(server.url.replace(/\/$/, ''), '')} ${overwrite}`);
-    return route.fulfill({ status });
-  });
-  await login(page, server.url);
-  await page.getByLabel('Select a.bin').check();
-  assert.equal(await page.getByRole('button', { name: 'Rename' }).count(), 0);
-  allow += ', MOVE';
-  await page.reload();
-  await page.getByLabel('Select a.bin').check();
-  await page.getByRole('button', { name: 'Rename' }).click();
-  const dialog = page.getByRole('dialog');
-  status = 412;
-  await dialog.getByLabel('New name').fill('ä b.bin');
-  await page.keyboard.press('Enter');
-  await dialog.getByText('This name is taken already.').waitFor();
-  status = 201;
-  await page.keyboard.press('Enter');
-  await page.getByText('Renamed to ä b.bin.').waitFor();
-  await page.getByLabel('Select a.bin').check();
-  await page.getByRole('button', { name: 'Move' }).click();
-  await dialog.getByRole('button', { name: 'Target' }).click();
-  await dialog
-    .getByText('There are no folders')
-    .or(dialog.getByRole('button', { name: 'Up to Files' }))
-    .first()
-    .waitFor();
-  await dialog.getByRole('button', { name: 'Move here' }).click();
-  await page.getByText('One item was moved.').waitFor();
-  assert.deepEqual([moves[0], moves.at(-1)], ['/home/a.bin -> /home/%C3%A4%20b.bin F', '/home/a.bin -> /home/Target/a.bin F']);
-});
-
 test('10,000 entries stay smooth', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 10_000; index++) writeFileSync(join(server.home, `file-${String(index).padStart(5, '0')}.txt`), '');
@@ -240,7 +195,7 @@ for (const { locale, heading, size, button } of languages) {
     await login(page, server.url);
     await page.getByRole('button', { name: button }).waitFor();
     assert.equal(await page.locator('.crumbs [aria-current]').innerText(), heading);
-    assert.equal((await page.locator('td.size').innerText()).replace(/\s/g, ' '), size);
+    assert.equal((await page.locator('td:nth-child(3)').innerText()).replace(/\s/g, ' '), size);
     assert.equal(await page.locator('html').getAttribute('lang'), locale.slice(0, 2));
   });
 }

@@ -39,7 +39,7 @@ for (const { name, ...look } of looks) {
     await page.getByText('This folder is empty.').waitFor();
     await page.getByRole('navigation').getByRole('link', { name: 'Files' }).click();
 
-    const names = () => page.locator('td.name').allInnerTexts();
+    const names = () => page.locator('td:nth-child(2)').allInnerTexts();
     assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
     await page.getByRole('link', { name: 'Size' }).click();
     assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports'], 'largest first');

@@ -3,22 +3,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, drop, login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
 const file = (name: string, content: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) });
 
 async function choose(page: Page, files: ReturnType<typeof file>[]): Promise<void> {
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
-}
-
-/** A real drag of real files and folders, as the browser gets it from the desktop. */
-async function drop(page: Page, paths: string[]): Promise<void> {
-  const session = await page.context().newCDPSession(page);
-  const data = { items: [], files: paths, dragOperationsMask: 1 };
-  for (const type of ['dragEnter', 'dragOver'] as const) await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
-  await page.getByText('Drop files and folders').waitFor();
-  await session.send('Input.dispatchDragEvent', { type: 'drop', x: 300, y: 300, data });
 }
 
 test('chosen files are uploaded with progress and show up in the listing', async (t) => {

@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
-import { smallDisk } from '../support/small-disk.ts';
-
-/** Fills a disk to its last block. */
-function fill(path: string): void {
-  writeFileSync(path, '');
-  assert.throws(() => {
-    for (;;) appendFileSync(path, Buffer.alloc(4096, 1));
-  }, /ENOSPC/);
-}
+import { fillDisk, smallDisk } from '../support/small-disk.ts';
 
 test('a full disk of files: 507, the old file whole, no debris', async (t) => {
   const disk = smallDisk(t, 4000);
@@ -32,7 +24,7 @@ test('a full disk of the journal: changes are refused, reads go on, and it recov
   const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });
   mkdirSync(join(server.home, 'd'));
   assert.equal((await server.put('/home/a', 'old')).status, 201);
-  fill(join(disk, 'filler'));
+  fillDisk(join(disk, 'filler'));
   for (let index = 0; index < 20; index++) await server.get('/home/a');
   assert.equal((await server.get('/home/a')).text, 'old');
   for (const [method, target] of [

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import type { TestRequest } from '../support/client.ts';
 import { Contract } from '../support/openapi-contract.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { fillDisk, smallDisk, unremovable } from '../support/small-disk.ts';
 
 const json = { accept: 'application/json' };
 const html = { accept: 'text/html' };
@@ -14,8 +15,8 @@ const asJson = { 'content-type': 'application/json', ...json };
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 const foreign = { origin: 'https://evil.example' };
 
-/** Needs a folder that the operating system refuses to remove, or a full disk (full-disk.test.ts). */
-const notProduced = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
+/** Tests of their own below: they need a disk of their own. */
+const producedBelow = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
 
 test('the description is valid OpenAPI 3.0.3 and complete in its references', async (t) => {
   const server = await startServer(t);
@@ -70,7 +71,7 @@ test('every operation and status: live replies are as described', async (t) => {
   await folderOperations(main, exerciseOf(main, contract));
   for (const server of [banned, denied, small]) await refusals(server, exerciseOf(server, contract), { banned, denied, small });
   assert.deepEqual(
-    contract.unseen().filter((name) => !notProduced.includes(name)),
+    contract.unseen().filter((name) => !producedBelow.includes(name)),
     [],
     'described, but never seen',
   );
@@ -235,6 +236,37 @@ async function refusals(server: TestServer, send: Exercise, servers: Record<'ban
     await send('POST', '/home/', '/home/', status, { headers: asJson, body: command('x') });
   }
 }
+
+test('a folder of which something stays: 422 with an item for each path left', async (t) => {
+  const held = unremovable(t);
+  if (!held) return;
+  const server = await startServer(t, { group: { home_folder_path: held.home } });
+  const { contract } = contractOf((await server.get('/__svc__/openapi.yaml', { user: null })).text);
+  writeFileSync(join(held.home, 'd/goes'), 'x');
+  const reply = await server.send('DELETE', '/home/d/', { headers: json });
+  assert.equal(reply.status, 422);
+  contract.check('DELETE', '/home/{folder}/', reply);
+  assert.deepEqual(
+    reply.json<{ errors: { target: string }[] }>().errors.map((item) => item.target),
+    [held.left],
+  );
+  assert.deepEqual(readdirSync(join(held.home, 'd')), ['held'], 'the rest is gone');
+});
+
+test('a full journal: 507 for what changes folders and files', async (t) => {
+  const disk = smallDisk(t, 4000);
+  if (!disk) return;
+  const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });
+  const { contract } = contractOf((await server.get('/__svc__/openapi.yaml', { user: null })).text);
+  const send = exerciseOf(server, contract);
+  mkdirSync(join(server.home, 'd'));
+  writeFileSync(join(server.home, 'a'), 'x');
+  fillDisk(join(disk, 'filler'));
+  await send('DELETE', '/home/{file}', '/home/a', 507, { headers: json });
+  await send('DELETE', '/home/{folder}/', '/home/d/', 507, { headers: json });
+  await send('PUT', '/home/{folder}/', '/home/new/', 507, { headers: json });
+  assert.deepEqual(readdirSync(server.home), ['a', 'd']);
+});
 
 test('the API page and its files come from the service itself under a strict policy', async (t) => {
   const server = await startServer(t);

@@ -72,6 +72,15 @@ export async function login(page: Page, url: string, target = '/home/'): Promise
   await page.locator('#members').waitFor();
 }
 
+/** A real drag of real files and folders, as the browser gets it from the desktop. */
+export async function drop(page: Page, paths: string[]): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: paths, dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver'] as const) await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+  await page.getByText('Drop files and folders').waitFor();
+  await session.send('Input.dispatchDragEvent', { type: 'drop', x: 300, y: 300, data });
+}
+
 const axeSource = readFileSync(join(process.env.SVC_ROOT ?? '.', 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 interface AxeResult {

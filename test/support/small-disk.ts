@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmdirSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -10,13 +11,8 @@ import type { TestContext } from 'node:test';
  */
 export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'svc-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', disk], { stdio: 'pipe' });
-  } catch (error) {
+  if (!mount(t, disk, sizeKib)) {
     rmdirSync(disk);
-    if (process.env.CI === 'true') throw error;
-    console.log(`skipped: ${t.name}: mounting a tmpfs is not permitted`);
-    t.skip('mounting a tmpfs is not permitted');
     return undefined;
   }
   t.after(() => {
@@ -24,4 +20,50 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
     rmdirSync(disk);
   });
   return disk;
+}
+
+/**
+ * A home folder with a folder `d` of which the operating system keeps something: by its mode, or from root, whom no mode stops, by a disk
+ * mounted there. Made before the server, so that it is undone after it.
+ *
+ * @returns undefined when it cannot be made; the test is skipped then
+ */
+export function unremovable(t: TestContext): { home: string; left: string } | undefined {
+  const home = mkdtempSync(join(tmpdir(), 'svc-held-'));
+  const held = join(home, 'd/held');
+  mkdirSync(held, { recursive: true });
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot) {
+    writeFileSync(join(held, 'file'), '');
+    chmodSync(held, 0o555);
+  } else if (!mount(t, held, 64)) {
+    rmSync(home, { recursive: true });
+    return undefined;
+  }
+  t.after(() => {
+    if (isRoot) execFileSync('umount', ['-l', held]);
+    else chmodSync(held, 0o755);
+    rmSync(home, { recursive: true });
+  });
+  return { home, left: isRoot ? 'held' : 'held/file' };
+}
+
+function mount(t: TestContext, at: string, sizeKib: number): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', at], { stdio: 'pipe' });
+    return true;
+  } catch (error) {
+    if (process.env.CI === 'true') throw error;
+    console.log(`skipped: ${t.name}: mounting a tmpfs is not permitted`);
+    t.skip('mounting a tmpfs is not permitted');
+    return false;
+  }
+}
+
+/** Fills a disk to its last block with one file. */
+export function fillDisk(path: string): void {
+  writeFileSync(path, '');
+  assert.throws(() => {
+    for (;;) appendFileSync(path, Buffer.alloc(4096, 1));
+  }, /ENOSPC/);
 }

@@ -7,11 +7,8 @@ import { fillText, type Text, type TextValues } from '../pages/locales/text.ts';
 const all: Readonly<Record<string, Record<ScriptTextName, Text>>> = { en, de, fr, es };
 
 /** Language of the page, as the service chose it by `Accept-Language`. */
-const tag = document.documentElement.lang in all ? document.documentElement.lang : 'en';
+export const tag = document.documentElement.lang in all ? document.documentElement.lang : 'en';
 const texts = all[tag] ?? en;
-
-/** Whether the page is in the language of the service's own messages. */
-export const isEnglish = tag === 'en';
 
 /** The same language with the reader's region, for dates and numbers. */
 const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === tag) ?? tag;
@@ -24,8 +21,8 @@ export function text(name: ScriptTextName, values?: TextValues): string {
 const dates = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** A time for people, in their own time zone. */
-export function dateText(iso: string): string {
-  return dates.format(new Date(iso));
+export function dateText(timeMs: number): string {
+  return dates.format(timeMs);
 }
 
 const sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const).map(

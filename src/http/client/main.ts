@@ -4,7 +4,7 @@ import { startKeyboard } from './keyboard.ts';
 import { startDelete, startNewFolder } from './members.ts';
 import { startMove } from './move.ts';
 import { startPreview } from './preview.ts';
-import { localTimes, whenRowsChange } from './rows.ts';
+import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
 import { startThemes } from './theme.ts';
 import { ignoreDrops, startUploads } from './uploads.ts';
@@ -13,7 +13,7 @@ import { ignoreDrops, startUploads } from './uploads.ts';
 const rights = new Set((byId('main').dataset.may ?? '').split(' '));
 
 startThemes();
-whenRowsChange(localTimes);
+whenRowsChange(finishRows);
 startFilter();
 startSelection();
 startKeyboard(rights.has('delete'));

@@ -1,5 +1,5 @@
 import { ask, cancelButton } from './dialogs.ts';
-import { make, makeButton } from './dom.ts';
+import { byId, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 import { notice } from './notices.ts';
 import { isFolder, nameOf, type Row, refreshRows } from './rows.ts';
@@ -61,7 +61,7 @@ async function renameSelected(): Promise<void> {
   if (answer !== 'ok') return;
   clearSelection();
   notice(text('renamed', { name: name.value }));
-  await refreshRows();
+  await refreshRows(name.value);
 }
 
 async function moveSelected(): Promise<void> {
@@ -89,6 +89,7 @@ async function moveSelected(): Promise<void> {
   if (problems.length > 0) notice(text('error', { reason: problems.join('; ') }), 'error');
   else notice(text('moved', { count: rows.length }));
   await refreshRows();
+  byId('members').focus();
 }
 
 /** Shows the folders of one folder in the dialog; a press on one goes there. */

@@ -9,9 +9,16 @@ const textLimit = 512 * 1024;
 /** Largest PDF that is shown: it is held in memory. */
 const pdfLimit = 200_000_000;
 
+const kinds = ['image', 'pdf', 'audio', 'video', 'text'] as const;
+
+/** Kind of the preview; its link's class also chooses the icon. */
+function kindOf(row: Row) {
+  return kinds.find((kind) => linkOf(row).classList.contains(kind));
+}
+
 /** Whether a row's file can be looked at in the page. */
 export function canPreview(row: Row): boolean {
-  return row.dataset.preview !== undefined;
+  return kindOf(row) !== undefined;
 }
 
 /** Shows a file in a dialog, with steps to the ones beside it. */
@@ -75,7 +82,7 @@ async function contentOf(row: Row): Promise<Shown> {
   const src = `${linkOf(row).pathname}?inline`;
   const plain = (...nodes: Node[]): Shown => ({ nodes, clean: () => {} });
   const label = text('previewOf', { name: nameOf(row) });
-  switch (row.dataset.preview) {
+  switch (kindOf(row)) {
     case 'image':
       return plain(make('img', { src, alt: nameOf(row) }));
     case 'audio':
@@ -112,7 +119,7 @@ async function plainText(row: Row, src: string): Promise<Node[]> {
 /** Opens previews on a plain click; with a modifier the browser does what it always does. */
 export function startPreview(): void {
   byId('list').addEventListener('click', (event) => {
-    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('td.name a') : null;
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
     const row = link?.closest<Row>('tr');
     if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();

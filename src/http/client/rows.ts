@@ -42,8 +42,12 @@ export function whenRowsChange(listener: () => void): void {
   listener();
 }
 
-/** Fetches the page anew and takes its rows; selection and focus stay with their names. */
-export async function refreshRows(): Promise<void> {
+/**
+ * Fetches the page anew and takes its rows; selection and focus stay with their names.
+ *
+ * @param focusOn name of the row that receives the focus instead
+ */
+export async function refreshRows(focusOn?: string): Promise<void> {
   const fresh = await fetchPage();
   const list = fresh?.getElementById('list');
   if (!fresh || !list) return;
@@ -53,7 +57,7 @@ export async function refreshRows(): Promise<void> {
       .map(nameOf),
   );
   const focused = (document.activeElement?.closest('#list tbody tr') ?? undefined) as Row | undefined;
-  const focusedName = focused && nameOf(focused);
+  const focusedName = focusOn ?? (focused && nameOf(focused));
   const table = byId('list');
   for (const group of table.querySelectorAll('tbody')) group.remove();
   table.append(...[...list.querySelectorAll('tbody')].map((group) => document.importNode(group, true)));
@@ -63,6 +67,7 @@ export async function refreshRows(): Promise<void> {
     checkboxOf(row).checked = selected.has(nameOf(row));
     if (nameOf(row) === focusedName) linkOf(row).focus();
   }
+  if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
   for (const listener of listeners) listener();
 }
 
@@ -85,17 +90,28 @@ function requestPage(): Promise<Document | undefined> {
   });
 }
 
-/** Rows whose times are written anew at once; more would hold up the page. */
-const timesAtOnce = 500;
+/** Rows that are finished at once; more would hold up the page. */
+const rowsAtOnce = 500;
 
-/** Writes all times in the reader's time zone; those in sight first. */
-export function localTimes(): void {
+/**
+ * Writes all times in the reader's time zone, and says that rows are rows: some browsers forget it where a table is laid out as a grid.
+ * The rows in sight come first.
+ */
+export function finishRows(): void {
   const heading = document.querySelector<HTMLElement>('[data-local]');
   if (heading) heading.textContent = heading.dataset.local ?? '';
-  const times = [...document.querySelectorAll<HTMLTimeElement>('#list time')];
+  const rows = allRows();
   const next = () => {
-    for (const time of times.splice(0, timesAtOnce)) time.textContent = dateText(time.dateTime);
-    if (times.length > 0) requestAnimationFrame(next);
+    for (const row of rows.splice(0, rowsAtOnce)) finish(row);
+    if (rows.length > 0) requestAnimationFrame(next);
   };
   next();
+}
+
+function finish(row: Row): void {
+  row.role = 'row';
+  for (const cell of row.cells) {
+    cell.role = 'cell';
+    if (cell.dataset.time !== undefined) cell.textContent = dateText(Number(cell.dataset.time) * 1000);
+  }
 }

@@ -1,5 +1,6 @@
 import type { ScriptTextName } from '../pages/locales/en.ts';
-import { isEnglish, text } from './language.ts';
+import { reasonIn } from '../pages/locales/reasons.ts';
+import { tag, text } from './language.ts';
 import { signInAgain } from './sign-in.ts';
 
 /** Tells the service that a script asks, which can deal with a 401 itself: the browser's own password dialog stays away. */
@@ -46,8 +47,10 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
 
 /** Why a request was refused, for people: the service's own words say most, but are English. */
 export function reasonFor(status: number, message: string | null | undefined): string {
+  const said = message ? reasonIn(tag, message) : undefined;
+  if (said !== undefined) return said;
   const known = reasons[status];
-  if (message && (isEnglish || known === undefined)) return message;
+  if (message && known === undefined) return message;
   return known === undefined ? text('refused', { status: String(status) }) : text(known);
 }
 
@@ -68,7 +71,10 @@ export async function runCommand(command: string, targets: readonly string[]): P
   if (reply.ok) return [];
   const failed = (await errorItems(reply)).filter((item) => item.message !== null);
   if (failed.length === 0) return [text('refused', { status: String(reply.status) })];
-  return failed.map(({ target, message }) => (target === undefined ? (message ?? '') : `${target}: ${message}`));
+  return failed.map(({ target, message }) => {
+    const reason = reasonFor(reply.status, message);
+    return target === undefined ? reason : `${target}: ${reason}`;
+  });
 }
 
 async function errorItems(reply: Response): Promise<ErrorItem[]> {

@@ -1,4 +1,5 @@
 import { text } from './language.ts';
+import { metadataHeader } from './metadata.ts';
 import { folderUrl, reasonFor, scriptHeaders } from './server.ts';
 import type { Upload } from './upload.ts';
 
@@ -29,6 +30,8 @@ function put(upload: Upload, onProgress: () => void): Promise<Sent | 'lost'> {
     request.setRequestHeader('accept', 'application/json');
     for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
     if (upload.file.lastModified > 0) request.setRequestHeader('x-oc-mtime', String(Math.floor(upload.file.lastModified / 1000)));
+    const metadata = metadataHeader();
+    if (metadata) request.setRequestHeader(...metadata);
     if (upload.onConflict !== 'overwrite') request.setRequestHeader('if-none-match', '*');
     request.upload.onprogress = (event) => {
       upload.sentBytes = Math.min(event.loaded, upload.file.size);

@@ -1,6 +1,7 @@
 import { byId, make, makeButton } from './dom.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
 import { text } from './language.ts';
+import { hasMetadata } from './metadata.ts';
 import { notice } from './notices.ts';
 import { refreshRows } from './rows.ts';
 import type { Upload } from './upload.ts';
@@ -19,7 +20,9 @@ export function startUploads(mayCreateFolder: boolean): void {
       void refreshRows();
     },
   );
-  const add = (uploads: Upload[]) => queue.add(uploads);
+  const add = (uploads: Upload[]) => {
+    if (hasMetadata()) queue.add(uploads);
+  };
   byId('tools').prepend(...buttons(add, mayCreateFolder));
   startDrops(add, mayCreateFolder);
   window.addEventListener('beforeunload', (event) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import pageScript from 'svc:page-script';
 import swaggerUi from 'svc:swagger-ui';
-import { gunzipSync } from 'fflate';
 import card from '../assets/card.css';
 import controls from '../assets/controls.css';
 import frame from '../assets/frame.css';
@@ -16,14 +16,16 @@ import script from '../assets/script.css';
 export interface Asset {
   contentType: string;
   body: () => Buffer;
+  /** The same as gzip. */
+  packed: () => Buffer;
 }
 
 const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 const all = new Map<string, Asset>();
 
-function add(name: string, extension: keyof typeof contentTypes, text: string, body: () => Buffer): string {
+function add(name: string, extension: keyof typeof contentTypes, text: string, content: Pick<Asset, 'body' | 'packed'>): string {
   const path = `assets/${name}.${createHash('sha256').update(text).digest('hex').slice(0, 12)}.${extension}`;
-  all.set(path, { contentType: contentTypes[extension], body });
+  all.set(path, { contentType: contentTypes[extension], ...content });
   return `/__svc__/${path}`;
 }
 
@@ -32,18 +34,28 @@ const style = [page, controls, frame, card, listing, script, screens].join('\n')
 
 /** URL paths of the files that pages refer to. */
 export const assetPaths = {
-  style: add('page', 'css', style, () => Buffer.from(style)),
-  icon: add('icon', 'svg', icon, () => Buffer.from(icon)),
-  pageScript: add('page', 'js', pageScript, () => Buffer.from(pageScript)),
-  apiScript: add('openapi', 'js', apiScript, () => Buffer.from(apiScript)),
+  style: add('page', 'css', style, plain(style)),
+  icon: add('icon', 'svg', icon, plain(icon)),
+  pageScript: add('page', 'js', pageScript, plain(pageScript)),
+  apiScript: add('openapi', 'js', apiScript, plain(apiScript)),
   // Packed into the executable; unpacked when somebody opens the API page.
-  swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, () => unpacked(swaggerUi.css)),
-  swaggerScript: add('swagger-ui', 'js', swaggerUi.js, () => unpacked(swaggerUi.js)),
+  swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, packedInBuild(swaggerUi.css)),
+  swaggerScript: add('swagger-ui', 'js', swaggerUi.js, packedInBuild(swaggerUi.js)),
 };
 
 /** All assets by their name below `/__svc__/`. */
 export const assets: ReadonlyMap<string, Asset> = all;
 
-function unpacked(base64: string): Buffer {
-  return Buffer.from(gunzipSync(Buffer.from(base64, 'base64')));
+function plain(text: string): Pick<Asset, 'body' | 'packed'> {
+  let packed: Buffer | undefined;
+  const pack = () => {
+    packed ??= gzipSync(text, { level: 9 });
+    return packed;
+  };
+  return { body: () => Buffer.from(text), packed: pack };
+}
+
+function packedInBuild(base64: string): Pick<Asset, 'body' | 'packed'> {
+  const packed = () => Buffer.from(base64, 'base64');
+  return { body: () => gunzipSync(packed()), packed };
 }

@@ -14,6 +14,8 @@ export interface ListingModel {
   mayCreateFolder: boolean;
   mayDelete: boolean;
   mayRename: boolean;
+  /** What the service wants to know about uploaded files, and the header that says it. */
+  metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
   triggers: readonly { name: string; style: string }[];
   flash: { isError: boolean; text: string } | undefined;
 }

@@ -1,8 +1,9 @@
 import type { Entry } from '../../files/entry.ts';
-import { type InlineKind, inlineKind, mediaTypeOf } from '../../files/media-types.ts';
+import { inlineKind, mediaTypeOf } from '../../files/media-types.ts';
 import { memberPath } from '../../lib/virtual-path.ts';
 import { urlPathOf } from '../request-target.ts';
 import { escapeFormValue, escapeHtml, html, nameHtml } from './html.ts';
+import { icon } from './icons.ts';
 import type { ListingModel } from './listing-model.ts';
 import type { PageContext } from './page-context.ts';
 
@@ -28,40 +29,37 @@ export async function* listingRows(context: PageContext, model: ListingModel): A
 function ending({ language }: PageContext, model: ListingModel, count: number) {
   if (count > 0) return html`<p class="count" id="count">${language.text('items', { count })}</p>`;
   const hint = model.mayWrite && html`<br><span class="hint">${language.text('emptyHint')}</span>`;
-  return html`<p class="empty" id="count">${language.text('empty')}${hint}</p>`;
+  return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>`;
 }
 
 /** Names that are the same in HTML, in attributes and in URLs: most of them, so most rows need no escaping. */
 const plainName = /^[\w.-]+$/;
 
-function row(context: PageContext, model: ListingModel, entry: Entry, [labelBefore, labelAfter]: readonly [string, string]): string {
-  const { language } = context;
+/**
+ * One row, in as few bytes as HTML allows (no end tags, no quotes, links relative to the folder): most of a large page is rows. The roles of
+ * its cells are HTML's own; the script adds them for browsers that forget them where a table is laid out as a grid.
+ */
+function row({ language }: PageContext, { path }: ListingModel, entry: Entry, label: readonly [string, string]): string {
   const { name } = entry;
   const isPlain = plainName.test(name);
-  const url = escapeHtml(urlPathOf(memberPath(model.path, name), entry.isFolder));
-  const { preview, look } = entry.isFolder ? folderLook : lookOf(mediaTypeOf(name));
-  return `<tr role="row" data-size="${entry.sizeBytes}"${preview ? ` data-preview="${preview}"` : ''}>\
-<td role="cell" class="check"><input type="checkbox" name="selected-members" value="${isPlain ? name : escapeFormValue(name)}" aria-label="${labelBefore}${isPlain ? name : escapeHtml(name)}${labelAfter}"></td>\
-<td role="cell" class="name"><a class="i ${look}" href="${url}"><bdi>${isPlain ? name : nameHtml(name)}</bdi></a></td>\
-<td role="cell" class="size">${entry.isFolder ? '' : language.size(entry.sizeBytes)}</td>\
-<td role="cell" class="modified"><time datetime="${new Date(entry.modifiedMs).toISOString()}">${language.date(entry.modifiedMs)}</time></td></tr>\n`;
+  const url = urlPathOf(memberPath(path, name), entry.isFolder).slice(urlPathOf(path, true).length);
+  const value = isPlain ? name : `"${escapeFormValue(name)}"`;
+  const look = entry.isFolder ? 'folder' : lookOf(mediaTypeOf(name));
+  return `<tr data-size=${entry.sizeBytes}>\
+<td><input type=checkbox name=selected-members value=${value} aria-label="${label[0]}${isPlain ? name : escapeHtml(name)}${label[1]}">\
+<td><a class="i ${look}" href="./${isPlain ? url : escapeHtml(url)}">${isPlain ? name : `<bdi>${nameHtml(name)}</bdi>`}</a>\
+<td>${entry.isFolder ? '' : language.size(entry.sizeBytes)}\
+<td data-time=${Math.floor(entry.modifiedMs / 1000)}>${language.date(entry.modifiedMs)}\n`;
 }
 
-/** How a member looks: the class of its icon, and the kind of its preview if it has one. */
-interface Look {
-  look: string;
-  preview: InlineKind | undefined;
-}
+const looks = new Map<string, string>();
 
-const folderLook: Look = { look: 'folder', preview: undefined };
-const looks = new Map<string, Look>();
-
-function lookOf(mediaType: string): Look {
+/** The class of a file's icon; for those that have a preview, its kind. */
+function lookOf(mediaType: string): string {
   const known = looks.get(mediaType);
-  if (known) return known;
-  const preview = inlineKind(mediaType);
+  if (known !== undefined) return known;
   const isArchive = /zip|gzip|tar|rar|7z|zstd|xz|bzip/.test(mediaType);
-  const made = { preview, look: preview ?? (isArchive ? 'archive' : 'file') };
-  looks.set(mediaType, made);
-  return made;
+  const look = inlineKind(mediaType) ?? (isArchive ? 'archive' : 'file');
+  looks.set(mediaType, look);
+  return look;
 }

@@ -28,5 +28,6 @@ function column(order: ListingOrder, name: ListingOrder['column'], label: string
 export function foldersSwitch({ language }: PageContext, order: ListingOrder) {
   const isFirst = order.folders === 'first';
   const query = orderQuery({ ...order, folders: isFirst ? 'mixed' : 'first' });
-  return html`<a class="button quiet switch" href="${query}">${icon('files')}<span>${language.text(isFirst ? 'foldersMixed' : 'foldersFirst')}</span></a>`;
+  const label = language.text(isFirst ? 'foldersMixed' : 'foldersFirst');
+  return html`<a class="button quiet switch" href="${query}" title="${label}">${icon('order')}<span>${label}</span></a>`;
 }

@@ -7,10 +7,10 @@ import type { PageContext } from './page-context.ts';
 /** What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over. */
 export function tools(context: PageContext, model: ListingModel) {
   const { language } = context;
-  return html`<div class="tools" id="tools">
+  return html`${model.mayWrite && metadataField(context, model)}<div class="tools" id="tools">
 ${
   model.mayWrite &&
-  html`<form class="plain" method="post" enctype="multipart/form-data">
+  html`<form class="plain" id="upload" method="post" enctype="multipart/form-data">
 <input type="hidden" name="action" value="upload-file">
 <label class="field"><span>${language.text('uploadFiles')}</span> <input type="file" name="upload-file" multiple required></label>
 <button type="submit" class="primary">${icon('upload')}${language.text('upload')}</button>
@@ -26,6 +26,22 @@ ${
 }
 ${foldersSwitch(context, model.order)}
 </div>`;
+}
+
+/**
+ * The field for the metadata of uploads, if the service takes any. It stands before the form that it belongs to, since a service has to know the
+ * metadata before the files.
+ */
+function metadataField({ language }: PageContext, { metadata }: ListingModel) {
+  if (!metadata) return undefined;
+  const keys = metadata.keys.map(({ pattern, required }) => language.text(required ? 'requiredKey' : 'optionalKey', { name: pattern }));
+  const hint = [language.text('metadataHint'), ...keys].join(' · ');
+  return html`<div class="field metadata">
+<label for="metadata">${language.text('metadata')}</label>
+<input id="metadata" name="metadata" form="upload" data-header="${metadata.header}" autocomplete="off" spellcheck="false" maxlength="4000" aria-describedby="metadata-hint"${metadata.required && html` required`}>
+<span class="hint" id="metadata-hint">${hint}</span>
+</div>
+`;
 }
 
 /** What can be done with the selected members. Deleting asks on a page of its own; service.md's action deletes at once. */

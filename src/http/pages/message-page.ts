@@ -1,6 +1,7 @@
-import { html } from './html.ts';
+import { Html, html, nameHtml } from './html.ts';
 import { layout } from './layout.ts';
 import type { PageTextName } from './locales/en.ts';
+import { reasonIn } from './locales/reasons.ts';
 import type { PageContext } from './page-context.ts';
 
 /** What a page with one message says. */
@@ -9,6 +10,8 @@ export interface MessageModel {
   /** The standard name of the status, for those that have no text of their own. */
   statusTitle: string;
   message: string;
+  /** What went wrong with each target, instead of one message. */
+  results?: readonly { target: string; message: string }[] | undefined;
   refreshTo?: string | undefined;
   /** Folder whose form led here. */
   backTo?: string | undefined;
@@ -39,7 +42,7 @@ const translated: Readonly<Record<string, PageTextName>> = { 'No members are sel
 
 const explanations: Readonly<Record<number, PageTextName>> = { 403: 'explain403', 404: 'explain404', 429: 'explain429' };
 
-/** A page with one message, for errors and redirects. What the service itself says stands below, in English. */
+/** A page with one message, for errors and redirects. What the service itself says stands below. */
 export function messagePage(context: PageContext, model: MessageModel): string {
   const { language } = context;
   const titleName = titles[model.status];
@@ -50,15 +53,29 @@ ${model.status >= 400 && html`<p class="status" aria-hidden="true">${model.statu
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${language.text(explanation)}</p>`}
 ${model.status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
-${model.status !== 302 && !standardMessages.has(model.message) && detail(context, model.message)}
+${model.results ? resultList(context, model.results) : model.status !== 302 && !standardMessages.has(model.message) && detail(context, model.message)}
 <p>${goOn(context, model)}</p>
 </main>`;
   return layout(context, { title, body, refreshTo: model.refreshTo });
 }
 
-function detail({ language }: PageContext, message: string) {
+function detail(context: PageContext, message: string) {
   const name = translated[message];
-  return name === undefined ? html`<p class="detail" lang="en">${message}</p>` : html`<p class="detail">${language.text(name)}</p>`;
+  if (name !== undefined) return html`<p class="detail">${context.language.text(name)}</p>`;
+  return html`<p class="detail">${reason(context, message)}</p>`;
+}
+
+/** In the reader's language where there are words for it. */
+function reason({ language }: PageContext, message: string) {
+  const text = reasonIn(language.tag, message);
+  return text === undefined ? html`<span lang="en">${new Html(nameHtml(message))}</span>` : new Html(nameHtml(text));
+}
+
+function resultList(context: PageContext, results: NonNullable<MessageModel['results']>) {
+  const items = results.map(
+    ({ target, message }) => html`<li><bdi>${new Html(nameHtml(target))}</bdi> <span class="hint">${reason(context, message)}</span></li>`,
+  );
+  return html`<ul class="doomed">${items}</ul>`;
 }
 
 function goOn({ language }: PageContext, { refreshTo, backTo }: MessageModel) {

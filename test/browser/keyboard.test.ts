@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { FileChooser, Locator, Page } from 'playwright-core';
+import { openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+/** Presses Tab until something has the focus, as a reader without a mouse does. */
+async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    if ((await wanted.and(page.locator(':focus')).count()) > 0) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`Tab never comes to ${wanted}`);
+}
+
+async function press(page: Page, name: string, within: Page | Locator = page): Promise<void> {
+  await tabTo(page, within.getByRole('button', { name, exact: true }));
+  await page.keyboard.press('Enter');
+}
+
+test('everything without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  writeFileSync(join(server.home, 'old.bin'), 'x');
+  const page = await openBrowser(t, { expectedErrors: /409/ });
+  if (!page) return;
+  const dialog = page.getByRole('dialog');
+  await page.goto(`${server.url}/home/`);
+  await page.keyboard.type('alice');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('secret');
+  await page.keyboard.press('Enter');
+  await page.locator('#members').waitFor();
+
+  const chooser: Promise<FileChooser> = page.waitForEvent('filechooser');
+  await press(page, 'Upload files');
+  await (await chooser).setFiles({ name: 'new.bin', mimeType: 'text/plain', buffer: Buffer.from('new') });
+  await page.getByRole('link', { name: 'new.bin' }).waitFor();
+
+  await press(page, 'New folder');
+  await page.keyboard.type('Made');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Made' }).waitFor();
+
+  await tabTo(page, page.getByRole('link', { name: 'old.bin' }));
+  await page.keyboard.press('F2');
+  await dialog.getByLabel('New name').waitFor();
+  await page.keyboard.type('renamed.bin');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'renamed.bin' }).waitFor();
+  await page.locator('a:focus', { hasText: 'renamed.bin' }).waitFor();
+
+  await tabTo(page, page.getByRole('link', { name: 'renamed.bin' }));
+  await page.keyboard.press('Space');
+  await press(page, 'Move');
+  await dialog.getByRole('button', { name: 'Folder' }).waitFor();
+  await press(page, 'Folder', dialog);
+  await dialog.getByText('/Folder/').waitFor();
+  await press(page, 'Move here', dialog);
+  await page.getByText('One item was moved.').waitFor();
+  assert.ok(existsSync(join(server.home, 'Folder/renamed.bin')));
+  await page.locator('#members:focus').waitFor();
+
+  await tabTo(page, page.getByLabel('Select new.bin'));
+  await page.keyboard.press('Space');
+  await page.keyboard.press('Delete');
+  await dialog.waitFor();
+  await press(page, 'Delete', dialog);
+  await page.getByText('One item was deleted.').waitFor();
+  assert.deepEqual(readdirSync(server.home), ['Folder', 'Made']);
+
+  await tabTo(page, page.getByRole('link', { name: 'Size' }));
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/?sort=size*');
+  await press(page, 'Dark');
+  await page.locator('html[data-theme=dark]').waitFor();
+  await press(page, 'Sign out');
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+});
+
+test('what has the focus is seen, also when a bar could hide it', async (t) => {
+  const server = await startServer(t);
+  for (let index = 0; index < 40; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
+  const page = await openBrowser(t, { viewport: { width: 320, height: 480 } });
+  if (!page) return;
+  await page.goto(`${server.url}/home/`);
+  await page.keyboard.type('alice');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('secret');
+  await page.keyboard.press('Enter');
+  await page.locator('#members').waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Space');
+  await page.getByText('1 selected').waitFor();
+  for (let step = 0; step < 25; step++) {
+    await page.keyboard.press('ArrowDown');
+    const isHidden: boolean = await page.evaluate<boolean>(`(() => {
+      const { left, top, width, height } = document.activeElement.getBoundingClientRect();
+      const found = document.elementFromPoint(left + width / 2, top + height / 2);
+      return found !== document.activeElement && !document.activeElement.contains(found);
+    })()`);
+    assert.equal(isHidden, false, `the focus is hidden after ${step + 1} steps (WCAG 2.4.11)`);
+  }
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+test('renaming: a file and a folder, with a taken name in between', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder/inner'), { recursive: true });
+  for (const name of ['a.bin', 'taken.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openBrowser(t, { expectedErrors: /412/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await assertAccessible(page, 'renaming');
+  await dialog.getByLabel('New name').fill('taken.bin');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('This name is taken already.').waitFor();
+  assert.equal(readFileSync(join(server.home, 'taken.bin'), 'utf8'), 'taken.bin', 'nothing is overwritten');
+  await dialog.getByLabel('New name').fill('ä b %2F #?.bin');
+  await page.keyboard.press('Enter');
+  await page.getByText('Renamed to ä b %2F #?.bin.').waitFor();
+  await page.getByRole('link', { name: 'ä b %2F #?.bin' }).waitFor();
+  assert.equal(readFileSync(join(server.home, 'ä b %2F #?.bin'), 'utf8'), 'a.bin');
+
+  await page.getByRole('link', { name: 'Folder', exact: true }).focus();
+  await page.keyboard.press('F2');
+  await dialog.getByLabel('New name').fill('Renamed');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Renamed' }).waitFor();
+  assert.ok(existsSync(join(server.home, 'Renamed/inner')), 'with all it holds');
+  assert.deepEqual(readdirSync(server.home).sort(), ['Renamed', 'taken.bin', 'ä b %2F #?.bin']);
+  const ids = await server.eventIds();
+  assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');
+});
+
+test('moving: down into folders and up again, what is taken stays and is named', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
+  mkdirSync(join(server.home, 'Folder'));
+  for (const name of ['a.bin', 'b.bin', 'Target/Deep/b.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openBrowser(t, { expectedErrors: /412/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`).check();
+  await page.getByRole('button', { name: 'Move' }).click();
+  await dialog.getByRole('button', { name: 'Target' }).waitFor();
+  await assertAccessible(page, 'moving');
+  assert.equal(await dialog.getByRole('button', { name: 'Folder' }).count(), 0, 'no folder into itself');
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.getByRole('button', { name: 'Deep' }).click();
+  await dialog.getByText('/Target/Deep/').waitFor();
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await page.getByText('That did not work: b.bin: This name is taken already.').waitFor();
+  await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
+  assert.deepEqual(readdirSync(server.home).sort(), ['Target', 'b.bin']);
+  assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')).sort(), ['Folder', 'a.bin', 'b.bin']);
+  assert.equal(readFileSync(join(server.home, 'Target/Deep/b.bin'), 'utf8'), 'Target/Deep/b.bin');
+
+  await page.goto(`${server.url}/home/Target/Deep/`);
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Move' }).click();
+  await dialog.getByRole('button', { name: 'Up to /Target/' }).click();
+  await dialog.getByRole('button', { name: 'Up to Files' }).click();
+  await dialog.getByRole('button', { name: 'Target' }).waitFor();
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await page.getByText('One item was moved.').waitFor();
+  assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
+});
+
+test('a refusal is told, in the language of the page, and nothing moves', async (t) => {
+  const rules = [['allow-full-control'], ['*fixed.bin', 'allow-read', 'allow-list']];
+  const server = await startServer(t, { account: { permissions: rules } });
+  mkdirSync(join(server.home, 'Ziel'));
+  writeFileSync(join(server.home, 'fixed.bin'), 'x');
+  const page = await openBrowser(t, { locale: 'de-DE', expectedErrors: /403/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('fixed.bin').check();
+  await page.getByRole('button', { name: 'Umbenennen' }).click();
+  await dialog.getByRole('textbox').fill('other.bin');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('dafür fehlt die Berechtigung').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Verschieben' }).click();
+  await dialog.getByRole('button', { name: 'Ziel' }).click();
+  await dialog.getByText('/Ziel/').waitFor();
+  await dialog.locator('button[value=ok]').click();
+  await page.getByText(/fixed\.bin: dafür fehlt die Berechtigung/).waitFor();
+  assert.deepEqual(readdirSync(server.home).sort(), ['Ziel', 'fixed.bin']);
+});
+
+test('without the right to rename, renaming and moving are not offered', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list', 'allow-write', 'allow-delete-file']] } });
+  writeFileSync(join(server.home, 'a.bin'), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Delete' }).waitFor();
+  await page.waitForLoadState('networkidle');
+  for (const name of ['Rename', 'Move']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
+});
