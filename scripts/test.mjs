@@ -58,7 +58,8 @@ if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
 }
-const outdir = '.cache/test';
+// A long run has a folder of its own, so that other runs beside it do not take its bundles away.
+const outdir = process.env.SVC_TEST_OUTDIR ?? '.cache/test';
 rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
 await build({
@@ -76,7 +77,7 @@ const args = [
   '--enable-source-maps',
   '--test',
   '--test-reporter=spec',
-  '--test-timeout=120000',
+  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 120_000}`,
   `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);

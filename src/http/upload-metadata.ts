@@ -23,7 +23,11 @@ export function parseMetadata(fields: MetadataFields, value: string | undefined)
     return undefined;
   }
   const metadata = new Map<string, string[]>();
-  for (const { key, value: item } of parseKeyValueList(latin1ToUtf8(value))) metadata.set(key, [...(metadata.get(key) ?? []), item]);
+  for (const { key, value: item } of parseKeyValueList(latin1ToUtf8(value))) {
+    const values = metadata.get(key);
+    if (values) values.push(item);
+    else metadata.set(key, [item]);
+  }
   checkKeys(fields, [...metadata.keys()]);
   // Not a literal: a key named __proto__ is a key like any other.
   return Object.fromEntries(metadata);
