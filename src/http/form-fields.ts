@@ -83,6 +83,8 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     parser.on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
       current = content;
+      // A file whose turn has not come has no reader yet that would hear of its end.
+      content.on('error', () => {});
       running = running.then(() => onFile({ field, fileName, content }, fields));
       running.catch(stop);
     });
