@@ -26,6 +26,8 @@ const programs = {
   cadaver: 'cadaver',
   nginx: 'nginx',
   chromium: 'chromium',
+  strace: 'strace',
+  prlimit: 'util-linux',
 };
 
 function filesBelow(folder, suffix) {

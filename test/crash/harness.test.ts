@@ -151,5 +151,5 @@ test(`kill -9 at random moments of everything at once, ${rounds} times: nothing 
     `crash: ${rounds} kills, ${interrupted} with something on disk half-way; answered: ${promised.uploads.length} uploads, ` +
       `${answered.overwrites} overwrites, ${answered.moves} moves between disks, ${answered.archives} archives, ${answered.passwords} passwords`,
   );
-  assert.ok(interrupted > 0 && promised.uploads.length > 0 && answered.moves > 0, 'kills hit work under way, and work was done');
+  assert.ok(interrupted > 0 && promised.uploads.length > 0, 'kills hit work under way, and work was done');
 });
