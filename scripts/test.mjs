@@ -90,6 +90,6 @@ const coverage = options.coverage
   : [];
 const { status } = spawnSync(process.execPath, [...coverage, ...args, ...outputs], {
   stdio: 'inherit',
-  env: { ...process.env, SVC_ROOT: process.cwd() },
+  env: { SVC_ALLOW_ROOT: '1', ...process.env, SVC_ROOT: process.cwd() },
 });
 process.exit(status ?? 1);

@@ -12,6 +12,7 @@ import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.t
 import { createService, type Service } from '../service.ts';
 import { exitCode } from './exit-codes.ts';
 import { complain, complainFindings, findingText, hasColour, paint, print } from './output.ts';
+import { dropPrivileges, prepareProcess } from './privileges.ts';
 
 /** Options of `svc serve`. */
 export interface ServeOptions {
@@ -39,11 +40,21 @@ export async function serve(options: ServeOptions): Promise<number> {
   const warnings = refuseErrors(loaded);
   if (warnings.length > 0) complainFindings(warnings, loaded.source?.text ?? '');
   const log = logOf(options, loaded);
-  return run(createService(loaded, { clock: systemClock, log }), log, () => {
+  prepareProcess(loaded, process.env, log);
+  const service = createService(loaded, { clock: systemClock, log });
+  const readAgain = () => {
     const next = loadConfigFile(file, process.env);
     refuseErrors(next);
     return next;
-  });
+  };
+  await service.start();
+  try {
+    dropPrivileges(loaded.config.server, loaded.config.server.data_folder_path, log);
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+  return run(service, log, readAgain);
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -70,6 +81,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       },
       process.cwd(),
     );
+    prepareProcess(loaded, process.env, log);
     const service = createService(loaded, { clock: systemClock, log });
     try {
       await service.start();
@@ -79,7 +91,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       throw error;
     }
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
-    return run(service, log, undefined, true);
+    return run(service, log, undefined);
   }
 }
 
@@ -108,7 +120,7 @@ function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
   });
 }
 
-async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined, isStarted = false): Promise<number> {
+async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined): Promise<number> {
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
@@ -127,7 +139,6 @@ async function run(service: Service, log: Log, readAgain: (() => LoadedConfig) |
     process.on('SIGTERM', () => stop('SIGTERM'));
   });
   process.on('SIGHUP', () => void reload(service, log, readAgain));
-  if (!isStarted) await service.start();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
   // A descriptor that somebody forgot must not keep a stopped server alive.

@@ -58,6 +58,16 @@ const serverOptions = z
       .default('./svc-data')
       .describe('Folder of the journal, the generated identity and handler positions.'),
     shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries get to finish.'),
+    user: z
+      .string()
+      .default('')
+      .describe('Account of the operating system to become once all addresses are bound, started as root; `root` stays root knowingly.'),
+    group: z.string().default('').describe("Group to become a member of then; default: the account's own."),
+    umask: z
+      .string()
+      .regex(/^(0?[0-7]{3})?$/, 'must be an octal number in quotes, such as "027"')
+      .default('')
+      .describe('Rights that new files and folders never get, octal in quotes, such as `"027"`; default: that of the start.'),
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),
