@@ -1,15 +1,21 @@
-// Makes dist/svc.mjs: one executable file that needs nothing beside it but Node.js. `--quiet` prints nothing.
-import { chmodSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+// Makes dist/svc.mjs: one executable file that needs nothing beside it but Node.js, the licences of all it holds at its end;
+// and dist/sbom.json, which lists them (CycloneDX). The same sources give the same bytes.
+//   node scripts/build.mjs [--quiet] [--out FOLDER]
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
+import { bundledPackages, licenceComment, sbomOf } from './bundled-packages.mjs';
 
 /** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
 const budgetBytes = 3_500_000;
 
-const outfile = 'dist/svc.mjs';
-const quiet = process.argv.includes('--quiet');
+const { quiet, out } = parseArgs({ options: { quiet: { type: 'boolean' }, out: { type: 'string' } } }).values;
+const outFolder = out === undefined ? 'dist' : resolve(out);
+const outfile = `${outFolder}/svc.mjs`;
 process.chdir(new URL('..', import.meta.url).pathname);
-mkdirSync('dist', { recursive: true });
+mkdirSync(outFolder, { recursive: true });
 // Renamed into place at the end: whoever runs the executable meanwhile finds the old one or the new one.
 const unfinished = `${outfile}.${process.pid}`;
 
@@ -34,6 +40,8 @@ const { metafile } = await build({
   ...bundleOptions,
   plugins: [...bundleOptions.plugins, lazyBuiltins],
   entryPoints: ['bin/svc.ts'],
+  // esbuild keeps the folder in which it was loaded.
+  absWorkingDir: process.cwd(),
   outfile: unfinished,
   minifySyntax: true,
   minifyWhitespace: true,
@@ -42,11 +50,16 @@ const { metafile } = await build({
   // The shebang stands in bin/svc.ts; esbuild keeps it first.
   banner: { js: requireBanner },
 });
+const [output] = Object.values(metafile.outputs);
+const packages = bundledPackages(output.inputs);
+appendFileSync(unfinished, licenceComment(packages));
 chmodSync(unfinished, 0o755);
 renameSync(unfinished, outfile);
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+writeFileSync(`${outFolder}/sbom.json`, sbomOf(packages, version));
 
 const sizeBytes = readFileSync(outfile).length;
-if (!quiet) report(metafile.outputs[unfinished].inputs);
+if (!quiet) report(output.inputs);
 if (sizeBytes > budgetBytes) {
   console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
   process.exitCode = 1;

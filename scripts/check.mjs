@@ -13,6 +13,7 @@ const checks = {
   documentation: [process.execPath, 'scripts/docs.mjs', '--check'],
   architecture: [process.execPath, 'scripts/test.mjs', 'architecture'],
   package: [bin('publint')],
+  'known vulnerabilities': [process.execPath, 'scripts/audit.mjs'],
 };
 
 const failed = Object.entries(checks).filter(([name, [command, ...args]]) => {

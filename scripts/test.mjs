@@ -32,6 +32,8 @@ const programs = {
   promtool: 'prometheus',
   'redis-server': 'redis-server',
   haproxy: 'haproxy',
+  strace: 'strace',
+  prlimit: 'util-linux',
 };
 
 function filesBelow(folder, suffix) {
@@ -64,7 +66,8 @@ if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
 }
-const outdir = '.cache/test';
+// A long run has a folder of its own, so that other runs beside it do not take its bundles away.
+const outdir = process.env.SVC_TEST_OUTDIR ?? '.cache/test';
 rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
 await build({
@@ -93,6 +96,6 @@ const coverage = options.coverage
   : [];
 const { status } = spawnSync(process.execPath, [...coverage, ...args, ...outputs], {
   stdio: 'inherit',
-  env: { ...process.env, SVC_ROOT: process.cwd(), SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '' },
+  env: { SVC_ALLOW_ROOT: '1', ...process.env, SVC_ROOT: process.cwd(), SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '' },
 });
 process.exit(status ?? 1);

@@ -8,11 +8,17 @@ export interface PreparedHomeFolder {
   created: string[];
 }
 
-function idOf(file: '/etc/passwd' | '/etc/group', name: string): number {
-  if (/^\d+$/.test(name)) return Number(name);
+/**
+ * The number of an account or a group of the operating system.
+ *
+ * @param column which number: 2 its own, 3 in `/etc/passwd` that of the account's group
+ * @throws ServiceError `unauthorized` when there is none of this name
+ */
+export function systemId(file: '/etc/passwd' | '/etc/group', name: string, column = 2): number {
+  if (/^\d+$/.test(name) && column === 2) return Number(name);
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     const fields = line.split(':');
-    if (fields[0] === name) return Number(fields[2]);
+    if (fields[0] === name) return Number(fields[column]);
   }
   throw new ServiceError('unauthorized', `"${name}" is not in ${file}.`);
 }
@@ -20,8 +26,8 @@ function idOf(file: '/etc/passwd' | '/etc/group', name: string): number {
 function ownerIds(account: Account): { uid: number; gid: number } | undefined {
   if (!account.homeFolderOwner && !account.homeFolderGroup) return undefined;
   return {
-    uid: account.homeFolderOwner ? idOf('/etc/passwd', account.homeFolderOwner) : (process.getuid?.() ?? 0),
-    gid: account.homeFolderGroup ? idOf('/etc/group', account.homeFolderGroup) : (process.getgid?.() ?? 0),
+    uid: account.homeFolderOwner ? systemId('/etc/passwd', account.homeFolderOwner) : (process.getuid?.() ?? 0),
+    gid: account.homeFolderGroup ? systemId('/etc/group', account.homeFolderGroup) : (process.getgid?.() ?? 0),
   };
 }
 

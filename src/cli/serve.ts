@@ -11,6 +11,7 @@ import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.t
 import { createService, type Service } from '../service.ts';
 import { exitCode } from './exit-codes.ts';
 import { complain, complainFindings, hasColour, paint, print } from './output.ts';
+import { dropPrivileges, prepareProcess } from './privileges.ts';
 import { reloadOnSignal } from './reload-signal.ts';
 
 /** Options of `svc serve`. */
@@ -38,11 +39,18 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { loaded, warnings, text } = loadConfigFile(file, process.env);
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
-  return run(createService(loaded, { clock: systemClock, log }), {
-    log,
-    dataFolderPath: loaded.config.server.data_folder_path,
-    readAgain: () => loadConfigFile(file, process.env).loaded,
-  });
+  prepareProcess(loaded, process.env, log);
+  const service = createService(loaded, { clock: systemClock, log });
+  const dataFolderPath = loaded.config.server.data_folder_path;
+  const afterStart = async () => {
+    try {
+      dropPrivileges(loaded.config.server, dataFolderPath, log);
+    } catch (error) {
+      await service.stop();
+      throw error;
+    }
+  };
+  return run(service, { log, dataFolderPath, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -69,6 +77,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       },
       process.cwd(),
     );
+    prepareProcess(loaded, process.env, log);
     const service = createService(loaded, { clock: systemClock, log });
     try {
       await service.start();
@@ -113,9 +122,11 @@ interface Surroundings {
   /** Reads the configuration anew; undefined without a file. */
   readAgain?: () => LoadedConfig;
   isStarted?: boolean;
+  /** Runs once all addresses are bound. */
+  afterStart?: () => Promise<void>;
 }
 
-async function run(service: Service, { log, dataFolderPath, readAgain, isStarted = false }: Surroundings): Promise<number> {
+async function run(service: Service, { log, dataFolderPath, readAgain, afterStart, isStarted = false }: Surroundings): Promise<number> {
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
@@ -135,6 +146,7 @@ async function run(service: Service, { log, dataFolderPath, readAgain, isStarted
   });
   reloadOnSignal(service, log, dataFolderPath, readAgain);
   if (!isStarted) await service.start();
+  await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
   // A descriptor that somebody forgot must not keep a stopped server alive.

@@ -80,6 +80,16 @@ const serverOptions = z
     shutdown_delay: number(0, 3600)
       .default(0)
       .describe('Seconds from `/ready` saying 503 to the end of accepting, so that load balancers notice first.'),
+    user: z
+      .string()
+      .default('')
+      .describe('Account of the operating system to become once all addresses are bound, started as root; `root` stays root knowingly.'),
+    group: z.string().default('').describe("Group to become a member of then; default: the account's own."),
+    umask: z
+      .string()
+      .regex(/^(0?[0-7]{3})?$/, 'must be an octal number in quotes, such as "027"')
+      .default('')
+      .describe('Rights that new files and folders never get, octal in quotes, such as `"027"`; default: that of the start.'),
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),

@@ -35,7 +35,7 @@ export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, t
       temporaries.delete(realPath);
     },
     async remove() {
-      temporaries.add(realPath);
+      temporaries.add(realPath, undefined, true);
       if (await removeAll(roots, realPath)) temporaries.delete(realPath);
     },
   };

@@ -83,11 +83,13 @@ export class Temporaries {
    *
    * @param original where it stood, when it is only set aside: the next start puts it back there unless something else
    *   stands there by then. Noted again without it, it is to be removed
+   * @param isSynced the note is on disk before this returns: for what a power cut would lose or mix without it
    */
-  add(realPath: string, original?: string): void {
+  add(realPath: string, original?: string, isSynced = original !== undefined): void {
     const line = `${JSON.stringify(original === undefined ? realPath : { path: realPath, original })}\n`;
     this.#running.set(realPath, line);
     this.#sizeBytes += writeSync(this.#fd, line);
+    if (isSynced) fsyncSync(this.#fd);
   }
 
   /** Forgets a temporary file that was renamed or removed. */

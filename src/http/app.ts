@@ -179,15 +179,20 @@ function admit(exchange: Exchange): void {
 }
 
 /**
- * RFC 9112 §3.2: exactly one, well-formed Host. Several are the start of cache poisoning and request smuggling.
+ * RFC 9112 §3.2: exactly one, well-formed Host, and no other one in a target of absolute form. Several are the start of
+ * cache poisoning and request smuggling.
  *
  * @throws ServiceError `bad-request`
  */
 function checkHost(incoming: Incoming): void {
   if (incoming.httpVersionMajor >= 2) return;
+  if (incoming.httpVersionMajor < 1) throw new ServiceError('bad-request', 'HTTP/0.9 is not supported.');
   const hosts = incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
   const value = incoming.headers.host ?? '';
   if (hosts.length > 1 || (hosts.length === 1 && !/^([\w.~!$&'()*+,;=%-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(value))) {
     throw new ServiceError('bad-request', 'The Host header is not valid.');
   }
+  const authority = /^https?:\/\/([^/?#]*)/i.exec(incoming.url ?? '')?.[1];
+  if (authority !== undefined && authority.toLowerCase() !== value.toLowerCase())
+    throw new ServiceError('bad-request', 'The request target names another host than the Host header.');
 }

@@ -12,7 +12,9 @@ export class FormFields {
   readonly #values = new Map<string, string[]>();
 
   add(name: string, value: string): void {
-    this.#values.set(name, [...(this.#values.get(name) ?? []), value]);
+    const values = this.#values.get(name);
+    if (values) values.push(value);
+    else this.#values.set(name, [value]);
   }
 
   all(name: string): readonly string[] {
@@ -47,7 +49,9 @@ export interface FormFile {
 export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
   if (mediaTypeOfRequest(exchange) === 'multipart/form-data') return readMultipart(exchange, onFile);
   const fields = new FormFields();
-  for (const [name, value] of new URLSearchParams((await readSmallBody(exchange)).toString('utf8'))) fields.add(name, value);
+  const pairs = new URLSearchParams((await readSmallBody(exchange)).toString('utf8'));
+  if (pairs.size > limits.fields) throw new ServiceError('too-large', 'The form has too many fields.');
+  for (const [name, value] of pairs) fields.add(name, value);
   return fields;
 }
 
@@ -79,6 +83,8 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     parser.on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
       current = content;
+      // A file whose turn has not come has no reader yet that would hear of its end.
+      content.on('error', () => {});
       running = running.then(() => onFile({ field, fileName, content }, fields));
       running.catch(stop);
     });

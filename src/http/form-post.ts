@@ -20,6 +20,9 @@ import { sendZip } from './zip-download.ts';
 
 const uploadAction = 'upload-file';
 
+/** Files that may come before the field `action`: each is an open file until the action is known. */
+const mostKeptBack = 100;
+
 /** What became of one member or file of a form. */
 interface Result extends ErrorItem {
   status: number;
@@ -173,6 +176,8 @@ class UploadReceiver {
       file.content.resume();
       return;
     }
+    if (action === undefined && this.#keptBack.length >= mostKeptBack)
+      throw new ServiceError('bad-request', `The field "action" must come before file ${mostKeptBack + 1}.`);
     let upload: FileUpload | undefined;
     try {
       const path = targetPath(this.#folder, name);

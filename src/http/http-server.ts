@@ -7,7 +7,8 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { createListener } from './app.ts';
 import { errorsReply } from './error-reply.ts';
 import type { HttpService, Incoming } from './exchange.ts';
-import type { Outgoing } from './reply.ts';
+import { mostPending, PendingReplies } from './pending-replies.ts';
+import { type Outgoing, sendReply } from './reply.ts';
 import { readTlsContext, type TlsContext } from './tls-context.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
@@ -20,9 +21,6 @@ const headerTimeoutMs = 30_000;
 /** How often a drain looks for connections that became idle. */
 const drainStepMs = 50;
 
-/** Requests that one HTTP/2 connection may have under way at once. */
-const mostStreams = 128;
-
 /** The listening side of one HTTP or HTTPS service; outlives reloads that keep its address. */
 export class HttpServer {
   #service: HttpService;
@@ -32,18 +30,23 @@ export class HttpServer {
   #tlsWatch: Timer | undefined;
   readonly #endedBytes = { received: 0, sent: 0 };
   #isLeaving = false;
+  readonly #pending = new PendingReplies();
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
     const listener = createListener(() => this.#service);
+    const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => {
+      if (this.#pending.add(incoming, outgoing) > mostPending) this.#refuseFlood(incoming, outgoing);
+      else listener(incoming, outgoing, expectsContinue);
+    };
     this.#server = service.options.type === 'https' ? createTlsServer(readTlsContext(service.options)) : createServer(http1Options);
     const server = this.#server as Server;
     server.on('request', (incoming: Incoming, outgoing: Outgoing) => {
       if (this.#isLeaving && incoming.httpVersionMajor < 2) outgoing.setHeader('connection', 'close');
-      listener(incoming, outgoing, false);
+      onRequest(incoming, outgoing, false);
     });
-    server.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => listener(incoming, outgoing, true));
+    server.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => onRequest(incoming, outgoing, true));
     server.on('checkExpectation', (incoming: Incoming, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing));
     server.on('clientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket));
     server.on('connection', (socket: Socket) => {
@@ -170,6 +173,12 @@ export class HttpServer {
     server.setTimeout(idleMs);
   }
 
+  #refuseFlood(incoming: Incoming, outgoing: Outgoing): void {
+    incoming.resume();
+    const message = `A connection must not have more than ${mostPending} requests under way.`;
+    sendReply(outgoing, false, this.#service.baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
+  }
+
   #refuseExpectation(incoming: Incoming, outgoing: ServerResponse): void {
     const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
     outgoing.writeHead(reply.status, { ...this.#service.baseHeaders, ...reply.headers } as Record<string, string>);
@@ -230,7 +239,7 @@ function createTlsServer(context: TlsContext): Http2SecureServer {
     allowHTTP1: true,
     // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
     ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
-    settings: { maxConcurrentStreams: mostStreams, maxHeaderListSize: headerLimitBytes },
+    settings: { maxConcurrentStreams: mostPending, maxHeaderListSize: headerLimitBytes },
     maxSessionInvalidFrames: 100,
   });
 }

@@ -19,13 +19,18 @@ export function uploadMetadata(exchange: Exchange, formValue?: string): Record<s
   return parseMetadata(fields, value === undefined ? formValue : latin1ToUtf8(value));
 }
 
-function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
+/** The same from the value alone. */
+export function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
   if (value === undefined) {
     if (fields.required) throw new ServiceError('metadata-invalid', `The header "${fields.header}" is required.`);
     return undefined;
   }
   const metadata = new Map<string, string[]>();
-  for (const { key, value: item } of parseKeyValueList(value)) metadata.set(key, [...(metadata.get(key) ?? []), item]);
+  for (const { key, value: item } of parseKeyValueList(value)) {
+    const values = metadata.get(key);
+    if (values) values.push(item);
+    else metadata.set(key, [item]);
+  }
   checkKeys(fields, [...metadata.keys()]);
   // Not a literal: a key named __proto__ is a key like any other.
   return Object.fromEntries(metadata);

@@ -121,7 +121,7 @@ class Adler32 {
 
 /** Whether `Want-Repr-Digest` asks for sha-256 with a weight above 0 (RFC 9530 §4). */
 export function wantsReprDigest(header: string | undefined): boolean {
-  const weight = header === undefined ? undefined : /(?:^|,)\s*sha-256\s*(?:=\s*(\d+))?\s*(?:,|;|$)/.exec(header);
+  const weight = header === undefined ? undefined : /(?:^|,)\s*sha-256\s*(?:=\s*(\d+)\s*)?(?:,|;|$)/.exec(header);
   return weight !== undefined && weight !== null && weight[1] !== '0';
 }
 

@@ -38,7 +38,7 @@ export function forwardedHost(value: string): string | undefined {
 
 /** The value of a parameter of the first element; quoted strings are unquoted (RFC 7239 §4). */
 function forwardedParameter(value: string, name: string): string | undefined {
-  for (const match of firstElement(value).matchAll(/([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
+  for (const match of firstElement(value).matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
     if ((match[1] as string).toLowerCase() !== name) continue;
     const text = match[2] as string;
     return text.startsWith('"') ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;

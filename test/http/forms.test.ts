@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -251,4 +251,42 @@ test('a client that disappears in the middle of a form leaves nothing', async (t
   socket.destroy();
   await until('the failure is told', async () => (await server.eventIds()).includes(40022));
   assert.deepEqual(readdirSync(server.home), ['d']);
+});
+
+test('files before the field "action" are open until it comes: only so many are taken', async (t) => {
+  const server = await startServer(t);
+  const files = (count: number) => Array.from({ length: count }, (_, index): Part => ['upload-file', 'x', `f${index}`]);
+  const socket = connect(server.port, '127.0.0.1');
+  const basic = Buffer.from('alice:secret').toString('base64');
+  let reply = '';
+  socket.on('data', (chunk) => {
+    reply += chunk;
+  });
+  socket.write(
+    `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,
+  );
+  socket.write(multipart(files(101)).subarray(0, -10));
+  await until('it is refused', () => reply.startsWith('HTTP/1.1 400 '));
+  socket.destroy();
+  await until('nothing is left', () => readdirSync(server.home).length === 0);
+  assert.equal((await post(server, [['action', 'upload-file'], ...files(300)])).status, 303);
+  assert.equal(readdirSync(server.home).length, 300);
+});
+
+test('a client that disappears while several of its files wait does not end the service', async (t) => {
+  const server = await startServer(t);
+  for (let round = 0; round < 10; round++) {
+    const socket = connect(server.port, '127.0.0.1');
+    const basic = Buffer.from('alice:secret').toString('base64');
+    const parts = Array.from({ length: 50 }, (_, index): Part => ['upload-file', 'x'.repeat(2000), `f${index}`]);
+    socket.write(
+      `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,
+    );
+    socket.write(multipart([['action', 'upload-file'], ...parts]).subarray(0, -30));
+    await until('the first file is there', () => readdirSync(server.home).length > 0);
+    socket.destroy();
+    await until('the failure is told', async () => (await server.eventIds()).filter((id) => id === 40022).length > round);
+    for (const name of readdirSync(server.home)) rmSync(join(server.home, name), { force: true });
+  }
+  assert.equal((await server.put('/home/after', 'x')).status, 201);
 });

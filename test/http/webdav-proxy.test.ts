@@ -1,79 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { Client } from '../support/client.ts';
+import { publicHost, startNginx } from '../support/nginx.ts';
 import { runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
-
-const publicHost = 'files.example.com';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Starts nginx with the example's configuration; only ports, paths and the certificate are put in. */
-async function startNginx(t: TestContext, upstream: string): Promise<{ url: string; ca: string }> {
-  const folder = temporaryFolder(t);
-  const port = await freePort();
-  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-days',
-      '2',
-      '-subj',
-      `/CN=${publicHost}`,
-      '-addext',
-      `subjectAltName=DNS:${publicHost},IP:127.0.0.1`,
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-    ],
-    { stdio: 'pipe' },
-  );
-  const example = readFileSync(join(process.env.SVC_ROOT ?? '.', 'examples/operations/nginx.conf'), 'utf8');
-  const site = example
-    .replace('server 127.0.0.1:8080;', `server ${new URL(upstream).host};`)
-    .replace('listen 443 ssl http2;', `listen 127.0.0.1:${port} ssl http2;`)
-    .replace('/etc/ssl/files.example.com.crt', certificate)
-    .replace('/etc/ssl/files.example.com.key', key);
-  for (const name of ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']) mkdirSync(join(folder, name));
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${folder}/${name.replace('client_', '')};`,
-  );
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off;\nmaster_process off;\npid ${folder}/pid;\nerror_log stderr warn;\nevents {}\nhttp {\naccess_log off;\n${temporary.join('\n')}\n${site}\n}\n`,
-  );
-  const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let errors = '';
-  child.stderr.on('data', (chunk) => {
-    errors += chunk;
-  });
-  t.after(() => child.kill('SIGKILL'));
-  while (!existsSync(join(folder, 'pid'))) {
-    if (child.exitCode !== null) throw new Error(`nginx ended: ${errors}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return { url: `https://127.0.0.1:${port}`, ca: readFileSync(certificate, 'utf8') };
-}
 
 test('behind nginx with TLS: Destination, origin, names, addresses are what the client means', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'nginx') || !hasProgram(t, 'openssl')) return;

@@ -31,12 +31,15 @@ interface Options {
   /** Leaves stdin open. */
   keepInput?: boolean;
   uid?: number;
+  /** A program and its arguments that run `svc`, such as `prlimit`. */
+  under?: readonly string[];
 }
 
 /** Starts `svc` with arguments; ended with the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
   const { NODE_TEST_CONTEXT: _, SVC_CONFIG: __, ...env } = process.env;
-  const child = spawn(process.execPath, [executable, ...args], {
+  const [program = process.execPath, ...programArgs] = [...(options.under ?? []), process.execPath, executable, ...args];
+  const child = spawn(program, programArgs, {
     cwd: options.cwd,
     env: { ...env, ...options.env },
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),

@@ -1,0 +1,52 @@
+// Which packages the bundle holds: for the licences at its end, the SBOM beside it, and their tests.
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Bundled by a plugin (bundle-options.mjs), so that no input of the bundle names it. */
+const packed = ['swagger-ui-dist'];
+
+/**
+ * The packages of a bundle, by name.
+ *
+ * @param {Record<string, unknown>} inputs inputs of esbuild's metafile
+ */
+export function bundledPackages(inputs) {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const paths = new Set(packed.map((name) => `node_modules/${name}`));
+  for (const input of Object.keys(inputs)) {
+    const path = /^(?:.*\/)?(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)/.exec(input)?.[1];
+    if (path) paths.add(path);
+  }
+  return [...paths].sort().map((path) => {
+    const { name, version, license = 'UNKNOWN' } = JSON.parse(readFileSync(`${path}/package.json`, 'utf8'));
+    const { integrity = '', hasInstallScript = false } = packages[path] ?? {};
+    return { name, version, license, integrity, hasInstallScript, licenceText: licenceText(path) };
+  });
+}
+
+function licenceText(path) {
+  const files = readdirSync(path).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+  return files
+    .sort()
+    .map((file) => readFileSync(`${path}/${file}`, 'utf8').trim())
+    .join('\n\n');
+}
+
+/** The licences as a comment for the end of the bundle. */
+export function licenceComment(packages) {
+  const texts = packages.map(({ name, version, license, licenceText }) => `${name} ${version}: ${license}\n\n${licenceText}`);
+  return `/*\nThis file holds these packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`).replaceAll('*/', '* /')}\n*/\n`;
+}
+
+/** A CycloneDX document; it has no time and no serial number, so that the same sources give the same bytes. */
+export function sbomOf(packages, version) {
+  const components = packages.map(({ name, version, license, integrity }) => ({
+    type: 'library',
+    name,
+    version,
+    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+    licenses: [/^[\w.-]+$/.test(license) ? { license: { id: license } } : { expression: license.replace(/^\(|\)$/g, '') }],
+    hashes: integrity.startsWith('sha512-') ? [{ alg: 'SHA-512', content: Buffer.from(integrity.slice(7), 'base64').toString('hex') }] : [],
+  }));
+  const metadata = { component: { type: 'application', name: 'svc', version, licenses: [{ license: { id: 'MIT' } }] } };
+  return `${JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, components }, null, 2)}\n`;
+}

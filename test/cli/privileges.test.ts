@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import { executable, run, start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const nobody = Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
+
+function isRoot(t: TestContext): boolean {
+  if (process.getuid?.() === 0) return true;
+  if (process.env.CI === 'true') throw new Error('These tests need root, and under CI nothing may be skipped.');
+  console.log(`skipped: ${t.name}: only root can become another account`);
+  t.skip('only root can become another account');
+  return false;
+}
+
+async function configure(t: TestContext, server: Record<string, unknown>, address = '127.0.0.1'): Promise<string> {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'home'));
+  chownSync(join(folder, 'home'), nobody, nobody);
+  chmodSync(folder, 0o755);
+  const config = {
+    server: { data_folder_path: 'data', ...server },
+    groups: { DEFAULT_GROUP: { home_folder_path: './home' } },
+    accounts: { alice: { password: await hashPassword('secret') } },
+    services: { web: { type: 'http', port: 0, address } },
+  };
+  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
+  return folder;
+}
+
+const listening = /listening on (http:\S+)\/\n/;
+
+test('user, group and umask: root binds, then another account serves, and its files are its own', async (t) => {
+  if (!isRoot(t)) return;
+  const folder = await configure(t, { user: 'nobody', umask: '027' });
+  for (let round = 0; round < 2; round++) {
+    const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
+    const client = new Client((await server.line(listening))[1] ?? '');
+    const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
+    assert.match(status, new RegExp(`^Uid:\\s+${nobody}\\s+${nobody}\\s+${nobody}\\s+${nobody}$`, 'm'));
+    assert.match(status, /^CapEff:\s+0+$/m);
+    assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'not in the group of root either');
+    assert.equal((await client.put(`/home/f${round}`, 'x')).status, 201);
+    assert.equal((await client.send('MOVE', `/home/f${round}`, { headers: { destination: `/home/g${round}` } })).status, 201);
+    const stats = statSync(join(folder, 'home', `g${round}`));
+    assert.deepEqual([stats.uid, stats.mode & 0o777], [nobody, 0o640]);
+    assert.equal((await client.get('/home/', { headers: { accept: 'application/json' } })).status, 200);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended).code, 0, 'and it can end its work in the data folder');
+  }
+  assert.equal(statSync(join(folder, 'data/journal/events-00000001.ndjson')).uid, nobody);
+});
+
+test('root is refused where other machines can reach the service, unless it is said', async (t) => {
+  if (!isRoot(t)) return;
+  const refused = await run(t, ['serve'], { cwd: await configure(t, {}, '0.0.0.0'), env: { SVC_ALLOW_ROOT: '' } });
+  assert.equal(refused.code, 3);
+  assert.match(refused.stderr, /server\.user/);
+  for (const [server, env] of [
+    [{ user: 'root' }, { SVC_ALLOW_ROOT: '' }],
+    [{}, { SVC_ALLOW_ROOT: '1' }],
+  ] as const) {
+    const child = start(t, ['serve', '--log-level', 'error'], { cwd: await configure(t, server, '0.0.0.0'), env });
+    await child.line(listening);
+    child.child.kill('SIGTERM');
+    assert.equal((await child.ended).code, 0);
+  }
+  const missing = await run(t, ['serve'], { cwd: await configure(t, { user: 'no-such-account' }) });
+  assert.equal(missing.code, 3);
+  assert.match(missing.stderr, /no-such-account/);
+});
+
+test('who is not root cannot become somebody else', async (t) => {
+  if (!isRoot(t)) return;
+  const folder = await configure(t, { user: 'root' });
+  chownSync(folder, nobody, nobody);
+  const refused = await run(t, ['serve'], { cwd: folder, uid: nobody });
+  assert.equal(refused.code, 3);
+  assert.match(refused.stderr, /only root can become/);
+});
+
+test('under the permission model of Node.js: checking needs to read one file; serving is refused, as it could not sync', async (t) => {
+  const folder = await configure(t, {});
+  const reads = [folder, executable].map((path) => `--allow-fs-read=${path}`);
+  const under = ['env', `NODE_OPTIONS=--experimental-permission --no-warnings ${reads.join(' ')}`];
+  assert.equal((await run(t, ['validate', 'svc.config.json'], { cwd: folder, under })).code, 0);
+  const outside = temporaryFolder(t);
+  writeFileSync(join(outside, 'other.yaml'), '{}');
+  assert.notEqual((await run(t, ['validate', join(outside, 'other.yaml')], { cwd: folder, under })).code, 0);
+  const serve = await run(t, ['serve', '--config', 'svc.config.json'], { cwd: folder, under });
+  assert.equal(serve.code, 3);
+  assert.match(serve.stderr, /permission model/);
+});

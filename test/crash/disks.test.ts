@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { until } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
+import { startServer } from '../support/server.ts';
+import { smallDisk } from '../support/small-disk.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const serveArgs = ['serve', '--port', '0', '--user', 'alice:secret', '--log-level', 'error'];
+
+async function startUnder(t: TestContext, folder: string, under: readonly string[]): Promise<Client & { stop(): Promise<number | null> }> {
+  const server = start(t, serveArgs, { cwd: folder, under });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const stop = async () => {
+    server.child.kill('SIGTERM');
+    return (await server.ended).code;
+  };
+  return Object.assign(client, { stop });
+}
+
+test('a disk that became read-only: changes are refused, reads go on, and it recovers', async (t) => {
+  const disk = smallDisk(t, 4000);
+  if (!disk) return;
+  const server = await startServer(t, { group: { home_folder_path: disk } });
+  assert.equal((await server.put('/home/a', 'old')).status, 201);
+  mkdirSync(join(disk, 'd'));
+  execFileSync('mount', ['-o', 'remount,ro', disk]);
+  for (const [method, target] of [
+    ['PUT', '/home/a'],
+    ['PUT', '/home/new/'],
+    ['MKCOL', '/home/new/'],
+    ['COPY', '/home/a'],
+    ['MOVE', '/home/a'],
+    ['MOVE', '/home/d/'],
+    ['DELETE', '/home/a'],
+  ] as const) {
+    const options = { headers: { destination: '/home/b' }, ...(target === '/home/a' && method === 'PUT' ? { body: 'new' } : {}) };
+    assert.equal((await server.send(method, target, options)).status, 403, `${method} ${target}`);
+  }
+  assert.equal((await server.get('/home/a')).text, 'old');
+  execFileSync('mount', ['-o', 'remount,rw', disk]);
+  assert.deepEqual(readdirSync(disk).sort(), ['a', 'd']);
+  assert.equal((await server.put('/home/a', 'new')).status, 201);
+});
+
+test('no more open files: nothing is lost, clients are asked to come back, and it recovers', { timeout: 60_000 }, async (t) => {
+  if (!hasProgram(t, 'prlimit')) return;
+  const folder = temporaryFolder(t);
+  const server = await startUnder(t, folder, ['prlimit', '--nofile=80:80']);
+  assert.equal((await server.put('/home/a', 'old')).status, 201);
+  const sockets: Socket[] = [];
+  let closed = 0;
+  const statuses = new Set<number>();
+  for (let index = 0; index < 100; index++) {
+    const socket = connect(server.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.on('close', () => closed++);
+    socket.resume();
+    sockets.push(socket);
+    // The last descriptors: a request may find none for its files, or none for itself.
+    if (index < 30) continue;
+    const reply = await Promise.race([
+      server.put('/home/a', `${index}`).catch(() => undefined),
+      new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 300)),
+    ]);
+    if (reply) statuses.add(reply.status);
+    if (!reply) break;
+  }
+  for (const status of statuses) assert.ok([201, 503].includes(status), `${status}`);
+  for (const socket of sockets) socket.destroy();
+  await until('it answers again', async () => (await server.put('/home/after', 'x').catch(() => undefined))?.status === 201);
+  assert.match((await server.get('/home/a')).text, /^(old|\d+)$/);
+  assert.deepEqual((await server.names('/home/')).sort(), ['a', 'after']);
+  assert.equal(await server.stop(), 0);
+  assert.deepEqual(readdirSync(join(folder, 'files')).sort(), ['a', 'after'], 'and nothing is left behind');
+});
+
+test('a slow disk: an upload waits for it, and other clients do not', { timeout: 60_000 }, async (t) => {
+  if (!hasProgram(t, 'strace')) return;
+  const folder = temporaryFolder(t);
+  const slow = ['strace', '-D', '-f', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:delay_enter=300000'];
+  const server = await startUnder(t, folder, slow);
+  const session = { headers: { authorization: `session ${await server.login()}`, accept: 'application/json' }, user: null };
+  const startedMs = performance.now();
+  const upload = server.put('/home/slow', Buffer.alloc(500_000, 's'), session).then((reply) => ({ reply, atMs: performance.now() }));
+  await until('it is under way', () => readdirSync(join(folder, 'files')).length > 0);
+  let listings = 0;
+  let isOver = false;
+  void upload.finally(() => {
+    isOver = true;
+  });
+  for (; !isOver; listings++) assert.equal((await server.get('/home/', session)).status, 200);
+  const { reply, atMs } = await upload;
+  assert.equal(reply.status, 201);
+  assert.ok(atMs - startedMs >= 600, 'answered after the syncs of the file and its folder');
+  assert.ok(listings >= 5, `${listings} listings meanwhile`);
+  assert.equal(readFileSync(join(folder, 'files/slow'), 'latin1'), 's'.repeat(500_000));
+});
+
+/** The system calls of one request that matter for a power cut, in order, shortened: `sync dir`, `rename a`, `sync journal`… */
+function stepsOf(trace: string, folder: string): string[] {
+  const short = (path: string) =>
+    path
+      .replace(/\/proc\/self\/fd\/\d+\//, '')
+      .replace(`${folder}/`, '')
+      .replace(/\.svc-[0-9a-f]+\.part/, 'PART')
+      .replace(/\d{8}/, '');
+  return trace.split('\n').flatMap((line) => {
+    const sync = /(?:fsync|fdatasync)\(\d+<([^>]*)>/.exec(line)?.[1];
+    if (sync !== undefined) return [`sync ${short(sync)}`];
+    const rename = /rename(?:at2?)?\((?:AT_FDCWD[^,]*, )?"([^"]*)", (?:AT_FDCWD[^,]*, )?"([^"]*)"/.exec(line);
+    if (rename) return [`rename ${short(rename[1] as string)} to ${short(rename[2] as string)}`];
+    const other = /(mkdir|unlink|rmdir)(?:at)?\((?:AT_FDCWD[^,]*, )?"([^"]*)"/.exec(line);
+    if (other) return [`${other[1]} ${short(other[2] as string)}`];
+    const written = /(?:write|writev|pwrite64)\(\d+<([^>]*)>, (?:\[\{iov_base=)?"([^"]{0,20})/.exec(line);
+    if (!written) return [];
+    const [, file = '', text = ''] = written;
+    if (/^(socket|TCP)/.test(file)) return text.startsWith('HTTP/1.1') ? [`answer ${text.slice(9, 12)}`] : [];
+    return [`write ${short(file)}`];
+  });
+}
+
+/** Asserts that steps come one after the other, whatever is between them. */
+function assertOrder(steps: readonly string[], expected: readonly string[]): void {
+  let at = -1;
+  for (const step of expected) {
+    const next = steps.indexOf(step, at + 1);
+    assert.ok(next > at, `"${step}" does not come in its turn in ${JSON.stringify(steps, null, 1)}`);
+    at = next;
+  }
+}
+
+test('a power cut: nothing is answered before the disk has it, in the order that leaves the old or the new', {
+  timeout: 60_000,
+}, async (t) => {
+  if (!hasProgram(t, 'strace')) return;
+  const folder = temporaryFolder(t);
+  const trace = join(folder, 'trace');
+  const calls = 'trace=write,writev,pwrite64,fsync,fdatasync,rename,renameat,renameat2,mkdir,unlink,rmdir';
+  const server = await startUnder(t, folder, ['strace', '-D', '-f', '-y', '-s', '40', '-o', trace, '-e', calls]);
+  writeFileSync(join(folder, 'files/a'), 'old');
+  mkdirSync(join(folder, 'files/d/sub'), { recursive: true });
+  const session = { headers: { authorization: `session ${await server.login()}` }, user: null };
+  let seen = 0;
+  const stepsDuring = async (method: string, target: string, options: { body?: string; destination?: string } = {}) => {
+    const headers = { ...session.headers, ...(options.destination === undefined ? {} : { destination: options.destination }) };
+    const reply = await server.send(method, target, { user: null, headers, ...(options.body === undefined ? {} : { body: options.body }) });
+    assert.ok(reply.status < 300, `${method} ${target}: ${reply.text}`);
+    let steps: string[] = [];
+    await until('the trace has the answer', () => {
+      steps = stepsOf(readFileSync(trace, 'utf8'), folder).slice(seen);
+      return steps.includes(`answer ${reply.status}`);
+    });
+    seen += steps.length;
+    return steps;
+  };
+  const journal = 'svc-data/journal/events-.ndjson';
+  const recorded = [`write ${journal}`, `sync ${journal}`];
+  const put = await stepsDuring('PUT', '/home/a', { body: 'new' });
+  assertOrder(put, [
+    'write svc-data/uploads-under-way',
+    'write files/PART',
+    'sync files/PART',
+    'rename PART to a',
+    'sync files',
+    ...recorded,
+    'answer 201',
+  ]);
+  assertOrder(await stepsDuring('MKCOL', '/home/made/'), ['mkdir made', 'sync files', ...recorded, 'answer 201']);
+  const move = await stepsDuring('MOVE', '/home/a', { destination: '/home/d/b' });
+  assertOrder(move, ['rename a to b', 'sync files/d', 'sync files', ...recorded, 'answer 201']);
+  const over = await stepsDuring('MOVE', '/home/d/', { destination: '/home/made/' });
+  const note = ['write svc-data/uploads-under-way', 'sync svc-data/uploads-under-way'];
+  assertOrder(over, [...note, 'rename made to PART', 'rename d to made', 'sync files', ...note, 'rmdir PART', ...recorded, 'answer 204']);
+  const copy = await stepsDuring('COPY', '/home/made/b', { destination: '/home/c' });
+  assertOrder(copy, [...recorded, 'sync files/PART', 'rename PART to c', 'sync files', 'answer 201']);
+  assertOrder(await stepsDuring('DELETE', '/home/c'), ['unlink c', 'sync files', ...recorded, 'answer 204']);
+  assert.equal(await server.stop(), 0);
+});

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import { journalFolder } from '../../src/events/event-log-file.ts';
+import { readEvents } from '../../src/events/event-log-reader.ts';
+import { start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { actUntilGone, Promised, versionContent } from '../support/crash-actors.ts';
+import { otherDisk } from '../support/other-disk.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const rounds = Number(process.env.SVC_CRASH_HARNESS_ROUNDS ?? 30);
+const treeFiles = 12;
+
+/** Where everything lies. */
+interface Places {
+  folder: string;
+  home: string;
+  disk: string;
+}
+
+async function configure({ folder, home, disk }: Places, receiverUrl: string): Promise<void> {
+  const password = await hashPassword('first-password');
+  writeFileSync(join(folder, 'accounts.json'), JSON.stringify({ accounts: { alice: { password } } }));
+  const handler = { type: 'http', target: '40017', url: receiverUrl, retry_count: 50, retry_increase: 0.01, fail_after_errors: 0 };
+  const config = {
+    server: { data_folder_path: 'data', events: { maximum_file_size: 65_536 }, security_policy: { ban_after_failures: 0 } },
+    groups: { DEFAULT_GROUP: { home_folder_path: home, virtual_folders: [['/disk', disk]], allow_own_password_change: true } },
+    authentications: { local: { type: 'application', accounts_file_path: 'accounts.json' } },
+    services: { web: { type: 'http', port: 0 } },
+    event_handlers: { crm: handler },
+  };
+  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
+  for (const name of ['new', 'tree']) mkdirSync(join(home, name));
+  for (let index = 0; index < treeFiles; index++) writeFileSync(join(home, 'tree', `f${index}`), Buffer.alloc(20_000, `f${index}`));
+}
+
+function wholeFiles(folder: string): number {
+  try {
+    return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).equals(Buffer.alloc(20_000, name))).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** What must hold on disk after each restart. */
+function checkDisk({ folder, home, disk }: Places, promised: Promised, what: string, checkedUploads: number): void {
+  for (const place of [home, join(home, 'new'), disk, folder])
+    assert.deepEqual(
+      readdirSync(place).filter((name) => name.startsWith('.')),
+      [],
+      `${what}: something is left behind`,
+    );
+  const [here, there] = [wholeFiles(join(home, 'tree')), wholeFiles(join(disk, 'tree'))];
+  assert.deepEqual(
+    [here, there].toSorted((a, b) => a - b),
+    [0, treeFiles],
+    `${what}: the moved folder is whole in one place: ${here}, ${there}`,
+  );
+  for (const path of promised.uploads.slice(checkedUploads)) assert.equal(readFileSync(join(home, path), 'utf8'), path, what);
+  for (const [path, { answered, sent }] of promised.versions) {
+    const real = path.startsWith('/disk/') ? join(disk, path.slice('/disk/'.length)) : join(home, path);
+    const possible = Array.from({ length: sent - answered + 1 }, (_, index) => answered + index);
+    const content = readdirSync(join(real, '..')).includes(path.split('/').at(-1) ?? '') ? readFileSync(real) : undefined;
+    const found = possible.find((version) => (version === 0 ? content === undefined : content?.equals(versionContent(path, version))));
+    assert.ok(found !== undefined, `${what}: ${path} is none of the versions ${possible}`);
+    promised.versions.set(path, { answered: found, sent: Math.max(sent, found) });
+  }
+}
+
+async function checkPassword(client: Client, promised: Promised): Promise<void> {
+  for (const password of [promised.nextPassword, promised.password]) {
+    if (password === undefined) continue;
+    const reply = await client.get('/home/', { user: `alice:${password}`, headers: { accept: 'application/json' } });
+    if (reply.status !== 200) continue;
+    promised.password = password;
+    promised.nextPassword = undefined;
+    return;
+  }
+  assert.fail('neither the old nor the new password is right');
+}
+
+test(`kill -9 at random moments of everything at once, ${rounds} times: nothing lost, nothing mixed, no debris, all delivered`, {
+  timeout: 90_000 + rounds * 5000,
+}, async (t) => {
+  const disk = otherDisk(t);
+  if (!disk) return;
+  const folder = temporaryFolder(t);
+  const places = { folder, home: join(folder, 'home'), disk };
+  mkdirSync(places.home);
+  const receiver = await startReceiver(t, { script: [{}, {}, { status: 500 }, {}, { fault: 'reset' }], repeat: true });
+  await configure(places, receiver.url);
+  const promised = new Promised();
+  let interrupted = 0;
+  let checkedUploads = 0;
+  for (let round = 0; round < rounds; round++) {
+    const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
+    const url = (await server.line(/(http:\S+)\/\n/))[1] ?? '';
+    checkDisk(places, promised, `round ${round}`, checkedUploads);
+    checkedUploads = promised.uploads.length;
+    await checkPassword(new Client(url), promised);
+    let isOver = false;
+    const acting = actUntilGone(url, promised, () => isOver);
+    if (round % 3 === 0) {
+      appendFileSync(join(folder, 'svc.config.json'), ' ');
+      await sleep(Math.random() * 100);
+      server.child.kill('SIGHUP');
+    }
+    await sleep(20 + Math.random() * 400);
+    isOver = true;
+    server.child.kill('SIGKILL');
+    await server.ended;
+    await acting;
+    if ([places.home, disk].some((place) => readdirSync(place).some((name) => name.startsWith('.svc-')))) interrupted++;
+  }
+  const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
+  const url = (await server.line(/(http:\S+)\/\n/))[1] ?? '';
+  checkDisk(places, promised, 'the last start', 0);
+  await checkPassword(new Client(url), promised);
+  const isDelivered = () => {
+    const told = new Set(receiver.events().map(({ data }) => data.path));
+    return promised.uploads.every((path) => told.has(path));
+  };
+  for (let waited = 0; waited < 60 && !isDelivered(); waited++) await sleep(1000);
+  assert.ok(isDelivered(), 'every answered upload is delivered');
+  server.child.kill('SIGTERM');
+  assert.equal((await server.ended).code, 0);
+  const journalled = new Map<string, number>();
+  const paths = new Set<unknown>();
+  for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, (bad) => assert.fail(bad.reason))) {
+    journalled.set(event.id, (journalled.get(event.id) ?? 0) + 1);
+    if (event.id === '40017') paths.add(event.data.path);
+  }
+  assert.deepEqual(
+    promised.uploads.filter((path) => !paths.has(path)),
+    [],
+    'answered, but not journalled',
+  );
+  const { answered } = promised;
+  for (const [id, count] of [
+    ['40065', answered.moves],
+    ['20085', answered.passwords],
+    ['40017', answered.overwrites + promised.uploads.length],
+  ] as const)
+    assert.ok((journalled.get(id) ?? 0) >= count, `${journalled.get(id)} events ${id} of ${count} answered`);
+  console.log(
+    `crash: ${rounds} kills, ${interrupted} with something on disk half-way; answered: ${promised.uploads.length} uploads, ` +
+      `${answered.overwrites} overwrites, ${answered.moves} moves between disks, ${answered.archives} archives, ${answered.passwords} passwords`,
+  );
+  assert.ok(interrupted > 0 && promised.uploads.length > 0, 'kills hit work under way, and work was done');
+});

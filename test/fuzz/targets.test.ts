@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { closeSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Mounts } from '../../src/files/mounts.ts';
+import { openFile } from '../../src/files/opened.ts';
+import { parseRequestTarget, urlPathOf } from '../../src/http/request-target.ts';
+import { transferRequest } from '../../src/http/webdav-headers.ts';
+import { ServiceError } from '../../src/lib/errors.ts';
+import type { VirtualPath } from '../../src/lib/virtual-path.ts';
+import { exchangeOf } from '../support/exchange.ts';
+import { fuzz } from '../support/fuzz.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const names = ['d', 'f', 'up', 'out', 'dangling', 'loop', 'deep', 'v', 'data', 'secret', 'home', '..', '.', '...', '__svc__', ''];
+const encodings = [
+  (text: string) => text,
+  (text: string) => percent(text),
+  (text: string) => percent(text).toLowerCase(),
+  (text: string) => percent(percent(text)),
+  (text: string) => text.replaceAll('.', '%2e'),
+  (text: string) => text.replaceAll('.', '%u002e'),
+  (text: string) => text.replaceAll('.', '%c0%ae'),
+  (text: string) => text.replaceAll('.', '\uff0e'),
+  (text: string) => `${text};x=1`,
+  (text: string) => `${text}%00`,
+  (text: string) => `${text}.`,
+  (text: string) => `${text}%20`,
+  (text: string) => text.toUpperCase(),
+];
+const separators = ['/', '//', '/./', '%2f', '%2F', '\\', '%5c', '/../', '/%2e%2e/', '/%2e/', '%252f'];
+
+function percent(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+}
+
+const segment = fc.tuple(fc.constantFrom(...names), fc.constantFrom(...encodings)).map(([name, encode]) => encode(name));
+const path = fc
+  .array(fc.tuple(fc.constantFrom(...separators), segment), { maxLength: 7 })
+  .map((parts) => parts.map((part) => part.join('')).join(''));
+const target = fc
+  .tuple(
+    fc.constantFrom('', '/', 'http://files.example', '//files.example', 'HTTP://x:1', 'file://'),
+    fc.constantFrom('/home', '/home/', '/HOME', '/%68ome', ''),
+    path,
+  )
+  .map((parts) => parts.join(''));
+
+/** A virtual path, or undefined for what is refused or no file. */
+function memberOf(raw: string): VirtualPath | undefined {
+  try {
+    const parsed = parseRequestTarget(raw);
+    return parsed.kind === 'member' ? parsed.path : undefined;
+  } catch (error) {
+    assert.ok(error instanceof ServiceError && error.code !== 'internal', String(error));
+    return undefined;
+  }
+}
+
+test('no sequence of encodings reaches a file that the model does not have at that path', (t) => {
+  const folder = temporaryFolder(t);
+  const home = join(folder, 'home');
+  for (const name of ['home/d/deep', 'home/data', 'outside/deep', 'mounted']) mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ['secret', 'outside/f', 'outside/deep/f', 'f', 'home/data/f']) writeFileSync(join(folder, name), 'SECRET');
+  const model = new Map<string, string>();
+  for (const name of ['f', 'd/f', 'd/deep/f', '...']) writeFileSync(join(home, name), name);
+  for (const name of ['f', 'd/f', 'd/deep/f', '...']) model.set(`/${name}`, name);
+  writeFileSync(join(folder, 'mounted/f'), 'mounted');
+  model.set('/v/f', 'mounted');
+  const links = {
+    up: '..',
+    out: '../outside',
+    'd/out': join(folder, 'outside'),
+    dangling: '../outside/new',
+    loop: 'loop',
+    'd/up': '../d',
+    'd/deep/secret': '../../../secret',
+    secret: 'd/../../secret',
+    'd/v': '../v',
+  };
+  for (const [name, leadsTo] of Object.entries(links)) symlinkSync(leadsTo, join(home, name));
+  // The one link that stays inside.
+  for (const [name, content] of [...model]) if (name.startsWith('/d/')) model.set(`/d/up${name.slice(2)}`, content);
+  const mounts = new Mounts({ homeFolderPath: home, virtualFolders: [{ path: '/v' as VirtualPath, realPath: join(folder, 'mounted') }] }, [
+    join(home, 'data'),
+  ]);
+  let reached = 0;
+  const whole = (virtual: string): string | undefined => model.get(virtual.replace(/^(\/d\/up)(\/up)+/, '$1'));
+  return fuzz(
+    t,
+    target,
+    (raw) => {
+      const virtual = memberOf(raw);
+      if (virtual === undefined) return;
+      assert.equal(posix.normalize(virtual), virtual);
+      const location = mounts.locate(virtual);
+      let content: string | undefined;
+      try {
+        if (location.kind === 'real') {
+          const { fd } = openFile(mounts.roots, location.realPath);
+          content = readFileSync(fd, 'utf8');
+          closeSync(fd);
+          reached++;
+        }
+      } catch (error) {
+        assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
+      }
+      assert.equal(content, whole(virtual), `${raw} is ${virtual}`);
+    },
+    { share: 6 },
+  ).then(() => assert.ok(reached > 0, 'some cases are files'));
+});
+
+test('a target means one thing: what it is read as, written again, is read as the same', (t) =>
+  fuzz(
+    t,
+    target,
+    (raw) => {
+      const virtual = memberOf(raw);
+      if (virtual !== undefined)
+        assert.deepEqual(parseRequestTarget(urlPathOf(virtual, true)), { kind: 'member', path: virtual, isFolder: true, query: '' });
+    },
+    { share: 6 },
+  ));
+
+const authority = fc.constantFrom(
+  'files.example',
+  'FILES.example:80',
+  'files.example:81',
+  'evil.example',
+  'a@files.example',
+  'files.example@evil.example',
+  '',
+  'files.example.evil',
+);
+
+test('Destination: a member of this host by the same reading as a target, or refused', (t) =>
+  fuzz(
+    t,
+    fc.record({
+      scheme: fc.constantFrom('', 'http://', 'https://', 'HTTP://', 'ftp://', '//', 'javascript:'),
+      host: authority,
+      rest: fc.tuple(fc.constantFrom('/home', '/home/', '', '/__svc__'), path, fc.constantFrom('', '?', '?x', '#x', ' ', '\t')),
+      overwrite: fc.constantFrom(undefined, 'T', 'F', 't', 'TF', ' T '),
+      depth: fc.constantFrom(undefined, '0', '1', 'infinity', 'Infinity', ''),
+    }),
+    ({ scheme, host, rest, overwrite, depth }) => {
+      const destination = scheme === '' ? rest.join('') : `${scheme}${host}${rest.join('')}`;
+      const headers = { destination, ...(overwrite === undefined ? {} : { overwrite }), ...(depth === undefined ? {} : { depth }) };
+      try {
+        const read = transferRequest(exchangeOf({ method: 'MOVE', headers }));
+        assert.equal(posix.normalize(read.destination), read.destination);
+        const expected = parseRequestTarget(destination.trim().replace(/^https?:\/\/[^/]*/i, ''));
+        assert.ok(expected.kind === 'member' && expected.path === read.destination);
+        if (scheme !== '') assert.match(destination, /^https?:\/\/(a@)?files\.example(:80)?\//i);
+        assert.equal(read.overwrite, overwrite?.trim() !== 'F');
+        assert.ok(depth === undefined || /^(0|infinity)$/i.test(depth));
+      } catch (error) {
+        assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
+      }
+    },
+    { share: 3 },
+  ));

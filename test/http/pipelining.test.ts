@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { until } from '../support/receiver.ts';
+import { startServer } from '../support/server.ts';
+
+const basic = `Authorization: Basic ${Buffer.from('alice:secret').toString('base64')}`;
+const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\n${basic}\r\n${headers}\r\n`;
+
+/** What this process has open below a folder. */
+function openBelow(folder: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${fd}`);
+      return path.startsWith(folder) ? [path] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+test('pipelined requests behind a reply that nobody reads: when the connection ends, everything they opened is closed', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'large'), '');
+  truncateSync(join(server.home, 'large'), 50_000_000);
+  writeFileSync(join(server.home, 'small'), 'x');
+  mkdirSync(join(server.home, 'd'));
+  for (let index = 0; index < 600; index++) writeFileSync(join(server.home, 'd', `${index}`), '');
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(request('GET /home/large'));
+  for (let index = 0; index < 5; index++) {
+    socket.write(request('GET /home/small'));
+    socket.write(request('PROPFIND /home/d/', 'Depth: 1\r\n'));
+    socket.write(request('GET /home/d/', 'Accept: application/json\r\n'));
+    socket.write(request('GET /home/d/', 'Accept: application/zip\r\n'));
+  }
+  await until('all are under way', async () => (await server.eventIds()).filter((id) => id === 40004).length >= 6);
+  await until('folders are open, too', () => openBelow(server.home).filter((path) => path.endsWith('/d')).length >= 10);
+  socket.destroy();
+  await until('all are closed', () => openBelow(server.home).length === 0);
+});
+
+test('more pipelined requests than a connection may have at once are refused, and it ends', async (t) => {
+  const server = await startServer(t);
+  await server.put('/home/a', 'x');
+  const reply = await server.raw(request('GET /home/a').repeat(1000));
+  const statuses = [...reply.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+  // The end of a connection may overtake the last replies.
+  assert.ok(statuses.length > 0 && statuses.length < 500, `${statuses.length} of 1000 were answered`);
+  assert.ok(statuses.every((status) => status === '200' || status === '503'));
+  assert.equal((await server.get('/home/a')).status, 200);
+});

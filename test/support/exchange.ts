@@ -1,0 +1,23 @@
+import { Readable } from 'node:stream';
+import type { Exchange } from '../../src/http/exchange.ts';
+import { parseRequestTarget } from '../../src/http/request-target.ts';
+
+/** As much of a request as parsers of headers and bodies look at, for tests that call them without a server. */
+export function exchangeOf(request: {
+  method?: string;
+  target?: string;
+  headers?: Record<string, string>;
+  body?: readonly Buffer[];
+  acceptedOrigins?: string[];
+}): Exchange {
+  const { method = 'POST', target = '/home/a', headers = {}, body = [], acceptedOrigins = [] } = request;
+  const incoming = Object.assign(Readable.from(body, { objectMode: false }), {
+    headers: { host: 'files.example', ...headers },
+    rawHeaders: Object.entries(headers).flat(),
+    httpVersionMajor: 1,
+    complete: true,
+    method,
+  });
+  const service = { options: { type: 'http', accepted_origins: acceptedOrigins, client_forwarded_header: '' } };
+  return { incoming, method, target: parseRequestTarget(target), service, sendContinue() {} } as unknown as Exchange;
+}
