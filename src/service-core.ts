@@ -6,7 +6,6 @@ import type { EventLog } from './events/event-log.ts';
 import { FileEventLog, journalFolder } from './events/event-log-file.ts';
 import type { LogPosition } from './events/event-log-position.ts';
 import type { FilesEnvironment } from './files/file-scope.ts';
-import { MemoryLocks } from './files/memory-locks.ts';
 import { Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
 import type { Clock } from './lib/clock.ts';
@@ -67,7 +66,7 @@ export class Core {
     events.observe((event) => monitoring.event(event));
     const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
     const temporaries = new Temporaries(dataFolder.path, log);
-    const locks = new MemoryLocks(clock);
+    const { locks } = state;
     const files = { events, clock, temporaries, quotas: new Quotas(clock), locks, excludedPaths: [dataFolder.path] };
     return new Core({ server, events, files, deliveries }, opened.journal, temporaries);
   }

@@ -6,6 +6,7 @@ import { MemoryAcceptedCredentials } from './auth/callout-cache.ts';
 import { RedisAcceptedCredentials } from './auth/callout-cache-redis.ts';
 import type { Config } from './config/schema.ts';
 import { keptSpool, RedisEventLog } from './events/event-log-redis.ts';
+import { RedisLocks } from './files/locks-redis.ts';
 import { RedisSessions } from './http/sessions-redis.ts';
 import type { Clock } from './lib/clock.ts';
 import { ServiceError } from './lib/errors.ts';
@@ -42,6 +43,7 @@ export async function openRedisState(
   const link = redisLinkOf(options, clock, log);
   const state: SharedState = {
     bans: new RedisBans(link, clock, policy),
+    locks: new RedisLocks(link, clock),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
     accepted: (method, lifetimeMs) =>

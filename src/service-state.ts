@@ -6,6 +6,8 @@ import type { EventServer } from './events/event.ts';
 import type { EventLog } from './events/event-log.ts';
 import type { FileEventLog } from './events/event-log-file.ts';
 import type { LogPosition } from './events/event-log-position.ts';
+import type { LockStore } from './files/lock-store.ts';
+import { MemoryLocks } from './files/memory-locks.ts';
 import { MemorySessions, type SessionLifetimes, type SessionStore } from './http/sessions.ts';
 import type { Clock } from './lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from './lib/url-health.ts';
@@ -21,6 +23,7 @@ export interface SharedJournal {
 /** Where what requests share lives: in this process, or in Redis for many nodes. */
 export interface SharedState {
   readonly bans: AddressBans;
+  readonly locks: LockStore;
   /** @param onTimeout told of each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */
@@ -44,6 +47,7 @@ export interface SharedState {
 export function memoryState(clock: Clock, policy: () => SecurityPolicy): SharedState {
   return {
     bans: new MemoryBans(clock, policy),
+    locks: new MemoryLocks(clock),
     sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ account }) => onTimeout(account)),
     urlHealth: () => new MemoryUrlHealth(clock),
     accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),

@@ -13,6 +13,9 @@ async function open(page: Page, id: string) {
 }
 
 async function run(operation: Awaited<ReturnType<typeof open>>): Promise<string> {
+  // What an earlier run left must not be taken for the reply to this one.
+  const clear = operation.getByRole('button', { name: 'Clear' });
+  if ((await clear.count()) > 0) await clear.click();
   await operation.getByRole('button', { name: 'Execute' }).click();
   const live = operation.locator('.live-responses-table .response').first();
   await live.waitFor();

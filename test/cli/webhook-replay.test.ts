@@ -1,43 +1,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
-import { startReceiver, until } from '../support/receiver.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
-
-/** A folder with a configuration; `handlers` is the YAML of its event handlers. */
-function project(t: TestContext, handlers: string): string {
-  const folder = temporaryFolder(t);
-  configure(folder, handlers);
-  return folder;
-}
-
-function configure(folder: string, handlers: string): void {
-  writeFileSync(
-    join(folder, 'svc.config.yaml'),
-    `server: {data_folder_path: data, name: test, log: {level: error}}
-groups: {DEFAULT_GROUP: {home_folder_path: ./files, create_home_folder: true}}
-authentications: {open: {type: anonymous, group: DEFAULT_GROUP}}
-services: {web: {type: http, port: 0}}
-event_handlers: {${handlers}}
-`,
-  );
-}
-
-/** Serves while some files are uploaded, then stops. */
-async function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
-  const server = start(t, ['serve'], { cwd });
-  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
-  for (const name of names) assert.equal((await client.put(`/home/${name}`, 'x', { user: null })).status, 201);
-  server.child.kill('SIGTERM');
-  assert.equal((await server.ended).code, 0);
-}
-
-const crm = (url: string, more = '') => `crm: {type: http, target: 40017, url: "${url}", fail_after_errors: 0${more}}`;
-const files = (events: ServiceEvent[]) => events.map(({ data }) => data.file_name);
+import { configure, crm, files, project, upload } from '../support/webhook-project.ts';
 
 test('the journal is sent again to the handlers whose filters match, as today’s configuration renders it', async (t) => {
   const receiver = await startReceiver(t);
@@ -276,90 +246,6 @@ test('Ctrl-C ends a replay with 130, after the record of what was sent', async (
   const end = await replay.ended;
   assert.equal(end.code, 130, end.stderr);
   assert.match(end.stdout, /^0 events in 0 requests/);
-});
-
-test('svc events: the journal as text and JSON, filtered, followed; deliveries; the catalogue', async (t) => {
-  const receiver = await startReceiver(t, { script: [{ status: 500 }] });
-  const cwd = project(t, crm(receiver.url));
-  const server = start(t, ['serve'], { cwd });
-  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
-  const follow = start(t, ['events', '--follow', '--id', '40017', '--json'], { cwd });
-  await client.put('/home/a%1B%5B31m', 'x', { user: null });
-  await follow.line(/"id":"40017"/);
-  await client.put('/home/b', 'x', { user: null });
-  await follow.line(/"file_name":"b"/);
-  follow.child.kill('SIGINT');
-  assert.equal((await follow.ended).code, 130);
-  await until('both are told', async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3);
-  const text = (await run(t, ['events', '--id', '40017'], { cwd })).stdout;
-  assert.match(text, /^\d{4}-\S+Z\t40017\tanonymous\t127\.0\.0\.1\tThe file "\/a\\u001b\[31m" was uploaded\.\n/);
-  const failed = (await run(t, ['events', '--failed', '--json'], { cwd })).stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as ServiceEvent);
-  assert.deepEqual(
-    failed.map(({ id, data }) => [id, data.path]),
-    [['40017', '/a\u001b[31m']],
-  );
-  const deliveries = (await run(t, ['events', '--deliveries'], { cwd })).stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.split('\t'));
-  assert.deepEqual(
-    deliveries.map(([, handler, outcome, ids, , , status]) => [handler, outcome, ids, status]),
-    [
-      ['crm', 'failed', '40017', '500'],
-      ['crm', 'delivered', '40017', '200'],
-    ],
-  );
-  assert.equal(
-    (await run(t, ['events', '--deliveries', '--failed', '--handler', 'crm', '--json'], { cwd })).stdout.trim().split('\n').length,
-    1,
-  );
-  assert.equal((await run(t, ['events', '--deliveries', '--handler', 'nobody'], { cwd })).stdout, '');
-  assert.match((await run(t, ['events', '--catalogue'], { cwd })).stdout, /^20001 {2}The server is starting\./);
-  server.child.kill('SIGTERM');
-  await server.ended;
-  const elsewhere = await run(t, ['events', '--data-folder', join(cwd, 'data'), '--limit', '1'], { cwd: temporaryFolder(t) });
-  assert.match(elsewhere.stdout, /\t20001\t/);
-});
-
-test('svc mock webhook: statuses, first failures, Retry-After, headers, body, signature', async (t) => {
-  const cwd = temporaryFolder(t);
-  const event = {
-    id: '40017',
-    uuid: 'u',
-    message: 'm\u001b[31m',
-    timestamp: { timestamp: '1.0' },
-    data: {},
-    account: { uuid: 'a', name: 'a', peer: { address: '' } },
-    component: { uuid: 'c' },
-    server: { uuid: 's' },
-  };
-  const post = async (args: string[], count = 1) => {
-    const mock = start(t, ['mock', 'webhook', '--port', '0', ...args], { cwd });
-    const [, url = ''] = await mock.line(/(http:[^\s"]+)/);
-    const client = new Client(url);
-    const replies = [];
-    for (let index = 0; index < count; index++)
-      replies.push(await client.send('POST', '/hook', { user: null, mayFail: true, body: JSON.stringify({ events: [event] }) }));
-    mock.child.kill('SIGTERM');
-    return { replies, stdout: (await mock.ended).stdout, code: (await mock.ended).code };
-  };
-  const statuses = async (args: string[], count = 1) => (await post(args, count)).replies.map(({ status }) => status);
-  assert.deepEqual(await statuses([]), [200]);
-  assert.deepEqual(await statuses(['--status', '204']), [204]);
-  assert.deepEqual(await statuses(['--fail-first', '2'], 3), [500, 500, 200]);
-  assert.deepEqual(await statuses(['--fail-first', '1', '--status', '429'], 2), [429, 200]);
-  assert.deepEqual(await statuses(['--secret', 'whsec_AAAA']), [401]);
-  const busy = await post(['--retry-after', '60']);
-  assert.deepEqual([busy.replies[0]?.status, busy.replies[0]?.headers['retry-after']], [503, '60']);
-  const full = await post(['--header', 'X-Receipt: 42', '--body', '<Status>OK</Status>']);
-  assert.deepEqual([full.replies[0]?.headers['x-receipt'], full.replies[0]?.text], ['42', '<Status>OK</Status>']);
-  assert.match(full.stdout, /POST \/hook 1 event -> 200\n {2}40017 u m\\u001b\[31m\n/);
-  assert.equal(full.code, 0);
-  assert.match((await post(['--json'])).stdout, /^\{"listening":"http\S+"\}\n\{"status":200,"event":\{"id":"40017"/);
-  assert.equal((await run(t, ['mock', 'webhook', '--header', 'nonsense'], { cwd })).code, 2);
 });
 
 test('--failed with a URL, with a file, and for events that were never sent', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { type LockStore, mostLocksOfAccount } from '../../src/files/lock-store.ts';
 
 /** A store under test, with the clock that it goes by. */
@@ -9,7 +9,10 @@ export interface LockStoreFixture {
 }
 
 /** What every lock store must do; run by the tests of each implementation. */
-export function lockStoreContract(name: string, make: () => LockStoreFixture | Promise<LockStoreFixture>): void {
+export function lockStoreContract(
+  name: string,
+  make: (t: TestContext) => LockStoreFixture | undefined | Promise<LockStoreFixture | undefined>,
+): void {
   const request = (path: string, isDeep = false, accountUuid = 'alice', timeoutMs = 60_000) => ({
     path,
     isDeep,
@@ -19,8 +22,10 @@ export function lockStoreContract(name: string, make: () => LockStoreFixture | P
   });
   const paths = (locks: { path: string }[]) => locks.map((lock) => lock.path).toSorted();
 
-  test(`${name}: a lock is what was asked for, under a new URI each time`, async () => {
-    const { store } = await make();
+  test(`${name}: a lock is what was asked for, under a new URI each time`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store } = made;
     const first = await store.take(request('/a', true));
     const second = await store.take(request('/b'));
     assert.ok('taken' in first && 'taken' in second);
@@ -34,8 +39,10 @@ export function lockStoreContract(name: string, make: () => LockStoreFixture | P
     assert.deepEqual(await store.covering('/a'), [first.taken]);
   });
 
-  test(`${name}: what a lock covers`, async () => {
-    const { store } = await make();
+  test(`${name}: what a lock covers`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store } = made;
     await store.take(request('/deep', true));
     await store.take(request('/flat'));
     assert.deepEqual(paths(await store.covering('/deep/x/y')), ['/deep']);
@@ -46,8 +53,10 @@ export function lockStoreContract(name: string, make: () => LockStoreFixture | P
     assert.deepEqual(paths(await store.within('/dee')), []);
   });
 
-  test(`${name}: locks exclude each other, the same account's too`, async () => {
-    const { store } = await make();
+  test(`${name}: locks exclude each other, the same account's too`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store } = made;
     const isTaken = async (path: string, isDeep = false) => 'taken' in (await store.take(request(path, isDeep)));
     assert.equal(await isTaken('/a/b'), true);
     assert.equal(await isTaken('/a/b'), false, 'the same path');
@@ -59,14 +68,18 @@ export function lockStoreContract(name: string, make: () => LockStoreFixture | P
     assert.equal('conflict' in result && result.conflict.path, '/c');
   });
 
-  test(`${name}: of several who try at once one succeeds`, async () => {
-    const { store } = await make();
+  test(`${name}: of several who try at once one succeeds`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store } = made;
     const results = await Promise.all(Array.from({ length: 20 }, (_, index) => store.take(request('/a', index % 2 === 0))));
     assert.equal(results.filter((result) => 'taken' in result).length, 1);
   });
 
-  test(`${name}: locks end by themselves, and a refresh starts their time anew`, async () => {
-    const { store, advance } = await make();
+  test(`${name}: locks end by themselves, and a refresh starts their time anew`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store, advance } = made;
     const result = await store.take(request('/a', false, 'alice', 1000));
     assert.ok('taken' in result);
     const { token, expiresMs } = result.taken;
@@ -82,8 +95,10 @@ export function lockStoreContract(name: string, make: () => LockStoreFixture | P
     assert.ok('taken' in (await store.take(request('/a'))));
   });
 
-  test(`${name}: a released lock is gone, and only once`, async () => {
-    const { store } = await make();
+  test(`${name}: a released lock is gone, and only once`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store } = made;
     const result = await store.take(request('/a', true));
     assert.ok('taken' in result);
     assert.equal(await store.release('opaquelocktoken:unknown'), false);
@@ -92,8 +107,10 @@ export function lockStoreContract(name: string, make: () => LockStoreFixture | P
     assert.deepEqual(await store.within('/'), []);
   });
 
-  test(`${name}: an account holds a limited number of locks`, async () => {
-    const { store } = await make();
+  test(`${name}: an account holds a limited number of locks`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store } = made;
     for (let index = 0; index < mostLocksOfAccount; index++) await store.take(request(`/${index}`));
     await assert.rejects(store.take(request('/more')), { code: 'too-many-requests' });
     assert.ok('taken' in (await store.take(request('/more', false, 'bob'))));

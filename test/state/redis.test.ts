@@ -6,15 +6,18 @@ import { effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
 import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
+import { RedisLocks } from '../../src/files/locks-redis.ts';
 import { RedisSessions } from '../../src/http/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { RedisLink } from '../../src/lib/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
 import { bansContract } from '../contracts/bans.ts';
+import { lockStoreContract } from '../contracts/lock-store.ts';
 import { sessionsContract } from '../contracts/sessions.ts';
 import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
 import { selfSigned } from '../support/certificates.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 import { freePort, linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -54,6 +57,25 @@ urlHealthContract('suspensions in Redis', async (t) => {
 acceptedContract('accepted credentials in Redis', async (t, lifetimeMs) => {
   const opened = await open(t);
   return opened && new RedisAcceptedCredentials(opened.link, 'shared', 'method', lifetimeMs);
+});
+
+lockStoreContract('locks in Redis', async (t) => {
+  const opened = await open(t);
+  const clock = new ManualClock();
+  return opened && { store: new RedisLocks(opened.link, clock), advance: (ms) => clock.advance(ms) };
+});
+
+test('two nodes share locks: of many who want one at once exactly one gets it', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const stores = [new RedisLocks(opened.link, systemClock), new RedisLocks(await linkTo(t, opened.redis.url), systemClock)];
+  const wanted = (index: number) => ({ path: '/a', isDeep: true, accountUuid: `u${index}`, owner: undefined, timeoutMs: 60_000 });
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => (stores[index % 2] as RedisLocks).take(wanted(index))));
+  const taken = answers.flatMap((answer) => ('taken' in answer ? [answer.taken] : []));
+  assert.equal(taken.length, 1);
+  for (const store of stores) assert.deepEqual(await store.covering('/a/b'), taken);
+  assert.equal(await stores[1]?.release(taken[0]?.token ?? ''), true);
+  assert.deepEqual(await stores[0]?.within('/'), []);
 });
 
 test('two nodes share sessions, bans and suspensions; a time-out is told by one of them', async (t) => {
