@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Page, Response } from 'playwright-core';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
@@ -65,17 +67,46 @@ test('axe finds nothing on the question of the form', async (t) => {
   const page = await openBrowser(t);
   if (!page) return;
   await login(page, server.url);
-  await page.evaluate(`(() => {
-    const form = document.createElement('form');
-    form.method = 'post';
-    for (const [name, value] of [['action', 'confirm-delete'], ['selected-members', 'a.txt']]) {
-      const input = document.createElement('input');
-      Object.assign(input, { name, value });
-      form.append(input);
-    }
-    document.body.append(form);
-    form.submit();
-  })()`);
+  await submit(page, { action: 'confirm-delete', 'selected-members': 'a.txt' });
   await page.getByRole('heading', { name: 'Delete this item?' }).waitFor();
   await assertAccessible(page, 'question');
 });
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing on error pages and results: ${colorScheme}`, async (t) => {
+    const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list', 'allow-delete-file']] } });
+    writeFileSync(join(server.home, 'a.txt'), '');
+    const page = await openBrowser(t, { colorScheme, viewport: { width: 320, height: 720 }, expectedErrors: /40[0-9]|422/ });
+    if (!page) return;
+    await login(page, server.url);
+    const cases = [
+      { status: 404, path: '/home/missing/', fields: undefined },
+      { status: 400, path: '/home/%ff/', fields: undefined },
+      { status: 400, path: '/home/', fields: { action: 'explode' } },
+      { status: 403, path: '/home/', fields: { action: 'create-folder', 'new-folder': 'x' } },
+      { status: 404, path: '/home/', fields: { action: 'delete-members', 'selected-members': 'gone.txt' } },
+    ];
+    for (const { status, path, fields } of cases) {
+      await page.goto(`${server.url}/home/`);
+      const reply: Response | null = fields === undefined ? await page.goto(server.url + path) : await submit(page, fields);
+      assert.equal(reply?.status(), status, path);
+      assert.equal(await page.locator('h1').count(), 1);
+      await assertAccessible(page, `${status} of ${path}`);
+    }
+  });
+}
+
+/** Sends a form as the page without scripts would. */
+async function submit(page: Page, fields: Record<string, string>) {
+  const replied = page.waitForResponse((reply) => reply.request().method() === 'POST');
+  await page.evaluate(`((fields) => {
+    const form = document.createElement('form');
+    form.method = 'post';
+    for (const [name, value] of Object.entries(fields)) form.append(Object.assign(document.createElement('input'), { name, value }));
+    document.body.append(form);
+    form.submit();
+  })(${JSON.stringify(fields)})`);
+  const reply: Response = await replied;
+  await page.locator('main.card').waitFor();
+  return reply;
+}

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { login, openBrowser } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 const names = [
@@ -144,4 +145,35 @@ test('the policy stops a script that got into a page all the same', async (t) =>
   await page.goto(`${server.url}/home/`);
   await page.waitForTimeout(300);
   assert.equal(await page.evaluate('globalThis.owned'), undefined);
+});
+
+test('a violation of the policy is noted, and would fail a test', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.evaluate(`document.body.setAttribute('style', 'color: red')`);
+  await until('the console says so', () => page.problems.some((problem) => /Content Security Policy/.test(problem)));
+  page.problems.splice(0);
+});
+
+test('uploaded names: 255 bytes, text that turns round, quotes; the page shows and deletes exactly them', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const uploaded = ['x'.repeat(255), 'ü'.repeat(127), 'a\u202efdp.exe', `"quoted' & <b>.txt`, '.hidden', 'ends with dot.'];
+  const files = uploaded.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) }));
+  await page.locator('#tools input[type=file]').first().setInputFiles(files);
+  await page.getByText(`${uploaded.length} files were uploaded.`).waitFor({ state: 'attached' });
+  assert.deepEqual(readdirSync(server.home).sort(), [...uploaded].sort());
+  await page.getByText('[U+202E]').first().waitFor();
+  const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  assert.equal(wide, 0, 'a long name does not stretch the page');
+  await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
+  await page.getByLabel('Select all').check();
+  await page.keyboard.press('Delete');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText(`${uploaded.length} items were deleted.`).waitFor();
+  assert.deepEqual(readdirSync(server.home), []);
 });
