@@ -1,6 +1,7 @@
 import { ConfigError, type Finding } from '../config/findings.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
+import { maskSecrets } from './mask-secrets.ts';
 import { PromptLeft } from './prompt.ts';
 
 /** Whether a stream shows colours: a terminal, and no `NO_COLOR` (no-color.org). */
@@ -47,7 +48,9 @@ function excerpt(finding: Finding, source: string, stream: NodeJS.WriteStream): 
   const line = finding.line > 0 ? source.split(/\r?\n/)[finding.line - 1] : undefined;
   if (line === undefined || line.trim() === '') return '';
   const start = Math.max(0, finding.column - 60);
-  const shown = line.slice(start, start + 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
+  const shown = maskSecrets(line)
+    .slice(start, start + 100)
+    .replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
   return `\n    ${shown}\n    ${' '.repeat(finding.column - 1 - start)}${paint(stream, 'cyan', '^')}`;
 }
 

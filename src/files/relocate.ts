@@ -7,7 +7,7 @@ import type { Entry } from './entry.ts';
 import type { OpenedFolder } from './opened.ts';
 import { removeAll, type SetAside, setAside } from './set-aside.ts';
 import { asServiceError } from './system-errors.ts';
-import { temporaryName } from './temporaries.ts';
+import { inodeOf, temporaryName } from './temporaries.ts';
 import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
 
 const fsyncAsync = promisify(fsync);
@@ -114,7 +114,9 @@ async function relocateAcross(
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
     // From here on nothing new can come into the source, so what is removed below is what was copied.
-    source = setAside(ends.source, ends.sourceName, roots, temporaries);
+    const inode = inodeOf(ends.target.member(hidden)) ?? '';
+    const successor = { path: `${ends.target.realPath}/${ends.targetName}`, inode };
+    source = setAside(ends.source, ends.sourceName, roots, temporaries, successor);
     checkUnchanged(copied, source);
     put = putInPlace(paths, from, ends, { overwrite: options.overwrite }, entry, ends.target.member(hidden));
     await fsyncAsync(ends.target.fd);

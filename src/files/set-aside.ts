@@ -2,7 +2,7 @@ import { lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { removeTree, walkTree } from './folder-remover.ts';
 import { changeInParent, type OpenedFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
-import { type Temporaries, temporaryName } from './temporaries.ts';
+import { type Successor, type Temporaries, temporaryName } from './temporaries.ts';
 
 /** Something moved out of the way under a hidden name beside it. Ends with `putBack` or `remove`. */
 export interface SetAside {
@@ -17,11 +17,14 @@ export interface SetAside {
  * Moves a member of an opened folder, which stays open until the end, out of the way, so that its name is free at once and it can still be put back: rename(2)
  * cannot put one thing in the place of a folder. When the process is killed meanwhile, the next start puts it back, or
  * removes it when its name is taken by then.
+ *
+ * @param successor what takes its place elsewhere: when that stands there, the next start removes it
  */
-export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, temporaries: Temporaries): SetAside {
+export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, temporaries: Temporaries, successor?: Successor): SetAside {
   const hidden = temporaryName();
   const realPath = `${parent.realPath}/${hidden}`;
-  temporaries.add(realPath, `${parent.realPath}/${name}`);
+  temporaries.add(realPath, `${parent.realPath}/${name}`, successor);
+  temporaries.sync();
   try {
     renameSync(parent.member(name), parent.member(hidden));
   } catch (error) {
@@ -35,7 +38,8 @@ export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, t
       temporaries.delete(realPath);
     },
     async remove() {
-      temporaries.add(realPath, undefined, true);
+      temporaries.add(realPath);
+      temporaries.sync();
       if (await removeAll(roots, realPath)) temporaries.delete(realPath);
     },
   };

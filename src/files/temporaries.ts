@@ -49,10 +49,27 @@ export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
 }
 
-/** A line of the record: what to remove, or with `original` what to put back when nothing stands there. */
+/** A file or folder that is known again whatever its name is by then. */
+export interface Successor {
+  path: string;
+  /** Number on its file system and number of that. */
+  inode: string;
+}
+
+/**
+ * A line of the record: what to remove, or with `original` what to put back when nothing stands there, unless its
+ * `successor` is in place already.
+ */
 interface Remains {
   path: string;
   original?: string | undefined;
+  successor?: Successor | undefined;
+}
+
+/** What makes a file or folder known again after a rename; undefined when nothing is there. */
+export function inodeOf(path: string): string | undefined {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}-${stats.ino}`;
 }
 
 /**
@@ -83,13 +100,17 @@ export class Temporaries {
    *
    * @param original where it stood, when it is only set aside: the next start puts it back there unless something else
    *   stands there by then. Noted again without it, it is to be removed
-   * @param isSynced the note is on disk before this returns: for what a power cut would lose or mix without it
+   * @param successor what takes its place elsewhere: once that stands where it should, it is removed, too
    */
-  add(realPath: string, original?: string, isSynced = original !== undefined): void {
-    const line = `${JSON.stringify(original === undefined ? realPath : { path: realPath, original })}\n`;
+  add(realPath: string, original?: string, successor?: Successor): void {
+    const line = `${JSON.stringify(original === undefined ? realPath : { path: realPath, original, successor })}\n`;
     this.#running.set(realPath, line);
     this.#sizeBytes += writeSync(this.#fd, line);
-    if (isSynced) fsyncSync(this.#fd);
+  }
+
+  /** The notes are on disk when this returns: for what a power cut would lose or mix without them. */
+  sync(): void {
+    fsyncSync(this.#fd);
   }
 
   /** Forgets a temporary file that was renamed or removed. */
@@ -112,12 +133,13 @@ export class Temporaries {
   #sweep(record: string): void {
     // The last line about a path decides.
     const remains = new Map(record.split('\n').flatMap((line) => remainsOfLine(line).map((item) => [item.path, item] as const)));
-    for (const { path, original } of remains.values()) {
+    for (const { path, original, successor } of remains.values()) {
       // The record decides nothing alone: only what has the name of a temporary file is ever touched.
       if (!isTemporaryName(basename(path))) continue;
       try {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
-        if (original !== undefined && dirname(original) === dirname(path) && !lstatSync(original, { throwIfNoEntry: false })) {
+        const isReplaced = successor !== undefined && inodeOf(successor.path) === successor.inode;
+        if (!isReplaced && original !== undefined && dirname(original) === dirname(path) && inodeOf(original) === undefined) {
           renameSync(path, original);
           this.#log.info('put back what an interrupted move had set aside', { path: original });
         } else {
@@ -137,9 +159,14 @@ function remainsOfLine(line: string): Remains[] {
   try {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'string') return [{ path: value }];
-    const { path, original } = value as Record<string, unknown>;
-    return typeof path === 'string' && typeof original === 'string' ? [{ path, original }] : [];
+    const { path, original, successor } = value as Record<string, unknown>;
+    return typeof path === 'string' && typeof original === 'string' ? [{ path, original, successor: successorOf(successor) }] : [];
   } catch {
     return [];
   }
+}
+
+function successorOf(value: unknown): Successor | undefined {
+  const { path, inode } = (value ?? {}) as Record<string, unknown>;
+  return typeof path === 'string' && typeof inode === 'string' ? { path, inode } : undefined;
 }

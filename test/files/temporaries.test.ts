@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Temporaries, temporaryName } from '../../src/files/temporaries.ts';
+import { inodeOf, Temporaries, temporaryName } from '../../src/files/temporaries.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -53,6 +53,27 @@ test('what was set aside is removed when its place is taken, or when it was to b
   });
   assert.deepEqual(readdirSync(folder), ['d']);
   assert.equal(readFileSync(join(folder, 'd'), 'utf8'), 'new');
+});
+
+test('what a move set aside is removed when its copy stands in its new place, and put back when it does not', (t) => {
+  const folder = afterCrash(t, (temporaries, at) => {
+    for (const [name, isInPlace] of [
+      ['moved', true],
+      ['unmoved', false],
+    ] as const) {
+      const copy = join(at, temporaryName());
+      temporaries.add(copy);
+      writeFileSync(copy, 'copy');
+      const aside = join(at, temporaryName());
+      temporaries.add(aside, join(at, name), { path: join(at, `new-${name}`), inode: inodeOf(copy) ?? '' });
+      writeFileSync(aside, 'source');
+      // Something else of the new name is no proof.
+      writeFileSync(join(at, `new-${name}`), 'older');
+      if (isInPlace) renameSync(copy, join(at, `new-${name}`));
+    }
+  });
+  assert.deepEqual(readdirSync(folder).sort(), ['new-moved', 'new-unmoved', 'unmoved']);
+  assert.equal(readFileSync(join(folder, 'new-moved'), 'utf8'), 'copy');
 });
 
 test('a record that lies removes and moves nothing else', (t) => {
