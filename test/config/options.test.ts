@@ -76,6 +76,9 @@ const table: [string, string, string[], string[]][] = [
   ['server', 'data_folder_path', ['./x'], ['""', '5']],
   ['server', 'shutdown_timeout', ['0', '"30"'], ['-1', 'x']],
   ['server', 'shutdown_delay', ['0', '"5"'], ['-1', '3601']],
+  ['server', 'user', ['svc', '""'], ['5', '[]']],
+  ['server', 'group', ['svc', '""'], ['5', '[]']],
+  ['server', 'umask', ['"027"', '"0027"', '""'], ['"9"', '"27"', 'true']],
   ['state', 'type', ['memory', 'redis'], ['mongo', '5']],
   ['state', 'url', ['redis://x'], ['5']],
   ['state', 'prefix', ['svc', '"a.b-c_1"'], ['""', '"a b"', '"{x}"']],
@@ -134,6 +137,12 @@ const table: [string, string, string[], string[]][] = [
   ['http', 'maximum_concurrent_connections', ['1', '"100"'], ['0', '1.5']],
   ['http', 'maximum_request_size', ['0', '"100"'], ['-1']],
   ['http', 'headers', ...(headers as [string[], string[]])],
+  [
+    'http',
+    'appearance',
+    ['{}', '{title: Files, accent_color: "#7a2048"}'],
+    ['5', '{titel: x}', '{accent_color: red}', '{accent_color: "#eeeeee"}'],
+  ],
   [
     'http',
     'accepted_origins',

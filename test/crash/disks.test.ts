@@ -116,6 +116,8 @@ function stepsOf(trace: string, folder: string): string[] {
     if (sync !== undefined) return [`sync ${short(sync)}`];
     const rename = /rename(?:at2?)?\((?:AT_FDCWD[^,]*, )?"([^"]*)", (?:AT_FDCWD[^,]*, )?"([^"]*)"/.exec(line);
     if (rename) return [`rename ${short(rename[1] as string)} to ${short(rename[2] as string)}`];
+    const link = /link(?:at)?\((?:AT_FDCWD[^,]*, )?"([^"]*)", (?:AT_FDCWD[^,]*, )?"([^"]*)"/.exec(line);
+    if (link) return [`link ${short(link[1] as string)} to ${short(link[2] as string)}`];
     const other = /(mkdir|unlink|rmdir)(?:at)?\((?:AT_FDCWD[^,]*, )?"([^"]*)"/.exec(line);
     if (other) return [`${other[1]} ${short(other[2] as string)}`];
     const written = /(?:write|writev|pwrite64)\(\d+<([^>]*)>, (?:\[\{iov_base=)?"([^"]{0,20})/.exec(line);
@@ -142,7 +144,7 @@ test('a power cut: nothing is answered before the disk has it, in the order that
   if (!hasProgram(t, 'strace')) return;
   const folder = temporaryFolder(t);
   const trace = join(folder, 'trace');
-  const calls = 'trace=write,writev,pwrite64,fsync,fdatasync,rename,renameat,renameat2,mkdir,unlink,rmdir';
+  const calls = 'trace=write,writev,pwrite64,fsync,fdatasync,rename,renameat,renameat2,link,linkat,mkdir,unlink,rmdir';
   const server = await startUnder(t, folder, ['strace', '-D', '-f', '-y', '-s', '40', '-o', trace, '-e', calls]);
   writeFileSync(join(folder, 'files/a'), 'old');
   mkdirSync(join(folder, 'files/d/sub'), { recursive: true });
@@ -179,7 +181,7 @@ test('a power cut: nothing is answered before the disk has it, in the order that
   const note = ['write svc-data/uploads-under-way', 'sync svc-data/uploads-under-way'];
   assertOrder(over, [...note, 'rename made to PART', 'rename d to made', 'sync files', ...note, 'rmdir PART', ...recorded, 'answer 204']);
   const copy = await stepsDuring('COPY', '/home/made/b', { destination: '/home/c' });
-  assertOrder(copy, [...recorded, 'sync files/PART', 'rename PART to c', 'sync files', 'answer 201']);
+  assertOrder(copy, [...recorded, 'sync files/PART', 'link PART to c', 'sync files', 'answer 201']);
   assertOrder(await stepsDuring('DELETE', '/home/c'), ['unlink c', 'sync files', ...recorded, 'answer 204']);
   assert.equal(await server.stop(), 0);
 });

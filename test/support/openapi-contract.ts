@@ -17,7 +17,16 @@ interface Operation {
 type Paths = Record<string, Record<string, Operation>>;
 
 /** Headers of HTTP itself that every reply may have. */
-const general = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-type', 'server']);
+const general = new Set([
+  'date',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'content-type',
+  'server',
+  'x-request-id',
+]);
 
 /** Holds live replies to an OpenAPI document. */
 export class Contract {
