@@ -12,7 +12,9 @@ export class FormFields {
   readonly #values = new Map<string, string[]>();
 
   add(name: string, value: string): void {
-    this.#values.set(name, [...(this.#values.get(name) ?? []), value]);
+    const values = this.#values.get(name);
+    if (values) values.push(value);
+    else this.#values.set(name, [value]);
   }
 
   all(name: string): readonly string[] {
