@@ -37,9 +37,9 @@ function makeMembers(home) {
       writeFileSync(path, '');
       truncateSync(path, size);
     }
+    if (name === 'Reports') writeFileSync(join(path, 'Notes.txt'), 'Agenda\n\n1. Numbers of the quarter\n2. What comes next\n');
     utimesSync(path, (now - hours * 3_571_000) / 1000, (now - hours * 3_571_000) / 1000);
   }
-  writeFileSync(join(home, 'Reports/Notes.txt'), 'Agenda\n\n1. Numbers of the quarter\n2. What comes next\n');
 }
 
 async function startServer() {

@@ -217,7 +217,8 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    for await (const chunk of file.content as AsyncIterable<Buffer>) {
+    // What fails here must not destroy the stream: the parser waits until the rest of the file is read, and the form would never end.
+    for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       if (limitBytes > 0 && this.#receivedBytes > limitBytes) {
         throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
