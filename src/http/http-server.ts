@@ -37,8 +37,8 @@ export class HttpServer {
     this.#service = service;
     const listener = createListener(() => this.#service);
     const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => {
-      if (this.#pending.add(incoming, outgoing) > mostPending) this.#refuseFlood(incoming, outgoing);
-      else listener(incoming, outgoing, expectsContinue);
+      const isTaken = this.#pending.add(incoming, outgoing, () => listener(incoming, outgoing, expectsContinue));
+      if (!isTaken) this.#refuseFlood(incoming, outgoing);
     };
     this.#server = service.options.type === 'https' ? createTlsServer(readTlsContext(service.options)) : createServer(http1Options);
     const server = this.#server as Server;

@@ -5,36 +5,53 @@ import type { Outgoing } from './reply.ts';
 /** Requests that one connection may have under way at once: pipelined ones, or streams of HTTP/2. */
 export const mostPending = 128;
 
+/** A request that waits for the reply before it. */
+interface Waiting {
+  outgoing: Outgoing;
+  run: () => void;
+}
+
 /**
- * The replies that each HTTP/1 connection still owes. Node.js tells only the first of them when the connection ends: the
- * others, of pipelined requests, would wait for ever, with the files that they had opened.
+ * Pipelined requests of HTTP/1, one after the other: replies are sent in order anyway, and a request that ran before its
+ * turn would keep its files open and its content in memory for as long as the client likes to read the reply before.
  */
 export class PendingReplies {
-  readonly #bySocket = new WeakMap<Socket, Set<Outgoing>>();
+  readonly #bySocket = new WeakMap<Socket, Waiting[]>();
 
-  /** Notes a reply until it is sent or dropped. @returns how many the connection owes now */
-  add(incoming: Incoming, outgoing: Outgoing): number {
-    if (incoming.httpVersionMajor >= 2) return 1;
+  /**
+   * Runs a request when it is its turn; never when its connection ends before.
+   *
+   * @returns false when the connection has too many already; then it is not run
+   */
+  add(incoming: Incoming, outgoing: Outgoing, run: () => void): boolean {
+    if (incoming.httpVersionMajor >= 2) {
+      run();
+      return true;
+    }
     const { socket } = incoming;
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
-    pending.add(outgoing);
-    const done = () => void pending.delete(outgoing);
-    outgoing.once('finish', done);
-    outgoing.once('close', done);
-    return pending.size;
+    if (pending.length >= mostPending) return false;
+    pending.push({ outgoing, run });
+    if (pending.length === 1) start(socket, pending);
+    return true;
   }
 
-  #begin(socket: Socket): Set<Outgoing> {
-    const pending = new Set<Outgoing>();
+  #begin(socket: Socket): Waiting[] {
+    const pending: Waiting[] = [];
     this.#bySocket.set(socket, pending);
-    // After Node.js has told the first one itself.
-    socket.once('close', () => setImmediate(() => [...pending].forEach(drop)));
     return pending;
   }
 }
 
-function drop(outgoing: Outgoing): void {
-  if (outgoing.destroyed) return;
-  outgoing.destroy();
-  outgoing.emit('close');
+function start(socket: Socket, pending: Waiting[]): void {
+  const [first] = pending;
+  if (!first || socket.destroyed) return;
+  const next = () => {
+    if (pending[0] !== first) return;
+    pending.shift();
+    start(socket, pending);
+  };
+  first.outgoing.once('finish', next);
+  first.outgoing.once('close', next);
+  first.run();
 }
