@@ -65,7 +65,8 @@ test('sessions and bans hold on all nodes; while Redis is away both are answered
     }
   }
   await redis.restart();
-  await until('sessions work again', async () => (await there.get('/home/', withSession)).status === 200);
+  for (const client of [here, there])
+    await until('sessions work again', async () => (await client.get('/home/', withSession)).status === 200);
   const banned = await here.get('/home/', { headers: { 'x-forwarded-for': '192.0.2.9' } });
   assert.equal(banned.status, 429, 'the ban holds');
   assert.equal((await here.send('POST', '/__svc__/logout', withSession)).status, 204);
