@@ -124,6 +124,30 @@ export const jsonOutputs = {
       attempts: z.array(attempt),
     })
     .describe('svc webhook-replay --json: one line for each delivery.'),
+  'webhook-replay-dry-run': z
+    .strictObject({
+      handler: z.string(),
+      method: z.string(),
+      url: z.string().describe('Without its own query, which may hold secrets.'),
+      headers: z.record(z.string(), z.string()).describe('Names in lower case; values that may be secrets are ***.'),
+      body: z.string(),
+    })
+    .describe('svc webhook-replay --dry-run --json: one line for each request.'),
+  'webhook-replay-diff': z
+    .strictObject({ handler: z.string(), events: sentEvents, differences: z.array(z.string()).describe('Lines that begin with - or +.') })
+    .describe('svc webhook-replay --diff --json: one line for each request that differs.'),
+  'mock-auth': z
+    .union([
+      z.strictObject({ listening: z.string() }),
+      z.strictObject({ method: z.string(), url: z.string(), credentials: z.record(z.string(), z.unknown()), answer: z.string() }),
+    ])
+    .describe('svc mock auth --json: the URL, then one line for each request.'),
+  'mock-webhook': z
+    .union([
+      z.strictObject({ listening: z.string() }),
+      z.strictObject({ status: z.int(), event: z.record(z.string(), z.unknown()).describe('An event, or a body that holds none.') }),
+    ])
+    .describe('svc mock webhook --json: the URL, then one line for each event.'),
   'events-deliveries': z
     .object({
       time: z.string(),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { jsonOutputs } from '../../src/cli/json-outputs.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
@@ -71,6 +72,7 @@ test('--failed sends what was failed, discarded or never made, once; --json repo
     ['crm', 'delivered', 200],
     ['late', 'delivered', 200],
   ]);
+  for (const line of lines) jsonOutputs['webhook-replay'].parse(line);
   assert.deepEqual(files(receiver.events()), ['1', '2', '3', '4', '2', '3']);
   assert.deepEqual(files(late.events()), ['4'], 'a handler that was not there yet');
   const again = await run(t, ['webhook-replay', '--failed'], { cwd });
@@ -115,7 +117,7 @@ test('--dry-run prints method, URL, headers and body, masks secrets, and sends n
     /^POST http:\/\/127\.0\.0\.1:\d+\/hook\?…\ncontent-type: application\/json\nx-api-key: \*\*\*\nauthorization: Basic \*\*\*\nwebhook-id: /,
   );
   assert.match(text.stdout, /\n\n\{"events":\[\{"id":"40017"/);
-  const json = JSON.parse((await run(t, ['webhook-replay', '--dry-run', '--json'], { cwd })).stdout) as Record<string, unknown>;
+  const json = jsonOutputs['webhook-replay-dry-run'].parse(JSON.parse((await run(t, ['webhook-replay', '--dry-run', '--json'], { cwd })).stdout));
   assert.equal(json.method, 'POST');
   assert.equal(JSON.parse(String(json.body)).events[0].id, '40017');
   for (const stdout of [text.stdout, JSON.stringify(json)]) assert.equal(stdout.includes('marker-'), false);
@@ -151,6 +153,8 @@ test('--exact sends what was sent, byte for byte, with the same IDs; --diff show
   assert.equal(diff.code, 1);
   assert.match(diff.stdout, /crm 40017 \S+\n- {3}"greeting": "hello"\n\+ {3}"greeting": "goodbye"\n/);
   assert.match(diff.stdout, /soap 40017 \S+\n- today's filters leave out 40017/);
+  const lines = (await run(t, ['webhook-replay', '--diff', '--json'], { cwd })).stdout.trim().split('\n');
+  for (const line of lines) assert.ok(jsonOutputs['webhook-replay-diff'].parse(JSON.parse(line)).differences.length > 0);
   assert.equal(receiver.requests.length, 2 * sent.length, 'nothing was sent');
 });
 
