@@ -28,6 +28,8 @@ const programs = {
   'mount.davfs': 'davfs2',
   chromium: 'chromium',
   man: 'man-db',
+  zsh: 'zsh',
+  fish: 'fish',
   'systemd-analyze': 'systemd',
   promtool: 'prometheus',
   'redis-server': 'redis-server',

@@ -104,13 +104,43 @@ COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.l
   assert.deepEqual(complete('svc', 'hash'), ['hash-password']);
 });
 
+test('the fish script completes in a real fish, and zsh reads its own', async (t) => {
+  if (!hasProgram(t, 'fish') || !hasProgram(t, 'zsh')) return;
+  const cwd = folder(t);
+  symlinkSync(executable, join(cwd, 'svc'));
+  chmodSync(executable, 0o755);
+  const env = { ...process.env, HOME: cwd, PATH: `${cwd}:${process.env.PATH}` };
+  const commands = "svc completion fish | source; complete -C 'svc auth-test --method cor'; complete -C 'svc auth-test --expect n'";
+  const fish = spawnSync('fish', ['--no-config', '-c', commands], { cwd, encoding: 'utf8', env });
+  assert.deepEqual(
+    fish.stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t')[0]),
+    ['corporate', 'next'],
+    fish.stderr,
+  );
+  const zsh = spawnSync(
+    'zsh',
+    ['-f', '-c', 'svc completion zsh > _svc && zsh -n _svc && autoload -Uz compinit && compinit -D -u && source ./_svc'],
+    {
+      cwd,
+      encoding: 'utf8',
+      env,
+    },
+  );
+  assert.deepEqual([zsh.status, zsh.stderr], [0, '']);
+});
+
 test('completion scripts of all shells; another shell is wrong use', async (t) => {
   const cwd = temporaryFolder(t);
   for (const shell of ['bash', 'zsh', 'fish']) {
     const end = await run(t, ['completion', shell], { cwd });
     assert.deepEqual([end.code, /__complete --/.test(end.stdout)], [0, true]);
     if (!(process.env.PATH ?? '').split(':').some((path) => spawnSync('test', ['-x', join(path, shell)]).status === 0)) continue;
-    assert.equal(spawnSync(shell, ['-n'], { input: end.stdout }).status, 0, `${shell} reads its script`);
+    const path = join(cwd, `completion.${shell}`);
+    writeFileSync(path, end.stdout);
+    assert.equal(spawnSync(shell, ['-n', path]).status, 0, `${shell} reads its script`);
   }
   assert.equal((await run(t, ['completion', 'csh'], { cwd })).code, 2);
 });

@@ -89,7 +89,10 @@ test('svc mock webhook: statuses, first failures, Retry-After, headers, body, si
   assert.deepEqual([full.replies[0]?.headers['x-receipt'], full.replies[0]?.text], ['42', '<Status>OK</Status>']);
   assert.match(full.stdout, /POST \/hook 1 event -> 200\n {2}40017 u m\\u001b\[31m\n/);
   assert.equal(full.code, 0);
-  const printed = (await post(['--json'])).stdout.trim().split('\n').map((line) => jsonOutputs['mock-webhook'].parse(JSON.parse(line)));
+  const printed = (await post(['--json'])).stdout
+    .trim()
+    .split('\n')
+    .map((line) => jsonOutputs['mock-webhook'].parse(JSON.parse(line)));
   assert.ok('listening' in (printed[0] ?? {}) && 'event' in (printed[1] ?? {}));
   assert.equal((await run(t, ['mock', 'webhook', '--header', 'nonsense'], { cwd })).code, 2);
 });

@@ -117,7 +117,9 @@ test('--dry-run prints method, URL, headers and body, masks secrets, and sends n
     /^POST http:\/\/127\.0\.0\.1:\d+\/hook\?…\ncontent-type: application\/json\nx-api-key: \*\*\*\nauthorization: Basic \*\*\*\nwebhook-id: /,
   );
   assert.match(text.stdout, /\n\n\{"events":\[\{"id":"40017"/);
-  const json = jsonOutputs['webhook-replay-dry-run'].parse(JSON.parse((await run(t, ['webhook-replay', '--dry-run', '--json'], { cwd })).stdout));
+  const json = jsonOutputs['webhook-replay-dry-run'].parse(
+    JSON.parse((await run(t, ['webhook-replay', '--dry-run', '--json'], { cwd })).stdout),
+  );
   assert.equal(json.method, 'POST');
   assert.equal(JSON.parse(String(json.body)).events[0].id, '40017');
   for (const stdout of [text.stdout, JSON.stringify(json)]) assert.equal(stdout.includes('marker-'), false);
