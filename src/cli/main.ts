@@ -106,6 +106,10 @@ const schemaNames = [
   'auth-test',
   'auth-test-suite',
   'webhook-replay',
+  'webhook-replay-dry-run',
+  'webhook-replay-diff',
+  'mock-auth',
+  'mock-webhook',
   'events-deliveries',
 ];
 
