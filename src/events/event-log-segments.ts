@@ -8,6 +8,9 @@ const newline = 0x0a;
 /** Longest line that is read, and that a repair looks back for, in bytes; events are far smaller. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
+/** How much of a file's end a repair looks at first. */
+const firstLookBytes = 64 * 1024;
+
 /** What a row of files holds: events, deliveries of handlers, deliveries made by hand. */
 export type SegmentKind = 'events' | 'deliveries' | 'replays';
 
@@ -62,9 +65,8 @@ export function repairSegment(path: string, log: Log): void {
   if (sizeBytes === 0) return;
   const fd = openSync(path, 'r+');
   try {
-    const tail = Buffer.alloc(Math.min(sizeBytes, longestLineBytes));
+    const tail = lastLineOf(fd, sizeBytes);
     const tailStart = sizeBytes - tail.length;
-    readSync(fd, tail, 0, tail.length, tailStart);
     if (tail.at(-1) === newline) return;
     const lineStart = tail.lastIndexOf(newline) + 1;
     if (isJson(tail.subarray(lineStart).toString('utf8'))) {
@@ -78,6 +80,15 @@ export function repairSegment(path: string, log: Log): void {
     log.warn('the journal ended in a torn event, which was cut off', { path, bytes: tail.length - lineStart });
   } finally {
     closeSync(fd);
+  }
+}
+
+/** The end of a file: its last line and a newline before it, when there is one. */
+function lastLineOf(fd: number, sizeBytes: number): Buffer {
+  for (let wantedBytes = firstLookBytes; ; wantedBytes *= 16) {
+    const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));
+    readSync(fd, tail, 0, tail.length, sizeBytes - tail.length);
+    if (tail.length < wantedBytes || tail.includes(newline)) return tail;
   }
 }
 
