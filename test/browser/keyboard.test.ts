@@ -15,6 +15,16 @@ async function tabTo(page: Page, wanted: Locator): Promise<void> {
   assert.fail(`Tab never comes to ${wanted}`);
 }
 
+/** Signs in on a page that put the focus on the user name; before it has, what is typed goes nowhere. */
+async function signInByKeyboard(page: Page): Promise<void> {
+  await page.locator('input[name=username]:focus').waitFor();
+  await page.keyboard.type('alice');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('secret');
+  await page.keyboard.press('Enter');
+  await page.locator('#members').waitFor();
+}
+
 async function press(page: Page, name: string, within: Page | Locator = page): Promise<void> {
   await tabTo(page, within.getByRole('button', { name, exact: true }));
   await page.keyboard.press('Enter');
@@ -28,11 +38,7 @@ test('everything without a mouse: sign in, upload, new folder, rename, move, del
   if (!page) return;
   const dialog = page.getByRole('dialog');
   await page.goto(`${server.url}/home/`);
-  await page.keyboard.type('alice');
-  await page.keyboard.press('Tab');
-  await page.keyboard.type('secret');
-  await page.keyboard.press('Enter');
-  await page.locator('#members').waitFor();
+  await signInByKeyboard(page);
 
   const chooser: Promise<FileChooser> = page.waitForEvent('filechooser');
   await press(page, 'Upload files');
@@ -86,11 +92,7 @@ test('what has the focus is seen, also when a bar could hide it', async (t) => {
   const page = await openBrowser(t, { viewport: { width: 320, height: 480 } });
   if (!page) return;
   await page.goto(`${server.url}/home/`);
-  await page.keyboard.type('alice');
-  await page.keyboard.press('Tab');
-  await page.keyboard.type('secret');
-  await page.keyboard.press('Enter');
-  await page.locator('#members').waitFor();
+  await signInByKeyboard(page);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Space');
   await page.getByText('1 selected').waitFor();
