@@ -25,16 +25,20 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
 
+/** A copy without the members that are undefined. */
+function definedMembers(given: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  const data = { ...given };
+  for (const name in data) if (data[name] === undefined) delete data[name];
+  return data;
+}
+
 /**
  * Makes an event of a draft.
  *
  * @param nowMs Unix time in milliseconds
  */
 export function createEvent(draft: EventDraft, server: EventServer, nowMs: number): ServiceEvent {
-  const data: Record<string, unknown> = {};
-  for (const name in draft.data) {
-    if (draft.data[name] !== undefined) data[name] = draft.data[name];
-  }
+  const data = definedMembers(draft.data);
   const { request } = draft.context;
   if (request) {
     data.request_id = request.id;

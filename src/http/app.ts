@@ -22,8 +22,8 @@ type Environment = { Bindings: { exchange: Exchange } };
 type Action = (exchange: Exchange) => Promise<Handled> | Handled;
 
 /**
- * The Hono application: routes to handlers, replies and faults to the Node response. Routes are canonical (`/member`,
- * `/service/login`): the raw target was read once, by `parseRequestTarget`, and nothing decodes or normalises it again.
+ * The Hono application of the service's own URLs: routes to handlers, replies and faults to the Node response. Routes are
+ * canonical (`/home`, `/service/login`): the raw target was read once, by `parseRequestTarget`, and nothing decodes or normalises it again.
  */
 function createApp(): Hono<Environment> {
   const app = new Hono<Environment>();
@@ -32,7 +32,6 @@ function createApp(): Hono<Environment> {
       await answer(context.env.exchange, action);
       return RESPONSE_ALREADY_SENT;
     });
-  route('/member', member);
   route('/root', redirectHome);
   route('/home', redirectHome);
   route('/server', aboutServer);
@@ -165,6 +164,11 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
       void answer(exchange, () => {
         throw error;
       });
+      return;
+    }
+    // Files and folders are most of all requests, and there is nothing to route.
+    if (exchange.target.kind === 'member') {
+      void answer(exchange, member);
       return;
     }
     exchanges.set(incoming, exchange);
