@@ -12,9 +12,8 @@ import { handleMember } from './member-handlers.ts';
 import { observeRequest } from './observe-request.ts';
 import { checkOrigin } from './origin-check.ts';
 import { assets } from './pages/assets.ts';
-import { alreadySent, type Handled, type Outgoing, sendReply } from './reply.ts';
+import { alreadySent, type Handled, nameReply, type Outgoing, sendReply } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
-import { requestIdHeader } from './request-trace.ts';
 import { endUnreadBody } from './unread-body.ts';
 import { optionsReply } from './webdav-class.ts';
 
@@ -154,13 +153,15 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
   return (incoming, outgoing, expectsContinue) => {
     const current = service();
     let exchange: Exchange;
+    let isAdmitted = false;
     try {
       exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue);
       admit(exchange);
+      isAdmitted = true;
       checkHost(incoming);
     } catch (error) {
       exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);
-      if (!outgoing.hasHeader(requestIdHeader)) admit(exchange);
+      if (!isAdmitted) admit(exchange);
       void answer(exchange, () => {
         throw error;
       });
@@ -178,7 +179,7 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
 }
 
 function admit(exchange: Exchange): void {
-  exchange.outgoing.setHeader(requestIdHeader, exchange.request.id);
+  nameReply(exchange.outgoing, exchange.request.id);
   observeRequest(exchange, exchange.service.clock);
 }
 
