@@ -1,4 +1,11 @@
-import { type Account, type AccountConfiguration, AccountError, effectiveAccount, emailAddresses, type GroupConfiguration } from '../accounts/account.ts';
+import {
+  type Account,
+  type AccountConfiguration,
+  AccountError,
+  effectiveAccount,
+  emailAddresses,
+  type GroupConfiguration,
+} from '../accounts/account.ts';
 import { prepareHomeFolder } from '../accounts/home-folder.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';

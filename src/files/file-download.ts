@@ -25,7 +25,8 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
   const startedMs = clock.monotonicMs();
   const draft = files.draft(40004, path);
   events.emitGrouped(draft);
-  const emit = (id: number, data: Record<string, unknown>) => events.emitGrouped({ ...draft, id, data: { ...draft.data, ...data } });
+  const emit = (id: number, data: Record<string, unknown>) =>
+    events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
   let isOpen = true;
   const closeOnce = () => {
     if (isOpen) closeSync(opened.fd);

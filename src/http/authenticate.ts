@@ -90,7 +90,8 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Accoun
 }
 
 function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
-  exchange.client = { account, session, ...clientContext(exchange, account) };
+  const { context, files } = clientContext(exchange, account);
+  exchange.client = { account, session, context, files };
 }
 
 /** The files and the event context of an account for one request. */
