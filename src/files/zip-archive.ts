@@ -38,16 +38,17 @@ export class ZipWriter {
   /**
    * Begins a member.
    *
-   * @param content all of its data, for members without a descriptor (`hasDescriptor`); the CRC is made of it. It is still
-   *   sent by the caller, through `data`
+   * @param content all of its data, for members without a descriptor (`hasDescriptor`), which then need no `data`; the caller
+   *   sends it behind the header
    * @returns the local header
    */
   begin(entry: ZipEntry, content?: Buffer): Buffer {
     if (this.#current) throw new Error('The entry before was not ended.');
     const crc = content === undefined ? 0 : crc32(content);
-    this.#current = { entry, offset: this.#offset, crc: 0, leftBytes: entry.sizeBytes };
+    const contentBytes = content?.length ?? 0;
+    this.#current = { entry, offset: this.#offset, crc, leftBytes: entry.sizeBytes - contentBytes };
     const header = localHeader(entry, crc);
-    this.#offset += header.length;
+    this.#offset += header.length + contentBytes;
     return header;
   }
 

@@ -82,29 +82,33 @@ function lengthOf(range: ByteRange): number {
   return range.end - range.start + 1;
 }
 
+// While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
 async function sendRange(writer: BodyWriter, fd: number, range: ByteRange): Promise<number> {
-  let position = range.start;
-  let flushed: Promise<void> | undefined;
   let buffer = takeBuffer();
   let other = takeBuffer();
+  const read = (position: number) => readAsync(fd, buffer, 0, Math.min(chunkBytes, range.end + 1 - position), position);
+  let reading = read(range.start);
+  let flushed: Promise<void> | undefined;
   try {
-    while (position <= range.end) {
-      const wanted = Math.min(chunkBytes, range.end + 1 - position);
-      const { bytesRead } = await readAsync(fd, buffer, 0, wanted, position);
+    for (let position = range.start; position <= range.end; ) {
+      const { bytesRead } = await reading;
       if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
       await flushed;
-      flushed = writer.write(buffer.subarray(0, bytesRead));
-      // Awaited in the next round; a failure until then must not count as unhandled.
-      flushed.catch(() => {});
       position += bytesRead;
       [buffer, other] = [other, buffer];
+      if (position <= range.end) reading = read(position);
+      flushed = writer.write(other.subarray(0, bytesRead));
+      // Awaited in the next round; a failure until then must not count as unhandled.
+      flushed.catch(() => {});
     }
     await flushed;
     giveBack(buffer);
     giveBack(other);
-    return position - range.start;
+    return range.end + 1 - range.start;
   } finally {
     writer.settle();
+    // The descriptor stays open as long as something reads from it.
+    await reading.catch(() => {});
   }
 }
 

@@ -1,19 +1,25 @@
-import { closeSync, read } from 'node:fs';
+import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { AccountFiles } from '../files/account-files.ts';
 import { ZipWriter, zipLength } from '../files/zip-archive.ts';
-import { hasDescriptor, type ZipEntry } from '../files/zip-records.ts';
+import { hasDescriptor, localHeader, type ZipEntry } from '../files/zip-records.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { contentDisposition } from '../lib/header-names.ts';
 import { baseName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { BodyWriter } from './body-writer.ts';
 import { clientOf, type Exchange } from './exchange.ts';
 import { targetPath } from './folder-commands.ts';
+import { PagedBody } from './paged-body.ts';
 import { alreadySent, writeHead } from './reply.ts';
 import { serverPathOf } from './request-target.ts';
 
 const readAsync = promisify(read);
-const chunkBytes = 512 * 1024;
+
+/** Up to this size a synchronous read beats the thread pool (performance.md). */
+const atOnceBytes = 128 * 1024;
+
+/** Less room than this is not worth a read. */
+const leastReadBytes = 64 * 1024;
 
 /** One member of the archive to be: its name there and its virtual path. */
 interface Member {
@@ -32,8 +38,12 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
   const { clock } = exchange.service;
   const startedMs = clock.monotonicMs();
   const writer = new BodyWriter(exchange.outgoing);
-  let sentBytes = 0;
-  const eventData = () => ({ duration: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1e6, total_read: sentBytes, files: names });
+  let body: PagedBody | undefined;
+  const eventData = () => ({
+    duration: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1e6,
+    total_read: body?.sentBytes ?? 0,
+    files: names,
+  });
   try {
     const members = await gatherMembers(files, folder, names);
     files.emit(40016, folder, { files: names });
@@ -52,13 +62,10 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
       return alreadySent;
     }
     const zip = new ZipWriter();
-    const send = async (bytes: Buffer) => {
-      await writer.write(bytes);
-      sentBytes += bytes.length;
-    };
-    for (const member of members) await sendMember(files, zip, member, send);
-    for (const bytes of zip.finish()) await send(bytes);
-    await writer.end();
+    body = new PagedBody(writer);
+    for (const member of members) await sendMember(files, zip, member, body);
+    for (const bytes of zip.finish()) await body.add(bytes);
+    await body.end();
     files.emit(40025, folder, eventData());
   } catch (error) {
     files.emit(40041, folder, {
@@ -114,52 +121,51 @@ function memberOf(name: string, path: VirtualPath, entry: { isFolder: boolean; s
   };
 }
 
-async function sendMember(
-  files: AccountFiles,
-  zip: ZipWriter,
-  { entry, path }: Member,
-  send: (bytes: Buffer) => Promise<void>,
-): Promise<void> {
+async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, path }: Member, body: PagedBody): Promise<void> {
   if (entry.isFolder || entry.sizeBytes === 0) {
-    await send(zip.begin(entry));
+    await body.add(zip.begin(entry));
     zip.end();
     return;
   }
   const { fd } = files.openQuietly(path);
   try {
-    if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, send);
-    else await sendSmallMember(zip, entry, fd, send);
+    if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, body);
+    else await sendSmallMember(zip, entry, fd, body);
   } finally {
     closeSync(fd);
   }
 }
 
-async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, send: (bytes: Buffer) => Promise<void>): Promise<void> {
-  const content = Buffer.allocUnsafe(entry.sizeBytes);
+// The CRC stands before the content that it is made of: the content is read to its place, then the header is put before it.
+async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
+  const headerBytes = localHeader(entry, 0).length;
+  const free = await body.free(headerBytes + entry.sizeBytes);
+  const content = free.subarray(headerBytes, headerBytes + entry.sizeBytes);
   for (let position = 0; position < content.length; ) {
-    const { bytesRead } = await readAsync(fd, content, position, content.length - position, position);
+    const wanted = content.length - position;
+    const bytesRead =
+      entry.sizeBytes <= atOnceBytes
+        ? readSync(fd, content, position, wanted, position)
+        : (await readAsync(fd, content, position, wanted, position)).bytesRead;
     if (bytesRead === 0) throw becameShorter();
     position += bytesRead;
   }
-  const header = zip.begin(entry, content);
-  zip.data(content);
+  zip.begin(entry, content).copy(free);
   zip.end();
-  await send(Buffer.concat([header, content]));
+  body.use(headerBytes + entry.sizeBytes);
 }
 
-async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, send: (bytes: Buffer) => Promise<void>): Promise<void> {
-  await send(zip.begin(entry));
+async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
+  await body.add(zip.begin(entry));
   for (let position = 0; position < entry.sizeBytes; ) {
-    // A new buffer each time: the one before may still be on its way to the socket.
-    const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, entry.sizeBytes - position));
-    const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, position);
+    const free = await body.free(leastReadBytes);
+    const { bytesRead } = await readAsync(fd, free, 0, Math.min(free.length, entry.sizeBytes - position), position);
     if (bytesRead === 0) throw becameShorter();
-    const bytes = buffer.subarray(0, bytesRead);
-    zip.data(bytes);
-    await send(bytes);
+    zip.data(free.subarray(0, bytesRead));
+    body.use(bytesRead);
     position += bytesRead;
   }
-  await send(zip.end());
+  await body.add(zip.end());
 }
 
 function becameShorter(): ServiceError {
