@@ -1,0 +1,108 @@
+// Load on a server, and what it cost: many small requests, large transfers, single requests.
+import { execFile, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cpuSeconds, isInstalled } from './machine.mjs';
+
+const run = promisify(execFile);
+const hasWrk = isInstalled('wrk');
+
+/** What makes the load of small requests. */
+export const loader = hasWrk
+  ? `wrk ${/wrk (?:debian\/)?([\d.]+)/.exec(spawnSync('wrk', ['-v'], { encoding: 'utf8' }).stdout)?.[1] ?? ''}`.trim()
+  : 'node:http';
+
+const put = `
+local count = 0
+request = function()
+  count = count + 1
+  return wrk.format("PUT", wrk.path .. "-" .. (count % 1000), nil, string.rep("y", 1024))
+end`;
+
+/**
+ * Requests a second, and CPU of the server for each.
+ *
+ * @param server of `Servers`
+ * @param options.path as the server has it; a PUT adds a number to it @param options.method GET or PUT of 1 KiB
+ */
+export async function throughput(server, { path, method = 'GET', connections, seconds, headers = server.headers, folder }) {
+  const before = cpuSeconds(server.pid);
+  const { count, elapsedS } = hasWrk
+    ? await withWrk(server, path, method, connections, seconds, headers, folder)
+    : await withNode(server, path, method, connections, seconds, headers);
+  return { value: count / elapsedS, cpuUs: ((cpuSeconds(server.pid) - before) * 1e6) / count };
+}
+
+async function withWrk(server, path, method, connections, seconds, headers, folder) {
+  const script = join(folder, 'put.lua');
+  if (method === 'PUT') writeFileSync(script, put);
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...(method === 'PUT' ? ['-s', script] : [])];
+  for (const [name, value] of Object.entries(headers)) args.push('-H', `${name}: ${value}`);
+  const { stdout } = await run('wrk', [...args, `http://127.0.0.1:${server.port}${path}`]);
+  const refused = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1];
+  if (refused !== undefined) throw new Error(`${server.name}: ${refused} replies to ${method} ${path} that are no success`);
+  const faults = /Socket errors: connect (\d+), read (\d+)/.exec(stdout);
+  if (faults && (faults[1] !== '0' || faults[2] !== '0')) throw new Error(`${server.name}: ${faults[0]}`);
+  const count = Number(/(\d+) requests in/.exec(stdout)[1]);
+  return { count, elapsedS: count / Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)[1]) };
+}
+
+async function withNode(server, path, method, connections, seconds, headers) {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const startedMs = performance.now();
+  let count = 0;
+  const body = method === 'PUT' ? Buffer.alloc(1024, 'y') : undefined;
+  const one = async () => {
+    while (performance.now() < startedMs + seconds * 1000) {
+      const target = method === 'PUT' ? `${path}-${count % 1000}` : path;
+      const { status } = await single(server, { method, path: target, headers, body, agent });
+      if (status >= 300) throw new Error(`${server.name}: status ${status}`);
+      count++;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+  agent.destroy();
+  return { count, elapsedS: (performance.now() - startedMs) / 1000 };
+}
+
+/** One request with its time until the first byte of the body and until the whole, in milliseconds. */
+export function single(server, { method = 'GET', path, headers = {}, body, agent = false }) {
+  const startedMs = performance.now();
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { host: '127.0.0.1', port: server.port, method, path, headers: { ...server.headers, ...headers }, agent },
+      (incoming) => {
+        let bytes = 0;
+        let firstMs;
+        incoming.on('data', (chunk) => {
+          firstMs ??= performance.now() - startedMs;
+          bytes += chunk.length;
+        });
+        incoming.on('end', () => resolve({ status: incoming.statusCode, bytes, firstMs, ms: performance.now() - startedMs }));
+        incoming.on('error', reject);
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** Milliseconds of one request, after another one that warms up. */
+export async function timed(server, options) {
+  const { status, ms } = await single(server, options);
+  if (status >= 300) throw new Error(`${server.name}: ${options.method ?? 'GET'} ${options.path} gave ${status}`);
+  return { value: ms };
+}
+
+/** Megabytes a second of large bodies, and CPU seconds of the server for each GiB. */
+export async function bulk(server, { method = 'GET', path, headers = {}, streams = 1, bodyBytes }) {
+  const order = { method, host: '127.0.0.1', port: server.port, path, headers: { ...server.headers, ...headers }, streams, bodyBytes };
+  const before = cpuSeconds(server.pid);
+  const script = new URL('./transfer.mjs', import.meta.url).pathname;
+  const { ms, bytes, statuses } = JSON.parse((await run(process.execPath, [script, JSON.stringify(order)])).stdout);
+  if (statuses.some((status) => !(status >= 200 && status < 300))) throw new Error(`${server.name}: ${method} ${path} gave ${statuses}`);
+  const moved = bodyBytes === undefined ? bytes : bodyBytes * streams;
+  return { value: moved / 1e6 / (ms / 1000), cpuS: (cpuSeconds(server.pid) - before) / (moved / 2 ** 30) };
+}

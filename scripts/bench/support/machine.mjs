@@ -1,0 +1,81 @@
+// What a measurement was made on, and what a process costs.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { cpus } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** Whether a program is on the PATH, or where Debian keeps servers. */
+export function isInstalled(program) {
+  return [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'].some((place) =>
+    statSync(join(place, program), { throwIfNoEntry: false }),
+  );
+}
+
+/** The first number that looks like a version in what a program prints. */
+export function versionOf(program, ...args) {
+  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+  return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? '?';
+}
+
+/** One line about the machine, the date and Node.js. */
+export function machineLine() {
+  const date = new Date().toISOString().slice(0, 10);
+  const kernel = execFileSync('uname', ['-sr'], { encoding: 'utf8' }).trim();
+  return `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), ${kernel}, Node.js ${process.version}`;
+}
+
+/** A process and all below it. */
+function family(pid) {
+  const parents = new Map();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      parents.set(Number(name), Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1].split(' ')[1]));
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  const found = [pid];
+  for (const one of found) for (const [child, parent] of parents) if (parent === one) found.push(child);
+  return found;
+}
+
+/** CPU time of a process and all below it so far, in seconds. */
+export function cpuSeconds(pid) {
+  let nanoseconds = 0;
+  for (const one of family(pid)) {
+    try {
+      for (const task of readdirSync(`/proc/${one}/task`))
+        nanoseconds += Number(readFileSync(`/proc/${one}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return nanoseconds / 1e9;
+}
+
+/** Memory of a process and all below it, in MiB: `VmRSS` now, `VmHWM` at its peak. */
+export function memoryMiB(pid, field = 'VmRSS') {
+  let kib = 0;
+  for (const one of family(pid)) {
+    try {
+      kib += Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${one}/status`, 'utf8'))?.[1] ?? 0);
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return kib / 1024;
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export function median(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+}

@@ -1,0 +1,192 @@
+// The servers that are measured: svc, and the peers that are installed. Each serves the same folder, with Basic wherever it can.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { freePort, isInstalled, versionOf } from './machine.mjs';
+
+export const userName = 'bench';
+export const password = 'bench-password';
+const basic = `Basic ${Buffer.from(`${userName}:${password}`).toString('base64')}`;
+
+/** Answers with status and text; for asking whether a server is up, and for logins. */
+export function ask(port, method, path, headers = {}, body = '') {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (incoming) => {
+      const chunks = [];
+      incoming.on('data', (chunk) => chunks.push(chunk));
+      incoming.on('end', () => resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString() }));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** Starts servers in a folder of their own and ends them all. */
+export class Servers {
+  #folder;
+  #home;
+  #children = [];
+
+  /** @param folder for configurations, journals and logs; @param home what is served */
+  constructor(folder, home) {
+    this.#folder = folder;
+    this.#home = home;
+  }
+
+  stop() {
+    for (const child of this.#children) child.kill('SIGTERM');
+  }
+
+  async #started(server, program, args, { env = {}, cwd = this.#folder } = {}) {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
+    this.#children.push(child);
+    const startedMs = performance.now();
+    for (let attempt = 0; attempt < 400; attempt++) {
+      if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
+      const reply = await ask(server.port, 'GET', server.at('small'), { authorization: basic }).catch(() => undefined);
+      if (reply?.status === 200)
+        return { headers: { authorization: basic }, ...server, pid: child.pid, child, startMs: performance.now() - startedMs };
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    throw new Error(`${server.name} does not answer`);
+  }
+
+  /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table */
+  async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc' } = {}) {
+    const port = await freePort();
+    const cwd = join(this.#folder, name.replaceAll(/\W+/g, '-'));
+    mkdirSync(cwd);
+    const hashed = spawnSync(process.execPath, [join(process.cwd(), 'dist/svc.mjs'), 'hash-password'], {
+      input: password,
+      encoding: 'utf8',
+    });
+    const config = {
+      groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
+      accounts: { [userName]: { password: hashed.stdout.trim() } },
+      services: { files: { type: 'http', port } },
+    };
+    writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
+    const args = [executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
+    const server = await this.#started({ name, port, at: (path) => `/home/${path}` }, process.execPath, args, { cwd });
+    const login = await ask(
+      port,
+      'POST',
+      '/__svc__/login',
+      { 'content-type': 'application/json', accept: 'application/json' },
+      JSON.stringify({ username: userName, password }),
+    );
+    return {
+      ...server,
+      headers: { authorization: `session ${JSON.parse(login.text).results[0].session}` },
+      basicHeaders: { authorization: basic },
+    };
+  }
+
+  /** A bare file server of Node.js without accounts, events or permissions. */
+  async plain() {
+    const port = await freePort();
+    const args = [join(process.cwd(), 'scripts/bench/plain-server.mjs'), this.#home, String(port)];
+    return this.#started({ name: 'plain node:http', port, at: (path) => `/home/${path}` }, process.execPath, args);
+  }
+
+  async nginx() {
+    if (!isInstalled('nginx')) return undefined;
+    const dav = '/usr/lib/nginx/modules/ngx_http_dav_ext_module.so';
+    const hasDav = existsSync(dav);
+    const port = await freePort();
+    const folder = join(this.#folder, 'nginx');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `${hasDav ? `load_module ${dav};` : ''}
+worker_processes auto; daemon off; pid ${folder}/pid; error_log ${folder}/error.log; ${process.getuid() === 0 ? 'user root;' : ''}
+events { worker_connections 1024; }
+http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; client_max_body_size 0; ${temporary}
+include /etc/nginx/mime.types;
+server { listen 127.0.0.1:${port} backlog=4096; root ${this.#home}; autoindex on; autoindex_format json;
+auth_basic bench; auth_basic_user_file ${folder}/htpasswd;
+${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; create_full_put_path on;' : ''} } }
+`,
+    );
+    const version = versionOf('nginx', '-v');
+    return this.#started({ name: 'nginx', version, port, at: (path) => `/${path}`, hasDav }, 'nginx', [
+      '-p',
+      folder,
+      '-c',
+      join(folder, 'nginx.conf'),
+    ]);
+  }
+
+  async apache() {
+    const modules = '/usr/lib/apache2/modules';
+    if (!isInstalled('apache2') || !existsSync(`${modules}/mod_dav_fs.so`)) return undefined;
+    const port = await freePort();
+    const folder = join(this.#folder, 'apache');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
+    const names = ['mpm_event', 'authn_core', 'authn_file', 'authz_core', 'authz_user', 'auth_basic', 'dav', 'dav_fs', 'autoindex', 'mime'];
+    const lines = [
+      ...names.map((name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`),
+      'ServerName localhost',
+      `Listen 127.0.0.1:${port}`,
+      `PidFile ${folder}/pid`,
+      `ErrorLog ${folder}/error.log`,
+      'TypesConfig /etc/mime.types',
+      `DocumentRoot ${this.#home}`,
+      `DavLockDB ${folder}/locks`,
+      'MaxKeepAliveRequests 0',
+      'KeepAliveTimeout 60',
+      'ThreadLimit 128',
+      'ThreadsPerChild 128',
+      'MaxRequestWorkers 128',
+      `<Directory ${this.#home}>`,
+      'Dav On',
+      'Options +Indexes',
+      'IndexOptions FancyIndexing',
+      'AuthType Basic',
+      'AuthName bench',
+      `AuthUserFile ${folder}/htpasswd`,
+      'Require valid-user',
+      '</Directory>',
+    ];
+    writeFileSync(join(folder, 'apache.conf'), `${lines.join('\n')}\n`);
+    const version = versionOf('apache2', '-v');
+    const server = { name: 'Apache mod_dav', version, port, at: (path) => `/${path}` };
+    // In one process, as -X has it, root needs no account to change to; it has all its threads.
+    return this.#started(server, 'apache2', ['-X', '-f', join(folder, 'apache.conf')]);
+  }
+
+  /** Files and listings only; without accounts, as its password hashes are slow by design. */
+  async caddy() {
+    if (!isInstalled('caddy')) return undefined;
+    const port = await freePort();
+    const folder = join(this.#folder, 'caddy');
+    mkdirSync(folder);
+    const version = versionOf('caddy', 'version');
+    writeFileSync(
+      join(folder, 'Caddyfile'),
+      `{\n\tadmin off\n\tlog {\n\t\tlevel ERROR\n\t}\n}\nhttp://127.0.0.1:${port} {\n\troot * ${this.#home}\n\tfile_server browse\n}\n`,
+    );
+    const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+    return this.#started(
+      { name: 'Caddy', version, port, at: (path) => `/${path}` },
+      'caddy',
+      ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'],
+      { env },
+    );
+  }
+
+  async rclone() {
+    if (!isInstalled('rclone')) return undefined;
+    const port = await freePort();
+    const args = ['serve', 'webdav', this.#home, '--addr', `127.0.0.1:${port}`, '--user', userName, '--pass', password];
+    const version = versionOf('rclone', 'version');
+    return this.#started({ name: 'rclone serve webdav', version, port, at: (path) => `/${path}` }, 'rclone', args, {
+      env: { RCLONE_CONFIG: '/dev/null' },
+    });
+  }
+}
