@@ -67,7 +67,8 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
   const shared = { metadata: options.metadata, api_backend: options.backendUuid === undefined ? undefined : 'yes' };
   let writer: FileWriter;
   try {
-    files.emit(40021, path, shared);
+    // Nothing is answered before the upload's end, which is journalled behind this.
+    events.emitGrouped(files.draft(40021, path, shared));
     writer = new FileWriter(target, temporaries);
   } catch (error) {
     reservation.release(0);

@@ -1,5 +1,5 @@
 import {
-  close,
+  closeSync,
   constants,
   fchmodSync,
   fchownSync,
@@ -13,20 +13,24 @@ import {
   type Stats,
   unlinkSync,
   writev,
+  writevSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
+import { syncFolder } from './folder-sync.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 import { type Temporaries, temporaryName } from './temporaries.ts';
 
-const closeAsync = promisify(close);
 const fsyncAsync = promisify(fsync);
 const futimesAsync = promisify(futimes);
 const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
+
+/** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */
+const atOnceBytes = 128 * 1024;
 
 /** Where a file will be written: an opened parent folder and the name in it. */
 export interface WriteTarget {
@@ -123,7 +127,8 @@ export class FileWriter {
     let rest = [...chunks];
     try {
       while (rest.length > 0) {
-        let { bytesWritten } = await writevAsync(this.#fd, rest);
+        let { bytesWritten } =
+          this.sizeBytes + bytesOf(rest) <= atOnceBytes ? { bytesWritten: writevSync(this.#fd, rest) } : await writevAsync(this.#fd, rest);
         this.sizeBytes += bytesWritten;
         while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
         if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
@@ -156,14 +161,14 @@ export class FileWriter {
       }
       this.#state = 'ended';
       this.#temporaries.delete(this.#temporaryRealPath);
-      await fsyncAsync(parent.fd);
+      await syncFolder(parent.fd);
       return entry;
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT')
         throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
       throw asServiceError(error);
     } finally {
-      if (this.#state === 'ended') await this.#close();
+      if (this.#state === 'ended') this.#close();
     }
   }
 
@@ -199,14 +204,19 @@ export class FileWriter {
       if (systemErrorCode(error) !== 'ENOENT') throw asServiceError(error);
     } finally {
       this.#temporaries.delete(this.#temporaryRealPath);
-      await this.#close();
+      this.#close();
     }
   }
 
-  async #close(): Promise<void> {
+  // What is synced already, or removed, has nothing left that a close could wait for.
+  #close(): void {
     this.#target.parent.close();
-    await closeAsync(this.#fd);
+    closeSync(this.#fd);
   }
+}
+
+function bytesOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }
 
 function keepOwnerAndMode(fd: number, existing: Stats): void {

@@ -1,12 +1,10 @@
-import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { promisify } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { ServiceError } from '../lib/errors.ts';
+import { syncFolder } from './folder-sync.ts';
 import { memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
-
-const fsyncAsync = promisify(fsync);
 
 /** A verified, open file. `close` is called exactly once by whoever owns it. */
 export interface OpenedFile {
@@ -144,7 +142,7 @@ export async function changeInParent(roots: RealRoots, path: string, action: (me
   const parent = openParent(roots, path);
   try {
     action(parent.member(basename(path)));
-    await fsyncAsync(parent.fd);
+    await syncFolder(parent.fd);
   } catch (error) {
     throw asServiceError(error);
   } finally {
