@@ -35,14 +35,23 @@ export async function startSentinelGroup(
   const replica = await startRedis(t, [...redis, ...replicaOptions], { ...how, isFresh: true });
   await until('the replica follows', async () => /master_link_status:up/.test(await replica.command('INFO replication')));
   await markAsUsed(primary.command);
-  const configuration = [
-    `sentinel monitor ${primaryName} 127.0.0.1 ${primary.port} 2`,
-    `sentinel down-after-milliseconds ${primaryName} 1000`,
-    `sentinel failover-timeout ${primaryName} 10000`,
-    ...lines,
-    '',
-  ].join('\n');
-  const sentinels = await Promise.all([0, 1, 2].map(() => startRedis(t, sentinel, { ...how, isFresh: true, sentinel: configuration })));
+  // They are told of each other, as finding out takes them up to ten seconds.
+  const ids = [0, 1, 2].map((index) => String(index).repeat(40));
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const configuration = (own: number) =>
+    [
+      `sentinel myid ${ids[own]}`,
+      `sentinel monitor ${primaryName} 127.0.0.1 ${primary.port} 2`,
+      `sentinel down-after-milliseconds ${primaryName} 1000`,
+      `sentinel failover-timeout ${primaryName} 10000`,
+      `sentinel known-replica ${primaryName} 127.0.0.1 ${replica.port}`,
+      ...ids.flatMap((id, other) => (other === own ? [] : [`sentinel known-sentinel ${primaryName} 127.0.0.1 ${ports[other]} ${id}`])),
+      ...lines,
+      '',
+    ].join('\n');
+  const sentinels = await Promise.all(
+    ports.map((port, index) => startRedis(t, sentinel, { ...how, port, isFresh: true, sentinel: configuration(index) })),
+  );
   for (const one of sentinels)
     await until('the Sentinels know each other and the replica', async () => {
       const flat = (await one.command(`SENTINEL MASTER ${primaryName}`)).replaceAll(/\r?\n(\$\d+\r\n)?/g, ' ');
@@ -50,6 +59,16 @@ export async function startSentinelGroup(
     });
   const address = `${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${primaryName}`;
   return { address, url: `redis+sentinel://${address}`, primary, replica, sentinels };
+}
+
+/** Waits until the replica has what its primary has by now. (WAIT would wait for the writes of its own connection.) */
+export async function untilReplicated(primary: TestRedis): Promise<void> {
+  const offsets = async () => {
+    const info = await primary.command('INFO replication');
+    return { own: Number(/master_repl_offset:(\d+)/.exec(info)?.[1]), replica: Number(/state=online,offset=(\d+)/.exec(info)?.[1] ?? -1) };
+  };
+  const { own } = await offsets();
+  await until('the replica has all', async () => (await offsets()).replica >= own);
 }
 
 /** Servers that share the slots of a cluster, without replicas. */
