@@ -124,3 +124,28 @@ test('a paused Redis: answers come from the disk, and nothing is there twice aft
   assert.deepEqual(await journalTexts(log), row(0, 6));
   await log.close();
 });
+
+test('a Redis that took over with a clock that is behind: what comes next stands behind all that was read', async (t) => {
+  const begun = await begin(t);
+  if (!begun) return;
+  const { redis, link, folder } = begun;
+  const log = await openJournal(link, folder);
+  await log.appendDurable(testEvent('0'));
+  const laterMs = Date.now() + 3_600_000;
+  assert.match(await redis.command(`XSETID {svc}:journal ${laterMs}-0`), /OK/);
+  await log.appendDurable(testEvent('1'));
+  const reader = log.openReader(() => assert.fail('bad line'));
+  const { next } = await reader.next(undefined);
+  assert.ok(next.segment >= laterMs);
+  await redis.command('FLUSHALL');
+  await until('it is noticed', () => !link.isReady);
+  await until('both are back', async () => link.isReady && (await log.spooled()).events === 0);
+  await log.appendDurable(testEvent('2'));
+  const { events } = await reader.next(next);
+  assert.deepEqual(
+    events.map(({ event }) => event.data.text),
+    row(0, 3),
+  );
+  reader.close();
+  await log.close();
+});
