@@ -1,10 +1,5 @@
-import type { RedisDoor } from './redis-connection.ts';
+import type { HostPort, RedisDoor } from './redis-door.ts';
 import type { RedisAddress } from './redis-url.ts';
-
-export interface HostPort {
-  host: string;
-  port: number;
-}
 
 /** Knows where the data is at present. */
 export interface PrimaryFinder {

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Clock, Timer } from './clock.ts';
 import { ServiceError } from './errors.ts';
 import type { Log } from './log.ts';
-import { createConnection, type RedisArguments, type RedisConnection } from './redis-connection.ts';
+import { createConnection, type RedisConnection } from './redis-connection.ts';
+import type { RedisArguments } from './redis-door.ts';
 import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
 
 /** How often Redis is asked for a sign of life. */

@@ -178,6 +178,24 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   assert.equal(await sessions.find(id), undefined);
 });
 
+test('sessions that a password change could not end while Redis was away end before anybody is let in', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const [sessions, there] = [sessionsOn(t, link), sessionsOn(t, await linkTo(t, redis.url))];
+  const [stays, ends] = [await sessions.create(accountNamed('alice')), await there.create(accountNamed('alice'))];
+  const session = await sessions.find(stays);
+  await redis.kill();
+  await assert.rejects(sessions.endAll('alice', session), { code: 'unavailable' });
+  await redis.restart();
+  await until('both are back', async () => {
+    const answer = await there.find(ends).catch(() => 'away');
+    if (answer !== 'away') assert.equal(answer, undefined, 'a node that did not see the change');
+    return answer === undefined && link.isReady;
+  });
+  assert.ok(await sessions.find(stays));
+});
+
 test('a node that starts on a Redis that nobody has used since its start waits for those that know more', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t, [], { isFresh: true });
