@@ -22,7 +22,7 @@ export interface ConnectionSurroundings extends DoorOptions {
 /** Pause before the n-th attempt to connect again, in milliseconds. */
 const reconnectDelayMs = (attempt: number) => Math.min(50 * 2 ** attempt, 1000);
 
-/** How often Sentinel or the cluster is asked whether the data is still where it was, in milliseconds. */
+/** How often Sentinel is asked whether the data is still where it was, in milliseconds. */
 const checkEveryMs = 5000;
 
 /**
@@ -93,7 +93,7 @@ class PrimaryConnection implements RedisConnection {
       if (this.#isDestroyed) return client.destroy();
       this.#client = { at, client };
       this.#attempts = 0;
-      if (this.#finder.canMove) this.#checkLater();
+      if (this.#finder.mustCheck) this.#checkLater();
     } catch (error) {
       this.#reason = error as Error;
       this.#onError(this.#reason);

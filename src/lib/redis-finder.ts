@@ -3,8 +3,11 @@ import type { RedisAddress } from './redis-url.ts';
 
 /** Knows where the data is at present. */
 export interface PrimaryFinder {
-  /** Whether it may be elsewhere the next time. */
-  readonly canMove: boolean;
+  /**
+   * Whether the server itself does not always say that the data went elsewhere: a primary that is cut off from Sentinel does not know, while
+   * one of a cluster answers MOVED, or nothing when it is cut off.
+   */
+  readonly mustCheck: boolean;
   /** @throws Error when nobody who could know answers, or nobody has the data */
   find(): Promise<HostPort>;
 }
@@ -14,9 +17,9 @@ export function createFinder(address: RedisAddress, slotKey: string, door: Redis
   const { kind, hosts } = address;
   switch (kind) {
     case 'single':
-      return { canMove: false, find: async () => hosts[0] as HostPort };
+      return { mustCheck: false, find: async () => hosts[0] as HostPort };
     case 'sentinel':
-      return { canMove: true, find: () => askSentinels(hosts, address.primaryName, door) };
+      return { mustCheck: true, find: () => askSentinels(hosts, address.primaryName, door) };
     case 'cluster':
       return new ClusterFinder(hosts, slotKey, door);
     default:
@@ -47,7 +50,7 @@ type SlotRange = [first: number, last: number, primary: [host: string | null, po
 
 /** Finds the owner of one slot, at any node of a cluster that answers; those of the URL and those heard of. */
 class ClusterFinder implements PrimaryFinder {
-  readonly canMove = true;
+  readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #door: RedisDoor;
