@@ -36,6 +36,10 @@ const programs = {
   haproxy: 'haproxy',
   strace: 'strace',
   prlimit: 'util-linux',
+  'redis-cli': 'redis-tools',
+  'linux.uml': 'user-mode-linux',
+  'rpc.nfsd': 'nfs-kernel-server',
+  modprobe: 'kmod',
 };
 
 function filesBelow(folder, suffix) {

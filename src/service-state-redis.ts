@@ -31,7 +31,8 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
   } catch (error) {
     throw new ServiceError('unavailable', `server.state.ca_certificates_path: ${(error as Error).message}`, { cause: error });
   }
-  return new RedisLink({ url: options.url, prefix: options.prefix, caPem, clock, log });
+  const sentinel = { username: options.sentinel_username, password: options.sentinel_password };
+  return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
 }
 
 /** The state of all nodes that share a Redis; a Redis that is away is waited for. @throws as `redisLinkOf` */

@@ -14,7 +14,7 @@ import { processAccount } from './events/event-factory.ts';
 import type { HttpService } from './http/exchange.ts';
 import { HttpServer } from './http/http-server.ts';
 import type { HttpServiceOptions } from './http/options.ts';
-import type { SessionStore } from './http/sessions.ts';
+import type { Session, SessionStore } from './http/sessions.ts';
 import type { Clock } from './lib/clock.ts';
 import { type DataFolder, openDataFolder } from './lib/data-folder.ts';
 import { ServiceError } from './lib/errors.ts';
@@ -317,6 +317,12 @@ class ServerRuntime implements Service {
     });
   }
 
+  async #endSessions(accountUuid: string, except: Session | undefined): Promise<void> {
+    const stores = new Set([...this.#running.values()].map(({ sessions }) => sessions));
+    const outcomes = await Promise.allSettled([...stores].map((store) => store.endAll(accountUuid, except)));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
   #httpService(uuid: string, parts: Parts, sessions: SessionStore): HttpService {
     const core = this.#core as Core;
     const options = parts.config.services[uuid] as HttpServiceOptions;
@@ -330,6 +336,7 @@ class ServerRuntime implements Service {
       component,
       chain: new AuthChain(methods, parts.groups, core.events, component),
       sessions,
+      endSessions: (accountUuid, except) => this.#endSessions(accountUuid, except),
       bans: (this.#state as SharedState).bans,
       passwords: parts.passwords,
       files: core.files,

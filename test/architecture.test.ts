@@ -70,7 +70,7 @@ const homes: Record<string, string[]> = {
   ],
   'node:fs/promises': ['src/lib/atomic-write.ts', 'src/events/event-log-'],
   'prom-client': ['src/monitor/'],
-  '@redis/client': ['src/lib/redis-connection.ts'],
+  '@redis/client': ['src/lib/redis-door.ts'],
 };
 
 const largestFileLines = 400;

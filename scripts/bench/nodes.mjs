@@ -48,7 +48,7 @@ async function startNode(name, state, hook) {
     event_handlers: hook ? { crm: { type: 'http', target: '40017', url: hook, batch_size: 50 } } : {},
   };
   const path = join(folder, `${name}.json`);
-  writeFileSync(path, JSON.stringify(config));
+  writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
   const child = launch(process.execPath, [executable, 'serve', '--config', path]);
   const line = await new Promise((resolve) => child.stdout.once('data', (chunk) => resolve(String(chunk))));
   return { child, port: Number(/:(\d+)\//.exec(line)[1]) };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { parse as parseYaml, stringify as toYaml } from 'yaml';
 import { z } from 'zod';
 import { writeFileAtomically } from '../lib/atomic-write.ts';
@@ -127,8 +127,19 @@ export class AccountsFile {
   }
 
   #versionOnDisk(): string {
-    const stats = statSync(this.#path, { throwIfNoEntry: false });
-    return stats ? `${stats.ino}-${stats.size}-${stats.mtimeMs}` : '';
+    let fd: number;
+    try {
+      // Opening has an NFS client ask its server; a stat(2) would show what it knew up to a minute ago.
+      fd = openSync(this.#path, 'r');
+    } catch {
+      return '';
+    }
+    try {
+      const stats = fstatSync(fd);
+      return `${stats.ino}-${stats.size}-${stats.mtimeMs}`;
+    } finally {
+      closeSync(fd);
+    }
   }
 
   #parse(): z.infer<typeof fileOptions> {

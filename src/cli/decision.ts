@@ -2,7 +2,7 @@ import type { Account } from '../accounts/account.ts';
 import type { PermissionSet, Right } from '../accounts/permissions.ts';
 import type { Config } from '../config/schema.ts';
 import { Mounts } from '../files/mounts.ts';
-import { isTemporaryName } from '../files/temporaries.ts';
+import { isHiddenName } from '../files/temporaries.ts';
 import { statusOf } from '../http/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../http/request-target.ts';
 import { isServiceError } from '../lib/errors.ts';
@@ -118,7 +118,8 @@ function memberOf(path: string): { path: VirtualPath; isFolder: boolean; isReser
 }
 
 function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, note: Note): void {
-  if (segmentsOf(path).some(isTemporaryName)) throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads');
+  if (segmentsOf(path).some(isHiddenName))
+    throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads and removed files');
   const location = mounts.locate(path);
   if (location.kind !== 'real') {
     note(

@@ -8,6 +8,8 @@ import { redisLinkOf } from '../service-state-redis.ts';
 import { redisRecords, redisReplayLog } from '../webhooks/delivery-records-redis.ts';
 import type { Journal } from './journal-shape.ts';
 
+const dayMs = 86_400_000;
+
 /**
  * The journal of all nodes that share a Redis.
  *
@@ -22,6 +24,7 @@ export async function redisJournal(config: Config): Promise<Journal> {
     throw new ServiceError('unavailable', `${state}. What this node has not forwarded yet stands in its files: --data-folder.`);
   }
   const stream = journalStream(link);
+  const retentionDays = config.server.state.retention_days || config.server.events.retention_days;
   return {
     config,
     missing: undefined,
@@ -29,7 +32,7 @@ export async function redisJournal(config: Config): Promise<Journal> {
     openReader: (onBadLine) => new StreamReader(link, stream, onBadLine),
     since: (sinceMs) => (sinceMs === undefined ? undefined : { segment: Math.max(Math.floor(sinceMs), 0), offset: 0 }),
     records: redisRecords(link),
-    openReplayLog: () => redisReplayLog(link),
+    openReplayLog: () => redisReplayLog(link, systemClock.nowMs() - retentionDays * dayMs),
     async runningPositions() {
       const positions = await readGroups(link, stream);
       if (positions.size === 0) return undefined;

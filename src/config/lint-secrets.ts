@@ -42,8 +42,10 @@ function isReadableByAll(file: string): boolean {
 
 /** Whether a text of the file itself, not a variable in it, is a secret. */
 function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
-  const [section, , option, member] = path;
+  const [section, name, option, member] = path;
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;
+  if (section === 'server' && name === 'state')
+    return option === 'secret' || option === 'sentinel_password' || (option === 'url' && /:[^@/]+@/.test(text));
   if (section !== 'authentications' && section !== 'event_handlers' && section !== 'accounts') return false;
   if (option === 'password' || option === 'signing_secret') return true;
   if (option !== 'headers') return false;

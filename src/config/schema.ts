@@ -21,6 +21,10 @@ const stateOptions = z
       .describe(
         'Where Redis is: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`; with `user:password@` in front.',
       ),
+    sentinel_username: optionalText().default('').describe('User of Sentinel itself (ACL), where it has any.'),
+    sentinel_password: optionalText()
+      .default('')
+      .describe('Password of Sentinel itself, where it has one; user and password of the URL are those of Redis.'),
     prefix: z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"')

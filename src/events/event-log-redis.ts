@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { isServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import type { RedisLink } from '../lib/redis-link.ts';
+import { type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
 import type { ServiceEvent } from './event.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
 import type { FileEventLog } from './event-log-file.ts';
@@ -11,6 +11,7 @@ import { Checkpoints } from './event-log-redis-checkpoints.ts';
 import { EventForwarder } from './event-log-redis-forwarder.ts';
 import {
   fieldOf,
+  idBefore,
   idOfPosition,
   positionAfter,
   positionAfterId,
@@ -29,6 +30,19 @@ const trimEveryMs = 600_000;
 const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
+
+/**
+ * KEYS stream; ARGV ID. Has all entries from now on get larger IDs than this: handlers stand behind it, and a server that took over may
+ * have a clock that is behind.
+ */
+const raiseScript = redisScript(`
+local reply = redis.pcall('XADD', KEYS[1], ARGV[1], 'raised', '1')
+if type(reply) == 'table' and reply.err then
+  if string.find(reply.err, 'equal or smaller', 1, true) then return 0 end
+  return reply
+end
+redis.call('XDEL', KEYS[1], ARGV[1])
+return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
@@ -87,6 +101,7 @@ export class RedisEventLog implements EventLog {
       log,
       onForwarded: (last) => this.#advance(positionAfter(last)),
     });
+    link.onRecover((caller) => this.#raise(caller));
     this.#timers = [clock.every(lookEveryMs, () => void this.#look()), clock.every(trimEveryMs, () => void this.#trim())];
   }
 
@@ -164,7 +179,9 @@ export class RedisEventLog implements EventLog {
       next: async (from) => {
         await this.#forwarder.flush();
         try {
-          return await reader.next(from);
+          const block = await reader.next(from);
+          this.#advance(block.next);
+          return block;
         } catch (error) {
           if (!isServiceError(error, 'unavailable')) throw error;
           // Away: nothing is at hand for now.
@@ -209,6 +226,11 @@ export class RedisEventLog implements EventLog {
     if (comparePositions(end, this.#end) <= 0) return;
     this.#end = end;
     for (const settle of [...this.#waiting]) settle();
+  }
+
+  async #raise(caller: RedisCaller): Promise<void> {
+    const last = idBefore(this.#end);
+    if (last !== '0-0') await caller.run(raiseScript, [this.#stream], [last]);
   }
 
   async #look(): Promise<void> {

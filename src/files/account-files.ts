@@ -190,7 +190,8 @@ export class AccountFiles {
         await removeFile(this.mounts.roots, realPath);
         left = [];
       } else {
-        left = await removeTree(this.mounts.roots, realPath, await this.#paths.deletableFolders(path, realPath));
+        const folders = await this.#paths.deletableFolders(path, realPath);
+        left = await removeTree(this.mounts.roots, realPath, folders, this.environment.temporaries);
       }
     } catch (error) {
       throw this.#paths.reported(40027, path, error);

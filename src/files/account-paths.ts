@@ -11,7 +11,7 @@ import { type LockGuard, requireUnlocked } from './lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
 import { lookAt } from './opened.ts';
 import { asServiceError } from './system-errors.ts';
-import { isTemporaryName } from './temporaries.ts';
+import { isHiddenName } from './temporaries.ts';
 
 export type MaybeRights = readonly [Right, ...Right[]];
 
@@ -162,7 +162,8 @@ export function denied(): ServiceError {
   return new ServiceError('forbidden', 'Permission denied.');
 }
 
-// An upload's temporary file must not be read, replaced or removed by its name.
+// An upload's temporary file must not be read, replaced or removed by its name, nor what is removed already.
 function checkNotReserved(path: VirtualPath): void {
-  if (path.includes('.svc-') && path.split('/').some(isTemporaryName)) throw new ServiceError('name-reserved', 'This name is reserved.');
+  if ((path.includes('.svc-') || path.includes('.nfs')) && path.split('/').some(isHiddenName))
+    throw new ServiceError('name-reserved', 'This name is reserved.');
 }

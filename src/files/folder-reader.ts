@@ -5,7 +5,7 @@ import { type Entry, entryOf } from './entry.ts';
 import { lookAt, type OpenedFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
-import { isTemporaryName, removeAbandoned } from './temporaries.ts';
+import { isHiddenName, isTemporaryName, removeAbandoned } from './temporaries.ts';
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
@@ -52,7 +52,7 @@ export async function* readFolder(folder: OpenedFolder, roots: RealRoots, option
   }
   if (options.nowMs !== undefined) for (const name of names.filter(isTemporaryName)) removeAbandoned(folder.member(name), options.nowMs);
   const virtual = new Map(options.virtualEntries.map((entry) => [entry.name, entry]));
-  names = names.filter((name) => !virtual.has(name) && !isTemporaryName(name));
+  names = names.filter((name) => !virtual.has(name) && !isHiddenName(name));
   names.push(...virtual.keys());
   names.sort(compareNames);
   for (let start = 0; start < names.length; start += batchEntries) {
@@ -78,7 +78,7 @@ export async function* readFolderUnordered(folder: OpenedFolder, roots: RealRoot
       while (names.length < batchEntries) {
         const name = opened(() => directory.readSync())?.name;
         if (name === undefined) break;
-        if (!hidden.has(name) && !isTemporaryName(name)) names.push(name);
+        if (!hidden.has(name) && !isHiddenName(name)) names.push(name);
       }
       if (names.length > 0) yield entriesIn(folder, roots, names, options.onUnreadableName);
       if (names.length < batchEntries) return;

@@ -1,8 +1,10 @@
-import { lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
+import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { changeInParent, type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
+import { isRemovedName, type Temporaries, temporaryName } from './temporaries.ts';
 
 /** One path below the folder, `/`-separated and relative to it (empty for the folder itself). */
 export interface TreeMember {
@@ -56,12 +58,21 @@ function openIfThere(roots: RealRoots, path: string, relative: string): OpenedFo
 
 /**
  * Removes a folder with all it holds. Links are removed, never followed. What cannot be removed is
- * left, with its parents, and reported; the rest goes.
+ * left, with its parents, and reported; the rest goes. Where only files are left that somebody still has open (NFS), the folder gets
+ * a hidden name instead, to go at the next start.
  *
  * @param folders the folder's sub-folders as `walkTree` gave them, parents first
+ * @param temporaries where that is noted; without it such a folder is left behind
  */
-export async function removeTree(roots: RealRoots, path: string, folders: readonly string[]): Promise<LeftBehind[]> {
+export async function removeTree(
+  roots: RealRoots,
+  path: string,
+  folders: readonly string[],
+  temporaries?: Temporaries,
+): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
+  /** Folders in which nothing is but files that are removed, and such folders. */
+  const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
     const folderPath = relative === '' ? path : `${path}/${relative}`;
@@ -70,13 +81,17 @@ export async function removeTree(roots: RealRoots, path: string, folders: readon
       try {
         for (const name of readdirSync(folder.member('.'))) {
           const removed = removeMember(folder.member(name));
-          if (removed !== undefined) left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, message: removed });
+          if (removed !== undefined && !isRemovedName(name))
+            left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, message: removed });
           if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
         }
+        const rest = readdirSync(folder.member('.'));
+        const isGone = (name: string) => isRemovedName(name) || emptied.has(relative === '' ? name : `${relative}/${name}`);
+        if (rest.length > 0 && rest.every(isGone)) emptied.add(relative);
       } finally {
         folder.close();
       }
-      await removeEmptyFolder(roots, folderPath);
+      if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath);
     } catch (error) {
       const meaning = asServiceError(error);
       // A parent of something left behind is not empty: its member already says why.
@@ -85,7 +100,18 @@ export async function removeTree(roots: RealRoots, path: string, folders: readon
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, message: meaning.message });
     }
   }
+  if (emptied.has('')) {
+    if (temporaries) await hideFolder(roots, path, temporaries);
+    else left.push({ relativePath: '', message: 'Files in the folder are in use.' });
+  }
   return left;
+}
+
+/** Takes away a folder's name and notes it for removal. */
+async function hideFolder(roots: RealRoots, path: string, temporaries: Temporaries): Promise<void> {
+  const hidden = temporaryName();
+  temporaries.add(join(dirname(path), hidden));
+  await changeInParent(roots, path, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
 function removeMember(path: string): string | undefined {

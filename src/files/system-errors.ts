@@ -19,6 +19,9 @@ const meanings: Record<string, [ErrorCode, string]> = {
   ENOSPC: ['storage-full', 'The disk is full.'],
   EDQUOT: ['storage-full', 'The disk quota is used up.'],
   EFBIG: ['too-large', 'The file is too large for the file system.'],
+  // The file or folder was removed or replaced by way of another NFS client.
+  ESTALE: ['not-found', 'Path not found.'],
+  ETIMEDOUT: ['unavailable', 'The file system does not answer, try again.'],
   EMFILE: ['unavailable', 'Too many open files, try again.'],
   ENFILE: ['unavailable', 'Too many open files, try again.'],
 };

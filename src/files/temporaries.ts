@@ -18,12 +18,27 @@ import type { Log } from '../lib/log.ts';
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
 
+const removedPattern = /^\.nfs[0-9a-f]{24}$/;
+
 /** The record is emptied when it is larger than this and no upload runs. */
 const compactAboveBytes = 64 * 1024;
 
 /** Whether a member name is that of an upload under way: never listed, never addressed. */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);
+}
+
+/**
+ * Whether a member name is one that the NFS client of Linux gave to a file that was removed while somebody here has it open; it goes when
+ * that is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ */
+export function isRemovedName(name: string): boolean {
+  return name.length === 28 && removedPattern.test(name);
+}
+
+/** Whether a member name is never listed and never addressed. */
+export function isHiddenName(name: string): boolean {
+  return isTemporaryName(name) || isRemovedName(name);
 }
 
 /** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */

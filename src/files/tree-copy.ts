@@ -20,7 +20,7 @@ import { contentOf } from './file-content.ts';
 import { type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
-import { isTemporaryName } from './temporaries.ts';
+import { isRemovedName, isTemporaryName } from './temporaries.ts';
 
 const openAsync = promisify(open);
 const closeAsync = promisify(close);
@@ -67,6 +67,7 @@ async function copyMember(
     try {
       mkdirSync(target, { mode: 0o700 });
       for (const member of readdirSync(folder.member('.'))) {
+        if (isRemovedName(member)) continue;
         checkMember(member);
         await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
       }
@@ -117,7 +118,9 @@ export function treeState(path: string): TreeState {
     const stats = lstatSync(member);
     state.set(relative, stateOf(stats));
     if (!stats.isDirectory()) return;
-    for (const name of readdirSync(member)) visit(`${member}/${name}`, relative === '' ? name : `${relative}/${name}`);
+    for (const name of readdirSync(member)) {
+      if (!isRemovedName(name)) visit(`${member}/${name}`, relative === '' ? name : `${relative}/${name}`);
+    }
   };
   visit(path, '');
   return state;

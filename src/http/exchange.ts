@@ -27,6 +27,8 @@ export interface HttpService {
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
+  /** Ends all sessions of an account (by UUID) on all services, but for one. @throws ServiceError `unavailable`; they end as soon as they can */
+  readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   readonly bans: AddressBans;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;

@@ -70,13 +70,13 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
 }
 
 /**
- * Changes the client's own password; events 20085 and 20086. All other sessions of the account end.
+ * Changes the client's own password; events 20085 and 20086. All other sessions of the account end, on every service.
  *
  * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
  * @throws ServiceError `forbidden` when the group does not allow it or the password is kept elsewhere
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
-  const { passwords, events, sessions } = exchange.service;
+  const { passwords, events, endSessions } = exchange.service;
   const { account, session } = client;
   const failed = (details: unknown) => events.emit({ id: 20086, context: client.context, data: { details } });
   if (!account.allowOwnPasswordChange || !passwords.isOwn(account.method.uuid)) {
@@ -92,7 +92,10 @@ export async function changePassword(exchange: Exchange, client: Client, current
     failed(problems);
     return problems;
   }
-  await sessions.endAll(account.uuid, session);
-  await events.emitDurable({ id: 20085, context: client.context });
+  try {
+    await endSessions(account.uuid, session);
+  } finally {
+    await events.emitDurable({ id: 20085, context: client.context });
+  }
   return [];
 }

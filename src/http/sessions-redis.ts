@@ -3,7 +3,7 @@ import { accountOfText, accountText } from '../accounts/account-record.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
-import { newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from './sessions.ts';
+import { mostSessionsOfAccount, newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from './sessions.ts';
 
 /*
  * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
@@ -15,14 +15,38 @@ const now = `local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `;
 
-/** KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms. Returns the time of the login. */
-const createScript = redisScript(`${now}
+const forget = `
+local function forget(base, key)
+  local uuid = redis.call('HGET', base .. 'session:' .. key, 'uuid')
+  redis.call('DEL', base .. 'session:' .. key)
+  redis.call('ZREM', base .. 'sessions', key)
+  if uuid then redis.call('SREM', base .. 'account:' .. uuid, key) end
+end
+`;
+
+/**
+ * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account.
+ * Returns the account of each session that had to end.
+ */
+const createScript = redisScript(`${now}${forget}
+local over = {}
+while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
+  local first, firstEnds
+  for _, key in ipairs(redis.call('SMEMBERS', KEYS[3])) do
+    local ends = tonumber(redis.call('ZSCORE', KEYS[2], key) or 0)
+    if not first or ends < firstEnds then first, firstEnds = key, ends end
+  end
+  local account = redis.call('HGET', ARGV[6] .. 'session:' .. first, 'account')
+  if account then table.insert(over, account) end
+  forget(ARGV[6], first)
+  redis.call('SREM', KEYS[3], first)
+end
 redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now)
 redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${afterlifeMs})
 for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${afterlifeMs}) end
-return tostring(now)`);
+return over`);
 
 /** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
 const findScript = redisScript(`${now}
@@ -37,25 +61,17 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${afterlifeMs})
 redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${afterlifeMs})
 return {created, ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
 
-const forget = `
-local function forget(base, key)
-  local uuid = redis.call('HGET', base .. 'session:' .. key, 'uuid')
-  redis.call('DEL', base .. 'session:' .. key)
-  redis.call('ZREM', base .. 'sessions', key)
-  if uuid then redis.call('SREM', base .. 'account:' .. uuid, key) end
-end
-`;
-
 /** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
 const endScript = redisScript(`${forget}
 for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
 return #ARGV - 1`);
 
-/** KEYS sessions, account; ARGV begin of the keys, key that stays. Returns the keys that were ended and lived. */
+/** KEYS sessions, account; ARGV begin of the keys, key that stays, ms after which begun ones stay. Returns the keys that were ended and lived. */
 const endAllScript = redisScript(`${now}${forget}
 local ended = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
-  if key ~= ARGV[2] then
+  local created = tonumber(redis.call('HGET', ARGV[1] .. 'session:' .. key, 'created') or 0)
+  if key ~= ARGV[2] and created <= tonumber(ARGV[3]) then
     local ends = redis.call('ZSCORE', KEYS[1], key)
     if ends and tonumber(ends) > now then table.insert(ended, key) end
     forget(ARGV[1], key)
@@ -82,6 +98,15 @@ const mostEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
+/** How far the clocks of nodes and Redis may be apart: sessions that began so long after a password change may end with the others. */
+const clockToleranceMs = 5000;
+
+/** An order to end the sessions of an account that began until a moment, but for one. */
+interface EndAll {
+  exceptKey: string;
+  untilMs: number;
+}
+
 /** Sessions of all nodes. While Redis is away nobody can be let in: `find` throws. */
 export class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
@@ -93,6 +118,8 @@ export class RedisSessions implements SessionStore {
   readonly #accounts = new Map<string, Account>();
   /** Sessions that were ended here. A Redis killed within a second of that, or a replica that takes over, may have them still. */
   readonly #ended = new Set<string>();
+  /** Accounts whose sessions are to end, which Redis has not confirmed. */
+  readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
   /**
@@ -120,7 +147,12 @@ export class RedisSessions implements SessionStore {
     const key = sessionKey(id);
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${account.uuid}`];
-    await this.#link.run(createScript, keys, [key, accountText(account), account.uuid, Math.ceil(idleMs), Math.ceil(maximumAgeMs)]);
+    const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
+    const over = await this.#link.run(createScript, keys, [
+      ...[key, accountText(account), account.uuid, ...lifetimes],
+      ...[this.#base, mostSessionsOfAccount],
+    ]);
+    for (const text of over as string[]) this.#onTimeout(accountOfText(text));
     return id;
   }
 
@@ -148,10 +180,12 @@ export class RedisSessions implements SessionStore {
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
-    const keys = [`${this.#base}sessions`, `${this.#base}account:${accountUuid}`];
-    const ended = (await this.#link.run(endAllScript, keys, [this.#base, except?.key ?? ''])) as string[];
-    for (const key of ended) this.#noteEnd(key);
-    return ended.length;
+    // Until it is done it is to be done: a node that could not reach Redis does it as soon as it can.
+    const order: EndAll = { exceptKey: except?.key ?? '', untilMs: Math.ceil(this.#clock.nowMs() + clockToleranceMs) };
+    this.#endingAll.set(accountUuid, order);
+    const ended = await this.#runEndAll(this.#link, accountUuid, order);
+    if (this.#endingAll.get(accountUuid) === order) this.#endingAll.delete(accountUuid);
+    return ended;
   }
 
   async count(): Promise<number> {
@@ -192,7 +226,18 @@ export class RedisSessions implements SessionStore {
     if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
   }
 
+  async #runEndAll(caller: Pick<RedisCaller, 'run'>, accountUuid: string, { exceptKey, untilMs }: EndAll): Promise<number> {
+    const keys = [`${this.#base}sessions`, `${this.#base}account:${accountUuid}`];
+    const ended = (await caller.run(endAllScript, keys, [this.#base, exceptKey, untilMs])) as string[];
+    for (const key of ended) this.#noteEnd(key);
+    return ended.length;
+  }
+
   async #repeat(caller: RedisCaller): Promise<void> {
+    for (const [accountUuid, order] of this.#endingAll) {
+      await this.#runEndAll(caller, accountUuid, order);
+      this.#endingAll.delete(accountUuid);
+    }
     const keys = [...this.#ended];
     for (let index = 0; index < keys.length; index += 1000)
       await caller.run(endScript, [`${this.#base}sessions`], [this.#base, ...keys.slice(index, index + 1000)]);

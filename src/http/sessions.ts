@@ -5,6 +5,12 @@ import type { Clock } from '../lib/clock.ts';
 /** Bits of a session ID: 256 (decisions.md 4). */
 const idBytes = 32;
 
+/**
+ * Sessions that an account may have at once: far more than people and scripts need, and few enough that one password cannot fill the
+ * memory. One more ends the one that has been unused for longest.
+ */
+export const mostSessionsOfAccount = 1000;
+
 /** A session in force. The ID itself is kept nowhere; `key` is its hash. */
 export interface Session {
   readonly key: string;
@@ -20,7 +26,10 @@ export interface SessionLifetimes {
 
 /** Where sessions live. Implementations: memory here, Redis for many nodes. */
 export interface SessionStore {
-  /** Begins a session and returns its ID, the only time that the ID is known to the service. */
+  /**
+   * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
+   * `mostSessionsOfAccount` already, the one unused for longest times out.
+   */
   create(account: Account): Promise<string>;
   /** The session of an ID when it still lives, and notes the activity; undefined otherwise. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
@@ -56,6 +65,7 @@ export class MemorySessions implements SessionStore {
   readonly #lifetimes: () => SessionLifetimes;
   readonly #onTimeout: (session: Session) => void;
   readonly #kept = new Map<string, Kept>();
+  readonly #ofAccounts = new Map<string, Set<Kept>>();
   readonly #sweeper: { cancel(): void };
 
   /**
@@ -72,7 +82,11 @@ export class MemorySessions implements SessionStore {
   async create(account: Account): Promise<string> {
     const id = newSessionId();
     const session: Session = { key: sessionKey(id), account, createdMs: this.#clock.nowMs() };
-    this.#kept.set(session.key, { session, lastUsedMs: this.#clock.monotonicMs(), holds: 0 });
+    const own = this.#ofAccounts.get(account.uuid) ?? new Set();
+    if (own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
+    const kept: Kept = { session, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
+    this.#kept.set(session.key, kept);
+    this.#ofAccounts.set(account.uuid, own.add(kept));
     return id;
   }
 
@@ -99,14 +113,15 @@ export class MemorySessions implements SessionStore {
   }
 
   async end(session: Session): Promise<void> {
-    this.#kept.delete(session.key);
+    const kept = this.#kept.get(session.key);
+    if (kept) this.#forget(kept);
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
     let ended = 0;
-    for (const { session } of this.#kept.values()) {
-      if (session.account.uuid !== accountUuid || session.key === except?.key) continue;
-      this.#kept.delete(session.key);
+    for (const kept of [...(this.#ofAccounts.get(accountUuid) ?? [])]) {
+      if (kept.session.key === except?.key) continue;
+      this.#forget(kept);
       ended++;
     }
     return ended;
@@ -129,8 +144,26 @@ export class MemorySessions implements SessionStore {
     const isIdle = kept.holds === 0 && this.#clock.monotonicMs() - kept.lastUsedMs > idleMs;
     const isOld = this.#clock.nowMs() - kept.session.createdMs > maximumAgeMs;
     if (!isIdle && !isOld) return false;
-    this.#kept.delete(kept.session.key);
-    this.#onTimeout(kept.session);
+    this.#timeOut(kept);
     return true;
   }
+
+  #timeOut(kept: Kept): void {
+    this.#forget(kept);
+    this.#onTimeout(kept.session);
+  }
+
+  #forget(kept: Kept): void {
+    const { key, account } = kept.session;
+    this.#kept.delete(key);
+    const own = this.#ofAccounts.get(account.uuid);
+    own?.delete(kept);
+    if (own?.size === 0) this.#ofAccounts.delete(account.uuid);
+  }
+}
+
+/** Of sessions that are there, with a running transfer only when all have one. */
+function longestUnused(sessions: ReadonlySet<Kept>): Kept {
+  const rank = ({ holds, lastUsedMs }: Kept) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
+  return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));
 }

@@ -63,8 +63,15 @@ export function isServiceError(error: unknown, ...codes: ErrorCode[]): error is 
   return error instanceof ServiceError && (codes.length === 0 || codes.includes(error.code));
 }
 
+/** Errors of Linux that Node.js has no name for. */
+const unnamedErrors = new Map<unknown, string>([
+  [-116, 'ESTALE'],
+  [-122, 'EDQUOT'],
+]);
+
 /** The `code` of an operating system error (`ENOENT`), or undefined for anything else. */
 export function systemErrorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  if ('errno' in error && unnamedErrors.has(error.errno)) return unnamedErrors.get(error.errno);
   return typeof error.code === 'string' ? error.code : undefined;
 }

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Clock, Timer } from './clock.ts';
 import { ServiceError } from './errors.ts';
 import type { Log } from './log.ts';
-import { createConnection, type RedisArguments, type RedisConnection } from './redis-connection.ts';
+import { createConnection, type RedisConnection } from './redis-connection.ts';
+import type { RedisArguments } from './redis-door.ts';
 import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
 
 /** How often Redis is asked for a sign of life. */
@@ -15,7 +16,7 @@ const commandTimeoutMs = 2000;
 const renewAfterMs = 8000;
 
 /** After a loss of data, every node has so long to repeat what must not be forgotten, before any lets anybody in. */
-const settleMs = 2000;
+const defaultSettleMs = 2000;
 
 /** A Lua script; all its keys are of one slot. */
 export interface RedisScript {
@@ -40,6 +41,10 @@ export interface RedisLinkOptions {
   /** Begin of all keys, so that several installations may share one Redis. */
   prefix: string;
   caPem?: string | undefined;
+  /** What Sentinel wants to know, where it has passwords of its own. */
+  sentinel?: { username: string; password: string };
+  /** Milliseconds that nodes wait for one another after a loss of data; for tests of what does not depend on it. */
+  settleMs?: number;
   clock: Clock;
   log: Log;
 }
@@ -56,13 +61,16 @@ export function redisScript(text: string): RedisScript {
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
   readonly #address: RedisAddress;
+  readonly #settleMs: number;
   readonly #recoverHooks: ((caller: RedisCaller) => Promise<void>)[] = [];
   readonly #heartbeat: Timer;
   #connection: RedisConnection | undefined;
   #isReady = false;
   #isBeating = false;
+  #isSettling = false;
   #isClosed = false;
   #lastError = 'not connected yet';
+  #losses = 0;
   #lastReplyMs: number;
   #runId: string | undefined;
   #marker: string | undefined;
@@ -71,6 +79,7 @@ export class RedisLink implements RedisCaller {
   constructor(options: RedisLinkOptions) {
     this.#options = options;
     this.#address = parseRedisUrl(options.url);
+    this.#settleMs = options.settleMs ?? defaultSettleMs;
     this.#lastReplyMs = options.clock.monotonicMs();
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
@@ -80,7 +89,7 @@ export class RedisLink implements RedisCaller {
     this.#connect();
     const { clock } = this.#options;
     const deadlineMs = clock.monotonicMs() + commandTimeoutMs;
-    while (!this.#isReady && clock.monotonicMs() < deadlineMs) {
+    while (!this.#isReady && (this.#isSettling || clock.monotonicMs() < deadlineMs)) {
       await clock.sleep(20);
       await this.#beat();
     }
@@ -124,24 +133,24 @@ export class RedisLink implements RedisCaller {
   }
 
   #connect(): void {
-    const connection = createConnection(this.#address, this.#options.caPem, (error) => {
-      if (this.#connection === connection) this.#lost(error.message || error.name);
+    const { caPem, clock, sentinel } = this.#options;
+    const connection = createConnection(this.#address, {
+      slotKey: this.key(''),
+      caPem,
+      sentinel,
+      clock,
+      onError: (error) => {
+        if (this.#connection === connection) this.#lost(error.message || error.name);
+      },
     });
     this.#connection = connection;
-    this.#lastReplyMs = this.#options.clock.monotonicMs();
-    connection.connect().catch((error: Error) => {
-      if (this.#connection === connection) this.#lost(error.message);
-    });
+    this.#lastReplyMs = clock.monotonicMs();
+    connection.connect();
   }
 
   #destroy(): void {
-    const connection = this.#connection;
+    this.#connection?.destroy();
     this.#connection = undefined;
-    try {
-      connection?.destroy();
-    } catch {
-      // It was not open.
-    }
   }
 
   async #send(command: RedisArguments): Promise<unknown> {
@@ -153,7 +162,7 @@ export class RedisLink implements RedisCaller {
       timer = clock.after(commandTimeoutMs, () => reject(new Error(`no answer within ${commandTimeoutMs / 1000} s`)));
     });
     try {
-      const reply = await Promise.race([connection.send(this.key(''), command), timeout]);
+      const reply = await Promise.race([connection.send(command), timeout]);
       this.#lastReplyMs = clock.monotonicMs();
       return reply;
     } catch (error) {
@@ -187,6 +196,7 @@ export class RedisLink implements RedisCaller {
 
   #lost(reason: string): void {
     this.#lastError = reason;
+    this.#losses++;
     if (!this.#isReady) return;
     this.#isReady = false;
     this.#options.log.error('Redis is away', { redis: shownRedisAddress(this.#address), reason });
@@ -212,19 +222,26 @@ export class RedisLink implements RedisCaller {
   }
 
   async #recover(): Promise<void> {
+    const losses = this.#losses;
     const info = String(await this.#send(['INFO', 'server']));
-    const runId = /run_id:(\w+)/.exec(info)?.[1];
-    const uptimeS = Number(/uptime_in_seconds:(\d+)/.exec(info)?.[1] ?? 0);
+    const runId = /run_id:(\w+)/.exec(info)?.[1] ?? '';
     await this.#send(['SET', this.key('marker'), randomUUID(), 'NX']);
-    const marker = (await this.#send(['GET', this.key('marker')])) as string;
+    const [marker, usedRunId] = (await this.#send(['MGET', this.key('marker'), this.key('run')])) as [string, string | null];
     const isOther = this.#runId !== undefined && (runId !== this.#runId || marker !== this.#marker);
     const caller: RedisCaller = {
       call: (command) => this.#send(command),
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    if (isOther || uptimeS * 1000 < settleMs) await this.#options.clock.sleep(settleMs);
-    if (this.#isClosed) return;
+    // A node that starts cannot tell that Redis is another; but that nobody has used the data in this process of Redis yet.
+    if (isOther || usedRunId !== runId) {
+      this.#isSettling = true;
+      await this.#options.clock.sleep(this.#settleMs);
+      this.#isSettling = false;
+      await this.#send(['SET', this.key('run'), runId]);
+    }
+    // It may have gone away again meanwhile.
+    if (this.#isClosed || this.#losses !== losses) return;
     const isFirst = this.#runId === undefined;
     this.#runId = runId;
     this.#marker = marker;

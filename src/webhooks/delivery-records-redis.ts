@@ -27,12 +27,15 @@ export function redisRecords(link: RedisLink): DeliveryRecords {
   };
 }
 
-/** Adds records of deliveries made by hand. */
-export function redisReplayLog(link: RedisLink): { append(record: DeliveryRecord): void; close(): Promise<void> } {
+/** Adds records of deliveries made by hand. @param oldestMs Unix time in milliseconds before which records are not kept */
+export function redisReplayLog(link: RedisLink, oldestMs: number): { append(record: DeliveryRecord): void; close(): Promise<void> } {
   const running = new Set<Promise<unknown>>();
   return {
     append(record) {
-      const added = link.call(['XADD', recordStream(link, 'replays'), '*', 'record', JSON.stringify(record)]);
+      const added = link.call([
+        ...['XADD', recordStream(link, 'replays'), 'MINID', '~', String(Math.max(Math.floor(oldestMs), 0))],
+        ...['*', 'record', JSON.stringify(record)],
+      ]);
       running.add(added);
       // A failure is told by close, at the latest.
       added.then(

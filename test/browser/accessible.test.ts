@@ -22,7 +22,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       mkdirSync(join(server.home, 'A folder'));
       for (const name of ['a.txt', 'b.png', 'c.zip', 'd.mp4', `${'long '.repeat(30)}.txt`, `${'x'.repeat(200)}.bin`])
         writeFileSync(join(server.home, name), 'some text');
-      const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /40[134]|422/ });
+      const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /40[134]|412|422/ });
       if (!page) return;
       const look = async (what: string) => {
         await assertAccessible(page, what);
@@ -51,6 +51,25 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.getByRole('button', { name: 'Keyboard' }).click();
       await look('help');
       await page.keyboard.press('Escape');
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'Rename' }).click();
+      await dialog.waitFor();
+      await look('renaming');
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Move' }).click();
+      await dialog.getByRole('button', { name: 'A folder' }).waitFor();
+      await look('moving');
+      await page.keyboard.press('Escape');
+      const upload = { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('new') };
+      await page
+        .locator('#tools input[type=file]')
+        .first()
+        .setInputFiles([upload, { ...upload, name: 'new.txt' }]);
+      await dialog.getByRole('heading', { name: 'a.txt' }).waitFor();
+      await look('a taken name');
+      await dialog.getByRole('button', { name: 'Skip' }).click();
+      await page.locator('.queue li.done', { hasText: 'new.txt' }).waitFor();
+      await look('uploads');
       await page.goto(`${server.url}/home/A%20folder/`);
       await look('empty folder');
       await page.goto(`${server.url}/home/__svc__/password-update`);
@@ -61,16 +80,42 @@ for (const colorScheme of ['light', 'dark'] as const) {
   }
 }
 
-test('axe finds nothing on the question of the form', async (t) => {
-  const server = await startServer(t);
-  writeFileSync(join(server.home, 'a.txt'), '');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
-  await submit(page, { action: 'confirm-delete', 'selected-members': 'a.txt' });
-  await page.getByRole('heading', { name: 'Delete this item?' }).waitFor();
-  await assertAccessible(page, 'question');
-});
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing on the question of the form: ${colorScheme}`, async (t) => {
+    const server = await startServer(t);
+    writeFileSync(join(server.home, 'a.txt'), '');
+    const page = await openBrowser(t, { colorScheme });
+    if (!page) return;
+    await login(page, server.url);
+    await submit(page, { action: 'confirm-delete', 'selected-members': 'a.txt' });
+    await page.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+    await assertAccessible(page, 'question');
+  });
+}
+
+for (const language of ['en', 'de', 'fr', 'es']) {
+  test(`axe finds nothing in the language ${language}, and each page names it`, async (t) => {
+    const server = await startServer(t, config);
+    writeFileSync(join(server.home, 'a.txt'), 'some text');
+    const page = await openBrowser(t, { locale: language, expectedErrors: /40[14]/ });
+    if (!page) return;
+    const look = async (what: string) => {
+      assert.equal(await page.locator('html').getAttribute('lang'), language, what);
+      await assertAccessible(page, what);
+    };
+    await page.goto(`${server.url}/__svc__/login`);
+    await look('login');
+    await login(page, server.url);
+    await look('listing');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await look('help');
+    await page.goto(`${server.url}/home/__svc__/password-update`);
+    await look('password');
+    await page.goto(`${server.url}/home/missing/`);
+    await look('not found');
+  });
+}
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`axe finds nothing on error pages and results: ${colorScheme}`, async (t) => {

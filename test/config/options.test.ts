@@ -85,6 +85,8 @@ const table: [string, string, string[], string[]][] = [
   ['state', 'ca_certificates_path', ['./ca.pem'], ['[]']],
   ['state', 'retention_days', ['0', '"0.5"'], ['-1', 'x']],
   ['state', 'secret', ['x', '""'], ['[]']],
+  ['state', 'sentinel_username', ['x', '""'], ['[]']],
+  ['state', 'sentinel_password', ['x', '""'], ['[]']],
   ['log', 'level', ['debug', 'info', 'warn', 'error'], ['loud', '1']],
   ['log', 'format', ['pretty', 'json'], ['xml']],
   ['events', 'retention_days', ['1', '"0.5"'], ['0', 'x']],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Account, effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
-import type { SessionLifetimes, SessionStore } from '../../src/http/sessions.ts';
+import { mostSessionsOfAccount, type SessionLifetimes, type SessionStore } from '../../src/http/sessions.ts';
 import { until } from '../support/receiver.ts';
 
 /** What a store is made of; the test closes it. */
@@ -132,5 +132,24 @@ export function sessionsContract(
     await pause(100);
     lifetimes.maximumAgeMs = 50;
     assert.equal(await sessions.find(id), undefined);
+  });
+
+  contract('an account has a thousand sessions at most: one more ends the one that was unused for longest', async (sessions, over) => {
+    const ids: string[] = [];
+    const other = await sessions.create(accountNamed('bob'));
+    for (let index = 0; index < mostSessionsOfAccount; index++) {
+      ids.push(await sessions.create(accountNamed('alice')));
+      // Times of Redis are whole milliseconds.
+      if (index === 1) await pause(5);
+    }
+    const [first, second] = ids as [string, string];
+    await pause(5);
+    assert.ok(await sessions.find(first), 'used again');
+    const more = await sessions.create(accountNamed('alice'));
+    assert.equal(await sessions.find(second), undefined);
+    for (const id of [first, more, other]) assert.ok(await sessions.find(id));
+    assert.equal(await sessions.count(), mostSessionsOfAccount + 1);
+    assert.deepEqual(over, ['alice']);
+    assert.equal(await sessions.endAll('alice'), mostSessionsOfAccount);
   });
 }

@@ -1,28 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FileEventLog, journalFolder } from '../../src/events/event-log-file.ts';
-import { RedisEventLog } from '../../src/events/event-log-redis.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis-link.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
 import { until } from '../support/receiver.ts';
 import { linkTo, startRedis, type TestRedis } from '../support/redis.ts';
+import { journalTexts, openJournal, row } from '../support/redis-journal.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
-
-/** The journal of one node. */
-function openOn(link: RedisLink, folder: string, node = 'n1'): Promise<RedisEventLog> {
-  const local = new FileEventLog({
-    folder: journalFolder(folder),
-    maximumFileSizeBytes: 1_000_000,
-    retentionDays: 30,
-    clock: systemClock,
-    log: silentLog,
-  });
-  return RedisEventLog.open({ link, local, node, dataFolderPath: folder, retentionDays: 30, clock: systemClock, log: silentLog });
-}
 
 async function begin(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink; folder: string } | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
@@ -32,17 +17,14 @@ async function begin(t: TestContext): Promise<{ redis: TestRedis; link: RedisLin
 
 eventLogContract('journal in Redis', async (t) => {
   const begun = await begin(t);
-  return begun && openOn(begun.link, begun.folder);
+  return begun && openJournal(begun.link, begun.folder);
 });
-
-const texts = async (log: RedisEventLog) => (await readAll(log)).map(({ event }) => String(event.data.text));
-const row = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => String(from + index));
 
 test('nodes share one journal, each in its own order, and know who wrote what', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
-  const here = await openOn(begun.link, join(begun.folder, 'a'), 'a');
-  const there = await openOn(await linkTo(t, begun.redis.url), join(begun.folder, 'b'), 'b');
+  const here = await openJournal(begun.link, join(begun.folder, 'a'), 'a');
+  const there = await openJournal(await linkTo(t, begun.redis.url), join(begun.folder, 'b'), 'b');
   const waiting = there.waitForMore(there.end);
   await Promise.all(row(0, 50).map((text) => here.appendDurable(testEvent(`a${text}`))));
   await waiting;
@@ -68,7 +50,7 @@ test('while Redis is away events wait on disk, are answered for, and come into t
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
-  const log = await openOn(link, folder);
+  const log = await openJournal(link, folder);
   await Promise.all(row(0, 10).map((text) => log.appendDurable(testEvent(text))));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.kill();
@@ -79,7 +61,7 @@ test('while Redis is away events wait on disk, are answered for, and come into t
   await redis.restart();
   await until('it is drained', async () => link.isReady && (await log.spooled()).events === 0);
   for (const text of row(20, 25)) await log.appendDurable(testEvent(text));
-  assert.deepEqual(await texts(log), row(0, 25));
+  assert.deepEqual(await journalTexts(log), row(0, 25));
   await log.close();
 });
 
@@ -87,7 +69,7 @@ test('a node that ends while Redis is away brings its events after its next star
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
-  const first = await openOn(link, folder);
+  const first = await openJournal(link, folder);
   for (const text of row(0, 5)) await first.appendDurable(testEvent(text));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.kill();
@@ -96,9 +78,9 @@ test('a node that ends while Redis is away brings its events after its next star
   await redis.restart();
   await until('it is back', () => link.isReady);
   for (let round = 0; round < 3; round++) {
-    const next = await openOn(link, folder);
+    const next = await openJournal(link, folder);
     await until('it is drained', async () => (await next.spooled()).events === 0);
-    assert.deepEqual(await texts(next), row(0, 8));
+    assert.deepEqual(await journalTexts(next), row(0, 8));
     await next.close();
   }
 });
@@ -107,7 +89,7 @@ test('what a Redis lost with its last second, or with all its data, is forwarded
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
-  const log = await openOn(link, folder);
+  const log = await openJournal(link, folder);
   for (const text of row(0, 10)) await log.appendDurable(testEvent(text));
   const entries = await readAll(log);
   await redis.command(
@@ -118,12 +100,12 @@ test('what a Redis lost with its last second, or with all its data, is forwarded
   );
   await redis.kill();
   await redis.restart();
-  await until('the lost ones are back', async () => link.isReady && (await texts(log)).length === 10);
-  assert.deepEqual(await texts(log), row(0, 10));
+  await until('the lost ones are back', async () => link.isReady && (await journalTexts(log)).length === 10);
+  assert.deepEqual(await journalTexts(log), row(0, 10));
   await redis.command('FLUSHALL');
-  await until('all are back', async () => link.isReady && (await texts(log)).length === 10);
+  await until('all are back', async () => link.isReady && (await journalTexts(log)).length === 10);
   for (const text of row(10, 12)) await log.appendDurable(testEvent(text));
-  assert.deepEqual(await texts(log), row(0, 12));
+  assert.deepEqual(await journalTexts(log), row(0, 12));
   await log.close();
 });
 
@@ -131,7 +113,7 @@ test('a paused Redis: answers come from the disk, and nothing is there twice aft
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
-  const log = await openOn(link, folder);
+  const log = await openJournal(link, folder);
   for (const text of row(0, 3)) await log.appendDurable(testEvent(text));
   redis.pause();
   const startedMs = performance.now();
@@ -139,6 +121,31 @@ test('a paused Redis: answers come from the disk, and nothing is there twice aft
   assert.ok(performance.now() - startedMs < 3500);
   redis.resume();
   await until('it is drained', async () => link.isReady && (await log.spooled()).events === 0);
-  assert.deepEqual(await texts(log), row(0, 6));
+  assert.deepEqual(await journalTexts(log), row(0, 6));
+  await log.close();
+});
+
+test('a Redis that took over with a clock that is behind: what comes next stands behind all that was read', async (t) => {
+  const begun = await begin(t);
+  if (!begun) return;
+  const { redis, link, folder } = begun;
+  const log = await openJournal(link, folder);
+  await log.appendDurable(testEvent('0'));
+  const laterMs = Date.now() + 3_600_000;
+  assert.match(await redis.command(`XSETID {svc}:journal ${laterMs}-0`), /OK/);
+  await log.appendDurable(testEvent('1'));
+  const reader = log.openReader(() => assert.fail('bad line'));
+  const { next } = await reader.next(undefined);
+  assert.ok(next.segment >= laterMs);
+  await redis.command('FLUSHALL');
+  await until('it is noticed', () => !link.isReady);
+  await until('both are back', async () => link.isReady && (await log.spooled()).events === 0);
+  await log.appendDurable(testEvent('2'));
+  const { events } = await reader.next(next);
+  assert.deepEqual(
+    events.map(({ event }) => event.data.text),
+    row(0, 3),
+  );
+  reader.close();
   await log.close();
 });

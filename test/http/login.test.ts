@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Client } from '../support/client.ts';
 import { startServer } from '../support/server.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -203,6 +204,7 @@ test('brute force: 429 with Retry-After without asking anybody; a success resets
 test('password-update', async (t) => {
   const server = await startServer(t, {
     group: { allow_own_password_change: true },
+    services: { web: { type: 'http', port: 0 }, second: { type: 'http', port: 0 } },
     server: {
       password_policy: { minimum_length: 10, character_requirements: ['digit'], history: 2 },
       security_policy: { ban_after_failures: 0 },
@@ -210,6 +212,8 @@ test('password-update', async (t) => {
   });
   const session = await server.login();
   const other = await server.login();
+  const second = new Client(server.service.listening()[1]?.url ?? '');
+  const elsewhere = await second.login();
   const update = (current: string, next: string, options = {}) =>
     server.send('POST', '/home/__svc__/password-update', {
       user: null,
@@ -235,6 +239,8 @@ test('password-update', async (t) => {
     401,
     'other sessions ended',
   );
+  const onSecond = await second.get('/home/', { user: null, headers: { ...json, authorization: `session ${elsewhere}` } });
+  assert.equal(onSecond.status, 401, 'those on other services, too');
   assert.equal((await server.get('/home/', { user: null, headers: { ...json, authorization: `session ${session}` } })).status, 200);
   assert.equal((await update('long enough 1', 'long enough 1')).status, 422, 'history');
   assert.match(readFileSync(join(server.folder, 'data/accounts.yaml'), 'utf8'), /password_overrides:\n {2}alice:/);

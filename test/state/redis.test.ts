@@ -1,25 +1,17 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { effectiveAccount } from '../../src/accounts/account.ts';
-import { groupOptions } from '../../src/accounts/options.ts';
 import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
 import { RedisLocks } from '../../src/files/locks-redis.ts';
 import { RedisSessions } from '../../src/http/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { silentLog } from '../../src/lib/log.ts';
-import { RedisLink } from '../../src/lib/redis-link.ts';
+import type { RedisLink } from '../../src/lib/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
-import { bansContract } from '../contracts/bans.ts';
-import { lockStoreContract } from '../contracts/lock-store.ts';
-import { sessionsContract } from '../contracts/sessions.ts';
-import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
-import { selfSigned } from '../support/certificates.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { stateContracts } from '../contracts/redis-state.ts';
+import { selfSignedFiles } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
 import { freePort, linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
+import { accountNamed, longSessions, sessionsOn } from '../support/redis-sessions.ts';
 import { hasProgram } from '../support/requires.ts';
 
 async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink } | undefined> {
@@ -29,41 +21,7 @@ async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink
 }
 
 const policy = () => ({ ban_after_failures: 2, ban_seconds: 60, ban_window_seconds: 60 });
-const long = { lifetimes: () => ({ idleMs: 60_000, maximumAgeMs: 120_000 }), onTimeout: () => {}, clock: systemClock, log: silentLog };
-
-function account(name: string) {
-  const group = groupOptions.parse({ home_folder_path: '/srv' });
-  return effectiveAccount(name, {}, new Map([['DEFAULT_GROUP', group]]), { uuid: 'm', type: 'application' });
-}
-
-function sessionsOn(t: TestContext, link: RedisLink): RedisSessions {
-  const sessions = new RedisSessions(link, 'web', long);
-  t.after(() => sessions.close());
-  return sessions;
-}
-
-sessionsContract('sessions in Redis', async (t, surroundings) => {
-  const opened = await open(t);
-  return opened && new RedisSessions(opened.link, 'web', { ...surroundings, clock: systemClock, log: silentLog });
-});
-bansContract('bans in Redis', async (t, ofTest) => {
-  const opened = await open(t);
-  return opened && new RedisBans(opened.link, systemClock, ofTest);
-});
-urlHealthContract('suspensions in Redis', async (t) => {
-  const opened = await open(t);
-  return opened && new RedisUrlHealth(opened.link, systemClock, 'method');
-});
-acceptedContract('accepted credentials in Redis', async (t, lifetimeMs) => {
-  const opened = await open(t);
-  return opened && new RedisAcceptedCredentials(opened.link, 'shared', 'method', lifetimeMs);
-});
-
-lockStoreContract('locks in Redis', async (t) => {
-  const opened = await open(t);
-  const clock = new ManualClock();
-  return opened && { store: new RedisLocks(opened.link, clock), advance: (ms) => clock.advance(ms) };
-});
+stateContracts('Redis', async (t) => (await open(t))?.link);
 
 test('two nodes share locks: of many who want one at once exactly one gets it', async (t) => {
   const opened = await open(t);
@@ -85,21 +43,25 @@ test('two nodes share sessions, bans and suspensions; a time-out is told by one 
   const told: string[] = [];
   const lifetimes = { idleMs: 60_000, maximumAgeMs: 120_000 };
   const [here, there] = links.map((link) => {
-    const sessions = new RedisSessions(link, 'web', { ...long, lifetimes: () => lifetimes, onTimeout: ({ name }) => told.push(name) });
+    const sessions = new RedisSessions(link, 'web', {
+      ...longSessions,
+      lifetimes: () => lifetimes,
+      onTimeout: ({ name }) => told.push(name),
+    });
     t.after(() => sessions.close());
     return sessions;
   }) as [RedisSessions, RedisSessions];
-  const id = await here.create(account('alice'));
+  const id = await here.create(accountNamed('alice'));
   const found = await there.find(id);
   assert.equal(found?.account.name, 'alice');
   await here.end(found);
   assert.equal(await there.find(id), undefined, 'a logout holds everywhere');
-  const second = await here.create(account('alice'));
+  const second = await here.create(accountNamed('alice'));
   assert.ok(await there.find(second));
   assert.equal(await there.endAll('alice'), 1);
   assert.equal(await here.find(second), undefined, 'a password change ends them everywhere');
   lifetimes.idleMs = 100;
-  for (let index = 0; index < 20; index++) await here.create(account(`user${index}`));
+  for (let index = 0; index < 20; index++) await here.create(accountNamed(`user${index}`));
   await until('all are told', () => told.length >= 20);
   await new Promise((resolve) => setTimeout(resolve, 1500));
   assert.equal(new Set(told).size, told.length, 'each once');
@@ -115,8 +77,8 @@ test('two nodes share sessions, bans and suspensions; a time-out is told by one 
 test('installations with prefixes of their own do not meet; every key has a time to live; nothing secret is stored', async (t) => {
   const opened = await open(t);
   if (!opened) return;
-  const other = await linkTo(t, opened.redis.url, 'other');
-  const id = await sessionsOn(t, opened.link).create(account('alice'));
+  const other = await linkTo(t, opened.redis.url, { prefix: 'other' });
+  const id = await sessionsOn(t, opened.link).create(accountNamed('alice'));
   assert.equal(await sessionsOn(t, other).find(id), undefined);
   await new RedisBans(opened.link, systemClock, policy).failed('192.0.2.1');
   await new RedisUrlHealth(opened.link, systemClock, 'm').suspend('http://a/?token=hidden');
@@ -126,7 +88,7 @@ test('installations with prefixes of their own do not meet; every key has a time
   for (const key of keys) {
     assert.match(key, /^\{(svc|other)\}:/);
     assert.equal(key.includes(id) || key.includes('hidden'), false);
-    if (!key.endsWith(':marker')) assert.ok(Number(await opened.link.call(['PTTL', key])) > 0, `${key} has no time to live`);
+    if (!/:(marker|run)$/.test(key)) assert.ok(Number(await opened.link.call(['PTTL', key])) > 0, `${key} has no time to live`);
   }
 });
 
@@ -136,7 +98,7 @@ test('while Redis is away nothing is let in and commands fail at once; when it i
   const { redis, link } = opened;
   const sessions = sessionsOn(t, link);
   const bans = new RedisBans(link, systemClock, policy);
-  const id = await sessions.create(account('alice'));
+  const id = await sessions.create(accountNamed('alice'));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.kill();
   await until('it is noticed', () => !link.isReady);
@@ -158,7 +120,7 @@ test('a paused Redis costs a request two seconds at most, and is asked again whe
   if (!opened) return;
   const { redis, link } = opened;
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(account('alice'));
+  const id = await sessions.create(accountNamed('alice'));
   redis.pause();
   const startedMs = performance.now();
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
@@ -176,7 +138,7 @@ test('an emptied Redis: no session comes back, a ban that a node knows is repeat
   const { redis, link } = opened;
   const sessions = sessionsOn(t, link);
   const bans = new RedisBans(link, systemClock, policy);
-  const id = await sessions.create(account('alice'));
+  const id = await sessions.create(accountNamed('alice'));
   await bans.failed('192.0.2.1');
   await bans.failed('192.0.2.1');
   await redis.command('FLUSHALL');
@@ -194,7 +156,7 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   const sessions = sessionsOn(t, link);
   const other = await linkTo(t, redis.url);
   const there = sessionsOn(t, other);
-  const id = await sessions.create(account('alice'));
+  const id = await sessions.create(accountNamed('alice'));
   const session = await sessions.find(id);
   assert.ok(session);
   // From here on nothing reaches the file: what follows is what a crash would lose.
@@ -216,13 +178,43 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   assert.equal(await sessions.find(id), undefined);
 });
 
+test('sessions that a password change could not end while Redis was away end before anybody is let in', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const [sessions, there] = [sessionsOn(t, link), sessionsOn(t, await linkTo(t, redis.url))];
+  const [stays, ends] = [await sessions.create(accountNamed('alice')), await there.create(accountNamed('alice'))];
+  const session = await sessions.find(stays);
+  await redis.kill();
+  await assert.rejects(sessions.endAll('alice', session), { code: 'unavailable' });
+  await redis.restart();
+  await until('both are back', async () => {
+    const answer = await there.find(ends).catch(() => 'away');
+    if (answer !== 'away') assert.equal(answer, undefined, 'a node that did not see the change');
+    return answer === undefined && link.isReady;
+  });
+  assert.ok(await sessions.find(stays));
+});
+
+test('a node that starts on a Redis that nobody has used since its start waits for those that know more', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t, [], { isFresh: true });
+  const startedMs = performance.now();
+  const first = await linkTo(t, redis.url, { settleMs: 2000 });
+  assert.equal(first.check(), true, 'the wait is no fault');
+  assert.ok(performance.now() - startedMs >= 2000);
+  const second = performance.now();
+  await linkTo(t, redis.url, { settleMs: 60_000 });
+  assert.ok(performance.now() - second < 30_000, 'what others use is used at once');
+});
+
 test('a cut network is noticed without a word from the other side, and a mended one is used again', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const proxy = await startProxy(t, redis.port);
   const link = await linkTo(t, `redis://127.0.0.1:${proxy.port}`);
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(account('alice'));
+  const id = await sessions.create(accountNamed('alice'));
   proxy.cut();
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
   proxy.mend();
@@ -232,18 +224,14 @@ test('a cut network is noticed without a word from the other side, and a mended 
 
 test('TLS: an authority of our own is trusted when it is named, and only then', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
-  const { key, cert, certPath } = selfSigned(t);
-  const keyPath = join(dirname(certPath), 'redis.key');
-  writeFileSync(keyPath, key);
+  const { cert, certPath, keyPath } = selfSignedFiles(t);
   const tlsPort = await freePort();
   await startRedis(t, [
     ...['--tls-port', String(tlsPort), '--tls-cert-file', certPath, '--tls-key-file', keyPath],
     ...['--tls-ca-cert-file', certPath, '--tls-auth-clients', 'no'],
   ]);
   const url = `rediss://127.0.0.1:${tlsPort}`;
-  const trusted = new RedisLink({ url, prefix: 'svc', caPem: cert, clock: systemClock, log: silentLog });
-  t.after(() => trusted.close());
-  await trusted.start();
+  const trusted = await linkTo(t, url, { caPem: cert });
   assert.equal(trusted.check(), true);
   const stranger = await linkTo(t, url);
   assert.match(String(stranger.check()), /away/);
@@ -256,9 +244,9 @@ test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
   const right = await linkTo(t, `redis://node:p%25ss@127.0.0.1:${redis.port}`);
   assert.equal(right.check(), true);
   const sessions = sessionsOn(t, right);
-  assert.ok(await sessions.find(await sessions.create(account('alice'))));
+  assert.ok(await sessions.find(await sessions.create(accountNamed('alice'))));
   const wrong = await linkTo(t, `redis://node:wrong@127.0.0.1:${redis.port}`);
   assert.match(String(wrong.check()), /away/);
   assert.equal(String(wrong.check()).includes('wrong@'), false);
-  await assert.rejects(sessionsOn(t, wrong).create(account('alice')), { code: 'unavailable' });
+  await assert.rejects(sessionsOn(t, wrong).create(accountNamed('alice')), { code: 'unavailable' });
 });

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { RedisLink } from '../../src/lib/redis-link.ts';
-import { temporaryFolder } from './temp.ts';
+import { RedisLink, type RedisLinkOptions } from '../../src/lib/redis-link.ts';
+import { runProgram } from './program.ts';
+import { type Ending, temporaryFolder } from './temp.ts';
 
 /** A Redis of one test, and what can be done to it. */
 export interface TestRedis {
@@ -30,17 +33,40 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** Has nodes take a Redis for one that others have used since its start, so that they do not wait for those. */
+export async function markAsUsed(command: TestRedis['command']): Promise<void> {
+  const runId = /run_id:(\w+)/.exec(await command('INFO server'))?.[1];
+  await command(`SET {svc}:run ${runId}`);
+}
+
+export interface RedisOptions {
+  /** Whether nobody has used it yet. */
+  isFresh?: boolean;
+  /** Options of `redis-cli`, for one that lets in only who is known, or only over TLS. */
+  cli?: string[];
+  /** How it listens; by default on a plain port. */
+  listen?: (port: number) => string[];
+  /** Configuration of a Sentinel, which this is to be then. */
+  sentinel?: string;
+  port?: number;
+}
+
 /** Starts a Redis on a free port, ended with the test. */
-export async function startRedis(t: TestContext, options: string[] = []): Promise<TestRedis> {
+export async function startRedis(t: Ending, options: string[] = [], how: RedisOptions = {}): Promise<TestRedis> {
+  const { listen = (own: number) => ['--port', String(own)], cli, sentinel } = how;
   const folder = temporaryFolder(t);
-  const port = await freePort();
+  const port = how.port ?? (await freePort());
+  const command = cli ? (line: string) => viaCli(folder, ['-p', String(port), ...cli], line) : (line: string) => inline(port, line);
+  const file = join(folder, 'sentinel.conf');
+  if (sentinel !== undefined) writeFileSync(file, sentinel);
   let child: ChildProcess | undefined;
   const launch = async () => {
-    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'yes', ...options];
+    const data = sentinel === undefined ? ['--save', '', '--appendonly', 'yes'] : ['--sentinel'];
+    const args = [...(sentinel === undefined ? [] : [file]), ...listen(port), '--bind', '127.0.0.1', '--dir', folder, ...data, ...options];
     const started = spawn('redis-server', args, { stdio: 'ignore' });
     child = started;
     for (let attempt = 0; attempt < 200; attempt++) {
-      if ((await inline(port, 'PING').catch(() => '')).startsWith('+PONG')) return;
+      if (/^\+?PONG/.test(await command('PING').catch(() => ''))) return;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error('redis-server did not start');
@@ -54,10 +80,11 @@ export async function startRedis(t: TestContext, options: string[] = []): Promis
     });
   t.after(kill);
   await launch();
+  if (!how.isFresh) await markAsUsed(command);
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
-    command: (line) => inline(port, line),
+    command,
     kill,
     restart: launch,
     pause: () => void child?.kill('SIGSTOP'),
@@ -65,9 +92,20 @@ export async function startRedis(t: TestContext, options: string[] = []): Promis
   };
 }
 
-/** A link to it, closed with the test. */
-export async function linkTo(t: TestContext, url: string, prefix = 'svc'): Promise<RedisLink> {
-  const link = new RedisLink({ url, prefix, clock: systemClock, log: silentLog });
+async function viaCli(folder: string, args: string[], line: string): Promise<string> {
+  const { code, output } = await runProgram('redis-cli', ['-h', '127.0.0.1', '--no-auth-warning', ...args, ...line.split(' ')], {
+    cwd: folder,
+  });
+  if (code !== 0) throw new Error(output);
+  return output;
+}
+
+/** Long enough for the links of a test to find out what happened: they look every half second. */
+const settleMs = 700;
+
+/** A link to it, closed with the test. @param settleMs how long nodes wait for one another after a loss */
+export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkOptions> = {}): Promise<RedisLink> {
+  const link = new RedisLink({ url, prefix: 'svc', clock: systemClock, log: silentLog, settleMs, ...options });
   t.after(() => link.close());
   await link.start();
   return link;

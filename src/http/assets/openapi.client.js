@@ -29,3 +29,48 @@ window.addEventListener('load', () => {
     },
   });
 });
+
+/** Names for what has none, by what stands around it. */
+function nameOf(field) {
+  const parameter = field.closest('[data-param-name]')?.dataset.paramName;
+  if (parameter) return parameter;
+  return field.id === 'servers' ? 'Server' : 'Request body';
+}
+
+/** Parts of the page that stand outside its main part. */
+const regions = { '.information-container': 'About this API', '.scheme-container': 'Server and credentials' };
+
+const set = (element, name, value) => element.getAttribute(name) === value || element.setAttribute(name, value);
+
+// Swagger UI leaves out what readers of the screen need: names, levels of headings, roles. It renders again and again, so does this.
+function mend() {
+  const each = (selector, action) => document.querySelectorAll(`#api ${selector}`).forEach(action);
+  for (const level of ['3', '4', '5']) each(`h${level}`, (heading) => set(heading, 'aria-level', String(level - 1)));
+  for (const [selector, name] of Object.entries(regions)) {
+    each(selector, (region) => {
+      set(region, 'role', 'region');
+      set(region, 'aria-label', name);
+    });
+  }
+  // A link in a button cannot be reached; the button opens the same.
+  each('.opblock-summary-control a[href]', (link) => link.removeAttribute('href'));
+  each('select:not([aria-label]), textarea:not([aria-label]), [data-param-name] input:not([aria-label])', (field) =>
+    set(field, 'aria-label', nameOf(field)),
+  );
+  each('table[role=region]', (table) => table.removeAttribute('role'));
+  each('.close-modal', (button) => set(button, 'aria-label', 'Close'));
+  each('.dialog-ux', (dialog) => {
+    set(dialog, 'role', 'dialog');
+    set(dialog, 'aria-modal', 'true');
+    set(dialog, 'aria-label', 'Available authorizations');
+  });
+  each('button[aria-label]', (button) => {
+    const [text, label] = [button.textContent.trim(), button.getAttribute('aria-label')];
+    if (!label.toLowerCase().includes(text.toLowerCase())) button.setAttribute('aria-label', `${text}: ${label}`);
+  });
+}
+
+window.addEventListener('load', () => {
+  new MutationObserver(mend).observe(document.getElementById('api'), { childList: true, subtree: true });
+  mend();
+});

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import pageScript from 'svc:page-script';
 import swaggerUi from 'svc:swagger-ui';
+import apiStyle from '../assets/api.css';
 import card from '../assets/card.css';
 import controls from '../assets/controls.css';
 import frame from '../assets/frame.css';
@@ -37,6 +38,7 @@ export const assetPaths = {
   style: add('page', 'css', style, plain(style)),
   icon: add('icon', 'svg', icon, plain(icon)),
   pageScript: add('page', 'js', pageScript, plain(pageScript)),
+  apiStyle: add('openapi', 'css', apiStyle, plain(apiStyle)),
   apiScript: add('openapi', 'js', apiScript, plain(apiScript)),
   // Packed into the executable; unpacked when somebody opens the API page.
   swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, packedInBuild(swaggerUi.css)),

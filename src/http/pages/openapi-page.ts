@@ -11,6 +11,7 @@ export function openapiPage(): string {
 <title>API – svc</title>
 <link rel="icon" href="${assetPaths.icon}">
 <link rel="stylesheet" href="${assetPaths.swaggerStyle}">
+<link rel="stylesheet" href="${assetPaths.apiStyle}">
 <script src="${assetPaths.swaggerScript}" defer></script>
 <script src="${assetPaths.apiScript}" defer></script>
 </head>

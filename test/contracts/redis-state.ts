@@ -1,0 +1,39 @@
+import type { TestContext } from 'node:test';
+import { RedisBans } from '../../src/auth/ban-list-redis.ts';
+import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
+import { RedisLocks } from '../../src/files/locks-redis.ts';
+import { RedisSessions } from '../../src/http/sessions-redis.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import type { RedisLink } from '../../src/lib/redis-link.ts';
+import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { bansContract } from './bans.ts';
+import { lockStoreContract } from './lock-store.ts';
+import { sessionsContract } from './sessions.ts';
+import { acceptedContract, urlHealthContract } from './shared-state.ts';
+
+/** The contracts of all shared state on one kind of Redis. @param open makes a link to an empty one */
+export function stateContracts(kind: string, open: (t: TestContext) => Promise<RedisLink | undefined>): void {
+  sessionsContract(`sessions in ${kind}`, async (t, surroundings) => {
+    const link = await open(t);
+    return link && new RedisSessions(link, 'web', { ...surroundings, clock: systemClock, log: silentLog });
+  });
+  bansContract(`bans in ${kind}`, async (t, policy) => {
+    const link = await open(t);
+    return link && new RedisBans(link, systemClock, policy);
+  });
+  urlHealthContract(`suspensions in ${kind}`, async (t) => {
+    const link = await open(t);
+    return link && new RedisUrlHealth(link, systemClock, 'method');
+  });
+  acceptedContract(`accepted credentials in ${kind}`, async (t, lifetimeMs) => {
+    const link = await open(t);
+    return link && new RedisAcceptedCredentials(link, 'shared', 'method', lifetimeMs);
+  });
+  lockStoreContract(`locks in ${kind}`, async (t) => {
+    const link = await open(t);
+    const clock = new ManualClock();
+    return link && { store: new RedisLocks(link, clock), advance: (ms) => clock.advance(ms) };
+  });
+}
