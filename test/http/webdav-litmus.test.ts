@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { agentProxy } from '../support/agent-proxy.ts';
 import { runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -38,7 +39,7 @@ async function litmus(t: TestContext, url: string): Promise<{ failed: Record<str
   let passed = 0;
   let whole = '';
   for (const suite of suites) {
-    const { output } = await runProgram('litmus', ['-k', `${url}/home/`, 'alice', 'secret'], {
+    const { output } = await runProgram('litmus', ['-k', `${url}/home/`, 'alice', testPassword], {
       cwd: temporaryFolder(t),
       env: { TESTS: suite },
     });
