@@ -29,15 +29,24 @@ export function isTemporaryName(name: string): boolean {
 /** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
 const abandonedAfterMs = 86_400_000;
 
+/** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; its name is unique. */
+const notAbandonedBeforeMs = new Map<string, number>();
+const mostRemembered = 10_000;
+
 /**
- * Removes the temporary file of a node that never came back to do it; the living remove their own. It goes by the time of the last
- * change of any kind, which no client can set. Never throws: another node may be faster.
+ * Removes the temporary file of a node that never came back to do it; the living remove their own. Looks at each once a day, so that
+ * listings cost no more while many uploads run. It goes by the time of the last change of any kind, which
+ * no client can set. Never throws: another node may be faster.
  *
  * @param path of a file with the name of a temporary one
  */
 export function removeAbandoned(path: string, nowMs: number): void {
+  const name = basename(path);
+  if (nowMs <= (notAbandonedBeforeMs.get(name) ?? 0)) return;
   try {
     const stats = lstatSync(path);
+    if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
+    notAbandonedBeforeMs.set(name, stats.ctimeMs + abandonedAfterMs);
     if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) unlinkSync(path);
   } catch {
     // Gone, or not ours to remove.

@@ -13,15 +13,18 @@ const smallFileBytes = 128 * 1024;
 /** Two buffers of this size take turns: one is read into while the other is on its way to the socket. */
 const chunkBytes = 1024 * 1024;
 
+/** Of a stream of HTTP/2, of which one connection may have many: as much as its window is at first (RFC 9113 §6.9.2). */
+const streamChunkBytes = 64 * 1024;
+
 const idleBuffers: Buffer[] = [];
 const mostIdleBuffers = 16;
 
-function takeBuffer(): Buffer {
-  return idleBuffers.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
+function takeBuffer(sizeBytes: number): Buffer {
+  return (sizeBytes === chunkBytes ? idleBuffers.pop() : undefined) ?? Buffer.allocUnsafeSlow(sizeBytes);
 }
 
 function giveBack(buffer: Buffer): void {
-  if (idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
+  if (buffer.length === chunkBytes && idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
 }
 
 /** A part of a multi-part body: text before the bytes, then the bytes. */
@@ -46,6 +49,7 @@ export async function sendFile(
 ): Promise<void> {
   let sentBytes = 0;
   const writer = new BodyWriter(outgoing);
+  const sizeBytes = outgoing.req.httpVersionMajor >= 2 ? streamChunkBytes : chunkBytes;
   try {
     writeHead(outgoing, reply.status, base, reply.headers);
     const only = parts.length === 1 ? parts[0] : undefined;
@@ -57,7 +61,7 @@ export async function sendFile(
     } else {
       for (const part of parts) {
         if (part.preamble) await writer.write(part.preamble);
-        sentBytes += await sendRange(writer, download.fd, part.range);
+        sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);
       }
       await writer.end(epilogue);
     }
@@ -74,14 +78,14 @@ function lengthOf(range: ByteRange): number {
   return range.end - range.start + 1;
 }
 
-async function sendRange(writer: BodyWriter, fd: number, range: ByteRange): Promise<number> {
+async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeBytes: number): Promise<number> {
   let position = range.start;
   let flushed: Promise<void> | undefined;
-  let buffer = takeBuffer();
-  let other = takeBuffer();
+  let buffer = takeBuffer(sizeBytes);
+  let other = takeBuffer(sizeBytes);
   try {
     while (position <= range.end) {
-      const wanted = Math.min(chunkBytes, range.end + 1 - position);
+      const wanted = Math.min(sizeBytes, range.end + 1 - position);
       const { bytesRead } = await readAsync(fd, buffer, 0, wanted, position);
       if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
       await flushed;

@@ -108,8 +108,9 @@ export class Client {
   }
 
   /** Logs in over JSON. @returns the session ID */
-  async login(username = 'alice', password = testPassword): Promise<string> {
+  async login(username = 'alice', password = testPassword, options: TestRequest = {}): Promise<string> {
     const reply = await this.send('POST', '/__svc__/login', {
+      ...options,
       user: null,
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify({ username, password }),
