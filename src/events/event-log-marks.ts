@@ -1,5 +1,7 @@
 import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { syncFolder } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { EventMarks } from './event-log.ts';
 
@@ -27,6 +29,7 @@ export class MarksWriter {
   #fd: number | undefined;
   #group: string | null | undefined;
   #isUnsynced = false;
+  #hasDurableName = false;
 
   constructor(segmentPath: string) {
     this.#path = marksPath(segmentPath);
@@ -58,6 +61,9 @@ export class MarksWriter {
     if (this.#fd === undefined) return;
     this.#isUnsynced = false;
     await fdatasyncAsync(this.#fd);
+    if (this.#hasDurableName) return;
+    syncFolder(dirname(this.#path));
+    this.#hasDurableName = true;
   }
 
   close(): void {

@@ -13,6 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { syncFolder } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -101,6 +102,7 @@ export class Temporaries {
     this.#log = log;
     const path = join(dataFolderPath, 'uploads-under-way');
     this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
+    syncFolder(dataFolderPath);
     this.#sweep(readFileSync(path, 'utf8'));
   }
 
