@@ -39,7 +39,8 @@ test('the secrets of a configuration are learned wherever they stand in it', () 
 accounts: {alice: {password: "$scrypt$not-learned"}}
 authentications: {c: {password: 'learned-one-1', url: "https://user:learned-two-2@host/?token=learned-three-3"}}
 event_handlers: {h: {signing_secret: "whsec_learned4, whsec_learned5", password: "\${env:NOT_LEARNED}"}}
-server: {state: {secret: learned-six-6, url: redis://:learned-seven-7@h}}`;
+server: {state: {secret: learned-six-6, url: redis://:learned%2Dseven-7@h}}
+  headers: ["X-Api-Key: learned-nine-9", 'Authorization: Bearer learned-ten-10']`;
   learnFromText(yaml, 'the example');
   learnFromText('-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49\n', 'the example');
   for (const [number, secret] of Object.entries({
@@ -50,6 +51,8 @@ server: {state: {secret: learned-six-6, url: redis://:learned-seven-7@h}}`;
     5: 'whsec_learned5',
     6: 'learned-six-6',
     7: 'learned-seven-7',
+    9: 'learned-nine-9',
+    10: 'learned-ten-10',
     8: 'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49',
   }))
     assert.equal(findSecrets(`x ${secret} y`).length, 1, number);

@@ -72,7 +72,7 @@ async function outcomes(server: TestServer): Promise<[string, unknown][]> {
 
 test('the request has every member of the specification', async (t) => {
   const remote = await endpoint(t, (response) => response.writeHead(204).end());
-  const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: k', username: 'gate', password: 'way' }));
+  const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: marker-key', username: 'gate', password: 'marker-way' }));
   assert.equal((await get(server)).status, 200);
   const [asked] = remote.asked;
   const { peer, ...credentials } = (asked as Asked).credentials as { peer: Record<string, unknown> };
@@ -80,8 +80,8 @@ test('the request has every member of the specification', async (t) => {
   assert.deepEqual({ ...peer, port: 0 }, { address: '127.0.0.1', port: 0, family: 'IPv4', protocol: 'TCP' });
   assert.deepEqual(Object.keys(JSON.parse(asked?.body ?? '')), ['credentials', 'server']);
   assert.equal(asked?.headers['content-type'], 'application/json; charset=utf-8');
-  assert.equal(asked?.headers['x-api-key'], 'k');
-  assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:way').toString('base64')}`);
+  assert.equal(asked?.headers['x-api-key'], 'marker-key');
+  assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:marker-way').toString('base64')}`);
 });
 
 test('every row of the outcome table', async (t) => {

@@ -58,6 +58,7 @@ export function start(t: TestContext, args: string[], options: Options): Running
   if (!options.keepInput) child.stdin.end(options.input ?? '');
   const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr })));
   learnArguments(args);
+  learnInput(args, options);
   const name = `svc ${args[0]}`;
   const stop = () => {
     child.kill('SIGKILL');
@@ -89,6 +90,13 @@ function learnArguments(args: readonly string[]): void {
   for (const [index, value] of args.entries()) {
     const option = args[index - 1];
     if (option === '--user' || option === '--accept') learnSecret(/:([^=]+)/.exec(value)?.[1], `${option} of svc`);
-    if (option === '--password') learnSecret(value, `${option} of svc`);
+    if (option === '--password' || option === '--secret') learnSecret(value, `${option} of svc`);
   }
+}
+
+function learnInput(args: readonly string[], { env = {}, input }: Options): void {
+  for (const [name, value] of Object.entries(env))
+    if (/pass|secret|token|key/i.test(name)) learnSecret(value, `${name} of svc's environment`);
+  const readsPassword = args.includes('hash-password') || args.includes('--password-stdin');
+  if (readsPassword && input !== undefined) learnSecret(input.toString().split('\n')[0], 'what svc read from standard input');
 }

@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { RedisLink } from '../../src/lib/redis-link.ts';
+import { learnFromText } from './secrets.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** A Redis of one test, and what can be done to it. */
@@ -67,6 +68,7 @@ export async function startRedis(t: TestContext, options: string[] = []): Promis
 
 /** A link to it, closed with the test. */
 export async function linkTo(t: TestContext, url: string, prefix = 'svc'): Promise<RedisLink> {
+  learnFromText(url, 'a test of Redis');
   const link = new RedisLink({ url, prefix, clock: systemClock, log: silentLog });
   t.after(() => link.close());
   await link.start();

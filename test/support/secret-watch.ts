@@ -7,7 +7,7 @@ import { findSecrets, learnFromText, learnSecret } from './secrets.ts';
 /** Files that the test itself or its clients write, where secrets have to stand. Everything else in a test's folder is looked through. */
 const exempt: readonly { name: RegExp; reason: string }[] = [
   { name: /(^|\/)[\w.-]*config[\w.-]*\.(json|ya?ml)$/, reason: 'the configuration holds the passwords that the service sends to others' },
-  { name: /\.pem$/, reason: 'the test makes keys for the service' },
+  { name: /\.(pem|key)$/, reason: 'the test makes keys for the service' },
 ];
 
 /** Larger files are content that a test made, but for what the service writes to its data folder. */

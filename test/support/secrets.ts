@@ -20,7 +20,8 @@ const known = new Map<string, string>([[testPassword, 'the password of the tests
 
 /** Has every later look (this file's tests share what was learned) find a secret. @param what names it in the failure */
 export function learnSecret(secret: string | undefined, what: string): void {
-  if (secret === undefined || secret.length < shortestSecret || known.has(secret)) return;
+  // What begins with a dollar is a hash, or a reference to a variable or a file.
+  if (secret === undefined || secret.startsWith('$') || secret.length < shortestSecret || known.has(secret)) return;
   known.set(secret, what);
   if (known.size > mostSecrets) known.delete([...known.keys()][1] as string);
 }
@@ -44,10 +45,12 @@ const secretMember =
 export function learnFromText(text: string, where: string): void {
   for (const [, name, quoted, apostrophes, plain] of text.matchAll(secretMember)) {
     const value = quoted === undefined ? (apostrophes ?? plain ?? '') : unescaped(quoted);
-    if (value.startsWith('$')) continue;
     for (const secret of name === 'signing_secret' ? value.split(/, */) : [value]) learnSecret(secret, `${name} of ${where}`);
   }
-  for (const [, password = ''] of text.matchAll(/\b[a-z]+:\/\/[^/\s"'@:]*:([^/\s"'@]+)@/g)) learnSecret(password, `a URL of ${where}`);
+  for (const [, value = ''] of text.matchAll(/\b(?:X-[\w-]*(?:Key|Token)|Authorization): *(?:Bearer |Basic )?([^\s"',\]}]+)/gi))
+    learnSecret(value, `a header of ${where}`);
+  for (const [, password = ''] of text.matchAll(/\b[a-z]+:\/\/[^/\s"'@:]*:([^/\s"'@]+)@/g))
+    learnSecret(decodedUri(password), `a URL of ${where}`);
   for (const [, value = ''] of text.matchAll(/[?&](?:token|key|secret|password)=([^\s"'&,]+)/g))
     learnSecret(value, `a URL's query of ${where}`);
   for (const [, line = ''] of text.matchAll(/-----BEGIN [A-Z ]*PRIVATE KEY-----\s+([A-Za-z0-9+/]{32,})/g))
@@ -57,6 +60,14 @@ export function learnFromText(text: string, where: string): void {
 function unescaped(text: string): string {
   try {
     return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return text;
+  }
+}
+
+function decodedUri(text: string): string {
+  try {
+    return decodeURIComponent(text);
   } catch {
     return text;
   }
