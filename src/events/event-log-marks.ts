@@ -29,7 +29,6 @@ export class MarksWriter {
   #fd: number | undefined;
   #group: string | null | undefined;
   #isUnsynced = false;
-  #hasDurableName = false;
 
   constructor(segmentPath: string) {
     this.#path = marksPath(segmentPath);
@@ -43,7 +42,7 @@ export class MarksWriter {
     if (marks.takenBy !== undefined) lines.push({ uuid, taken_by: marks.takenBy });
     if (lines.length === 0) return;
     const isFirst = this.#fd === undefined;
-    this.#fd ??= openSync(this.#path, 'a', 0o600);
+    this.#fd ??= openDurably(this.#path);
     // A line that an earlier process, or a full disk, left torn ends here.
     const text = `${isFirst || this.#group === undefined ? '\n' : ''}${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`;
     this.#group = undefined;
@@ -61,14 +60,22 @@ export class MarksWriter {
     if (this.#fd === undefined) return;
     this.#isUnsynced = false;
     await fdatasyncAsync(this.#fd);
-    if (this.#hasDurableName) return;
-    syncFolder(dirname(this.#path));
-    this.#hasDurableName = true;
   }
 
   close(): void {
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;
+  }
+}
+
+function openDurably(path: string): number {
+  const fd = openSync(path, 'a', 0o600);
+  try {
+    syncFolder(dirname(path));
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ProgramEnd, runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
+import { allowSecrets } from '../support/secret-watch.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -107,6 +108,7 @@ test('cadaver: a session of its commands', { timeout: 60_000 }, async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'local.txt'), 'from cadaver');
   const { hostname } = new URL(server.url);
+  allowSecrets(t, /^\.netrc$/, 'cadaver reads the password there');
   writeFileSync(join(cwd, '.netrc'), `machine ${hostname}\nlogin alice\npassword ${testPassword}\n`, { mode: 0o600 });
   const commands = [
     'mkcol folder',

@@ -91,8 +91,9 @@ function filesBelow(folder: string): string[] {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesBelow(path);
-    if (!entry.isFile()) return [];
-    const { size } = lstatSync(path);
+    // The service writes no name that is not UTF-8.
+    if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
+    const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return size > 0 && (size <= mostBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];
   });
 }
