@@ -55,6 +55,7 @@ const homes: Record<string, string[]> = {
     'src/cli/',
     'src/events/event-log-',
     'src/lib/data-folder.ts',
+    'src/lib/durable-folder.ts',
     'src/lib/file-lock.ts',
     'src/lib/remote-',
     'src/service-state-redis.ts',

@@ -1,5 +1,6 @@
 import { lchownSync, lstatSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, sep } from 'node:path';
+import { makeFolders, syncNameOf } from '../lib/durable-folder.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Account } from './account.ts';
 
@@ -77,7 +78,7 @@ export function prepareHomeFolder(account: Account): PreparedHomeFolder {
       created.push(path);
     };
     if (!present) {
-      mkdirSync(join(home, '..'), { recursive: true });
+      makeFolders(join(home, '..'));
       create(home);
     }
     for (const entry of account.homeFolderStructure) createBelow(realpathSync(home), structureSegments(entry), create);
@@ -92,6 +93,7 @@ export function prepareHomeFolder(account: Account): PreparedHomeFolder {
 function makeFolder(path: string): boolean {
   try {
     mkdirSync(path);
+    syncNameOf(path);
     return true;
   } catch (error) {
     if (systemErrorCode(error) === 'EEXIST' && isFolder(path)) return false;

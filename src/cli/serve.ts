@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { hashPassword } from '../accounts/passwords.ts';
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
 import { loadConfigFile } from '../config/check.ts';
 import { configFromObject, findConfigFile, type LoadedConfig } from '../config/load.ts';
 import { systemClock } from '../lib/clock.ts';
+import { makeFolders } from '../lib/durable-folder.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
 import { createService, type Service } from '../service.ts';
@@ -63,7 +63,7 @@ function refuseFolderOptions(options: ServeOptions, file: string): void {
 /** `svc serve` without a configuration: one folder, one account. */
 async function serveFolder(options: ServeOptions): Promise<number> {
   const root = resolve(options.root ?? './files');
-  mkdirSync(root, { recursive: true });
+  makeFolders(root);
   const { name, password, isGenerated } = accountOf(options.user);
   const passwordHash = await hashPassword(password);
   const log = logOf(options, undefined);

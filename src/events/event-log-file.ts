@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../lib/clock.ts';
+import { makeFolders, syncFolder } from '../lib/durable-folder.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
@@ -14,7 +15,7 @@ import { RecentEvents } from './event-log-recent.ts';
 import { JournalReserve } from './event-log-reserve.ts';
 import { removeOldSegments } from './event-log-retention.ts';
 import { SegmentWriter } from './event-log-segment-writer.ts';
-import { listSegments, repairSegment, type Segment, segmentPath, syncFolder } from './event-log-segments.ts';
+import { listSegments, repairSegment, type Segment, segmentPath } from './event-log-segments.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
@@ -70,7 +71,7 @@ export class FileEventLog implements EventLog {
   constructor(options: FileEventLogOptions) {
     this.#options = options;
     const { folder, clock, log } = options;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder, { mode: 0o700 });
     this.#reserve = new JournalReserve(folder, clock, log);
     const segments = listSegments(folder);
     // A power cut may tear the last two: a segment is begun while the one before is still being synced.

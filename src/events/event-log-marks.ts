@@ -1,5 +1,7 @@
 import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { syncFolder } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { EventMarks } from './event-log.ts';
 
@@ -40,7 +42,7 @@ export class MarksWriter {
     if (marks.takenBy !== undefined) lines.push({ uuid, taken_by: marks.takenBy });
     if (lines.length === 0) return;
     const isFirst = this.#fd === undefined;
-    this.#fd ??= openSync(this.#path, 'a', 0o600);
+    this.#fd ??= openDurably(this.#path);
     // A line that an earlier process, or a full disk, left torn ends here.
     const text = `${isFirst || this.#group === undefined ? '\n' : ''}${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`;
     this.#group = undefined;
@@ -63,6 +65,17 @@ export class MarksWriter {
   close(): void {
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;
+  }
+}
+
+function openDurably(path: string): number {
+  const fd = openSync(path, 'a', 0o600);
+  try {
+    syncFolder(dirname(path));
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
   }
 }
 

@@ -46,16 +46,6 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Makes a folder's names durable (a new segment, a removed one). */
-export function syncFolder(folder: string): void {
-  const fd = openSync(folder, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
 /**
  * Repairs the end of a segment after a crash: a whole event without its newline gets one; a torn one, which nobody was
  * answered for, is cut off.

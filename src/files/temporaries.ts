@@ -13,6 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { syncFolder } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -44,15 +45,24 @@ export function isHiddenName(name: string): boolean {
 /** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
 const abandonedAfterMs = 86_400_000;
 
+/** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; its name is unique. */
+const notAbandonedBeforeMs = new Map<string, number>();
+const mostRemembered = 10_000;
+
 /**
- * Removes the temporary file of a node that never came back to do it; the living remove their own. It goes by the time of the last
- * change of any kind, which no client can set. Never throws: another node may be faster.
+ * Removes the temporary file of a node that never came back to do it; the living remove their own. Looks at each once a day, so that
+ * listings cost no more while many uploads run. It goes by the time of the last change of any kind, which
+ * no client can set. Never throws: another node may be faster.
  *
  * @param path of a file with the name of a temporary one
  */
 export function removeAbandoned(path: string, nowMs: number): void {
+  const name = basename(path);
+  if (nowMs <= (notAbandonedBeforeMs.get(name) ?? 0)) return;
   try {
     const stats = lstatSync(path);
+    if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
+    notAbandonedBeforeMs.set(name, stats.ctimeMs + abandonedAfterMs);
     if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) unlinkSync(path);
   } catch {
     // Gone, or not ours to remove.
@@ -107,6 +117,7 @@ export class Temporaries {
     this.#log = log;
     const path = join(dataFolderPath, 'uploads-under-way');
     this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
+    syncFolder(dataFolderPath);
     this.#sweep(readFileSync(path, 'utf8'));
   }
 

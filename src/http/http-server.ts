@@ -7,6 +7,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { createListener } from './app.ts';
 import { errorsReply } from './error-reply.ts';
 import type { HttpService, Incoming } from './exchange.ts';
+import { endFloods } from './http2-floods.ts';
 import { mostPending, PendingReplies } from './pending-replies.ts';
 import { type Outgoing, sendReply } from './reply.ts';
 import { readTlsContext, type TlsContext } from './tls-context.ts';
@@ -62,6 +63,8 @@ export class HttpServer {
       session.once('close', () => this.#http2Sessions.delete(session));
       // A broken connection is the client's affair; the streams on it report themselves.
       session.on('error', () => {});
+      const { remoteAddress, remotePort } = session.socket;
+      endFloods(session, service.clock, (what) => this.#noteGarbage(remoteAddress, remotePort, what));
     });
     this.#applyLimits();
   }

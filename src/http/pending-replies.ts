@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Incoming } from './exchange.ts';
 import type { Outgoing } from './reply.ts';
@@ -25,7 +26,8 @@ export class PendingReplies {
    */
   add(incoming: Incoming, outgoing: Outgoing, run: () => void): boolean {
     if (incoming.httpVersionMajor >= 2) {
-      run();
+      // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
+      setImmediate(() => (outgoing as Http2ServerResponse).stream.destroyed || run());
       return true;
     }
     const { socket } = incoming;

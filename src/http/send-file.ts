@@ -19,15 +19,18 @@ const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
 /** Two buffers of this size take turns: one is read into while the other is on its way to the socket. */
 const chunkBytes = 1024 * 1024;
 
+/** Of a stream of HTTP/2, of which one connection may have many: as much as its window is at first (RFC 9113 §6.9.2). */
+const streamChunkBytes = 64 * 1024;
+
 const idleBuffers: Buffer[] = [];
 const mostIdleBuffers = 16;
 
-function takeBuffer(): Buffer {
-  return idleBuffers.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
+function takeBuffer(sizeBytes: number): Buffer {
+  return (sizeBytes === chunkBytes ? idleBuffers.pop() : undefined) ?? Buffer.allocUnsafeSlow(sizeBytes);
 }
 
 function giveBack(buffer: Buffer): void {
-  if (idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
+  if (buffer.length === chunkBytes && idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
 }
 
 /** A part of a multi-part body: text before the bytes, then the bytes. */
@@ -52,6 +55,7 @@ export async function sendFile(
 ): Promise<void> {
   let sentBytes = 0;
   let writer: BodyWriter | undefined;
+  const sizeBytes = outgoing.req.httpVersionMajor >= 2 ? streamChunkBytes : chunkBytes;
   try {
     await download.recorded();
     writeHead(outgoing, reply.status, base, reply.headers);
@@ -64,7 +68,7 @@ export async function sendFile(
       writer = new BodyWriter(outgoing);
       for (const part of parts) {
         if (part.preamble) await writer.write(part.preamble);
-        sentBytes += await sendRange(writer, download.fd, part.range);
+        sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);
       }
       await writer.end(epilogue);
     }
@@ -83,10 +87,10 @@ function lengthOf(range: ByteRange): number {
 }
 
 // While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
-async function sendRange(writer: BodyWriter, fd: number, range: ByteRange): Promise<number> {
-  let buffer = takeBuffer();
-  let other = takeBuffer();
-  const read = (position: number) => readAsync(fd, buffer, 0, Math.min(chunkBytes, range.end + 1 - position), position);
+async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeBytes: number): Promise<number> {
+  let buffer = takeBuffer(sizeBytes);
+  let other = takeBuffer(sizeBytes);
+  const read = (position: number) => readAsync(fd, buffer, 0, Math.min(sizeBytes, range.end + 1 - position), position);
   let reading = read(range.start);
   let flushed: Promise<void> | undefined;
   try {

@@ -1,18 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fstatSync, linkSync, openSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolders, syncFolder } from './durable-folder.ts';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
 /** The service's own folder, held by one process. */
@@ -49,7 +38,7 @@ const lockName = 'svc.pid';
 export function openDataFolder(folder: string): DataFolder {
   let path: string;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder, { mode: 0o700 });
     path = realpathSync(folder);
     takeLock(join(path, lockName), folder);
   } catch (error) {
@@ -182,13 +171,4 @@ function keptUuid(path: string): string {
   renameSync(temporary, path);
   syncFolder(dirname(path));
   return uuid;
-}
-
-function syncFolder(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

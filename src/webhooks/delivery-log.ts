@@ -1,4 +1,4 @@
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LineReader } from '../events/event-log-lines.ts';
 import type { LogPosition } from '../events/event-log-position.ts';
@@ -6,6 +6,7 @@ import { removeOldSegments } from '../events/event-log-retention.ts';
 import { SegmentWriter } from '../events/event-log-segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from '../events/event-log-segments.ts';
 import type { Clock } from '../lib/clock.ts';
+import { makeFolders } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { type DeliveryRecord, isDeliveryRecord } from './delivery-record.ts';
@@ -50,7 +51,7 @@ export class DeliveryLog {
   /** Opens the service's own record, which one process writes. */
   static open(options: DeliveryLogOptions): DeliveryLog {
     const { folder, log } = options;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder, { mode: 0o700 });
     const last = listSegments(folder, 'deliveries').at(-1);
     if (last) repairSegment(last.path, log);
     return new DeliveryLog('deliveries', last ?? { number: 1, path: segmentPath(folder, 1, 'deliveries') }, options);
@@ -58,7 +59,7 @@ export class DeliveryLog {
 
   /** Begins a file of its own for deliveries made by hand, also while a service writes its record. */
   static create(options: DeliveryLogOptions): DeliveryLog {
-    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+    makeFolders(options.folder, { mode: 0o700 });
     for (let number = (listSegments(options.folder, 'replays').at(-1)?.number ?? 0) + 1; ; number++) {
       const path = segmentPath(options.folder, number, 'replays');
       try {

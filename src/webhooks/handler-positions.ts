@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../events/event-log-position.ts';
 import { writeFileAtomically } from '../lib/atomic-write.ts';
+import { makeFolders } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { readDeliveries } from './delivery-log.ts';
@@ -30,7 +31,7 @@ export class HandlerPositions {
 
   /** Reads the positions as the process before left them. */
   static async open(folder: string, log: Log): Promise<HandlerPositions> {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder, { mode: 0o700 });
     const positions = new HandlerPositions(folder, log);
     for (const [uuid, position] of await readPositions(folder, (reason) => log.warn('a record of a delivery was skipped', { reason })))
       positions.#positions.set(uuid, position);

@@ -7,6 +7,7 @@ import { createServer as createRaw, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { hasProgram } from '../support/requires.ts';
+import { testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -71,7 +72,7 @@ async function outcomes(server: TestServer): Promise<[string, unknown][]> {
 
 test('the request has every member of the specification', async (t) => {
   const remote = await endpoint(t, (response) => response.writeHead(204).end());
-  const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: k', username: 'gate', password: 'way' }));
+  const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: marker-key', username: 'gate', password: 'marker-way' }));
   assert.equal((await get(server)).status, 200);
   const [asked] = remote.asked;
   const { peer, ...credentials } = (asked as Asked).credentials as { peer: Record<string, unknown> };
@@ -79,8 +80,8 @@ test('the request has every member of the specification', async (t) => {
   assert.deepEqual({ ...peer, port: 0 }, { address: '127.0.0.1', port: 0, family: 'IPv4', protocol: 'TCP' });
   assert.deepEqual(Object.keys(JSON.parse(asked?.body ?? '')), ['credentials', 'server']);
   assert.equal(asked?.headers['content-type'], 'application/json; charset=utf-8');
-  assert.equal(asked?.headers['x-api-key'], 'k');
-  assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:way').toString('base64')}`);
+  assert.equal(asked?.headers['x-api-key'], 'marker-key');
+  assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:marker-way').toString('base64')}`);
 });
 
 test('every row of the outcome table', async (t) => {
@@ -138,8 +139,8 @@ test('a 401 passes on to the next method, everything else does not', async (t) =
   let status = 401;
   const remote = await endpoint(t, (response) => response.writeHead(status).end());
   const server = await startServer(t, callout(remote.url));
-  assert.equal((await get(server, 'alice:secret')).status, 200, 'the local method knows alice');
-  for (status of [403, 500]) assert.equal((await get(server, 'alice:secret')).status, 401);
+  assert.equal((await get(server, testUser)).status, 200, 'the local method knows alice');
+  for (status of [403, 500]) assert.equal((await get(server, testUser)).status, 401);
 });
 
 test('the account of a 200 reply is applied', async (t) => {
@@ -257,7 +258,7 @@ test('several URLs: the next is tried when there is no reply; a reply, whatever 
 
 test('the start test: an endpoint that fails it fails closed', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth'));
-  assert.equal((await get(server, 'alice:secret')).status, 401, 'the local method is not asked');
+  assert.equal((await get(server, testUser)).status, 401, 'the local method is not asked');
   const stopped = (await server.events()).find((event) => event.id === '20157');
   assert.deepEqual([stopped?.data.uuid, stopped?.data.family, stopped?.data.type], ['remote', 'authentication', 'http']);
   assert.match(String(stopped?.data.reason), /refused/);
@@ -271,7 +272,7 @@ test('a host name that does not resolve fails closed', async (t) => {
 
 test('a disabled method is skipped with event 20111 where the service names it', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth', { enabled: 'no' }, { authentications: 'remote, local' }));
-  assert.equal((await get(server, 'alice:secret')).status, 200);
+  assert.equal((await get(server, testUser)).status, 200);
   assert.ok((await server.eventIds()).includes(20111));
 });
 

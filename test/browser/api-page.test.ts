@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { login, openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 async function open(page: Page, id: string) {
@@ -34,7 +35,7 @@ test('the API page works with a session of the browser, with one begun on the pa
   assert.match(await run(listing), /^401/, 'without credentials');
 
   const signIn = await open(page, 'login');
-  await signIn.locator('textarea').fill('{"username": "alice", "password": "secret"}');
+  await signIn.locator('textarea').fill(`{"username": "alice", "password": "${testPassword}"}`);
   assert.match(await run(signIn), /^200/);
   assert.match(await run(listing), /^200[\s\S]*a\.txt/, 'the session of the page');
 
@@ -51,7 +52,7 @@ test('the API page works with a session of the browser, with one begun on the pa
   await page.getByRole('button', { name: 'Authorize' }).first().click();
   const basic = page.locator('.auth-container', { hasText: 'basic' }).first();
   await basic.locator('input[type=text]').fill('alice');
-  await basic.locator('input[type=password]').fill('secret');
+  await basic.locator('input[type=password]').fill(testPassword);
   await basic.getByRole('button', { name: 'Apply credentials' }).click();
   await page.getByRole('button', { name: 'Close' }).first().click();
   assert.match(await run(again), /^200/, 'Basic');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { FileChooser, Locator, Page } from 'playwright-core';
 import { openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 /** Presses Tab until something has the focus, as a reader without a mouse does. */
@@ -20,7 +21,7 @@ async function signInByKeyboard(page: Page): Promise<void> {
   await page.locator('input[name=username]:focus').waitFor();
   await page.keyboard.type('alice');
   await page.keyboard.press('Tab');
-  await page.keyboard.type('secret');
+  await page.keyboard.type(testPassword);
   await page.keyboard.press('Enter');
   await page.locator('#members').waitFor();
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Download } from 'playwright-core';
 import { login, openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 test('filter, keyboard and deletion', async (t) => {
@@ -110,7 +111,7 @@ test('visitors without an account can sign in from the page', async (t) => {
   await page.goto(`${server.url}/home/`);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await page.getByLabel('User name').fill('alice');
-  await page.getByLabel('Password').fill('secret');
+  await page.getByLabel('Password').fill(testPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 });

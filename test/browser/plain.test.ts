@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { login, openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const looks = [
@@ -90,11 +91,11 @@ test('without scripts: the password is changed on its page', async (t) => {
     await page.getByLabel('New password again').fill(repeated);
     await page.getByRole('button', { name: 'Change password' }).click();
   };
-  await change('secret', 'a long new one', 'another new one');
+  await change(testPassword, 'a long new one', 'another new one');
   await page.getByText('The two new passwords are not the same.').waitFor();
   await change('wrong', 'a long new one', 'a long new one');
   await page.getByRole('alert').waitFor();
-  await change('secret', 'a long new one', 'a long new one');
+  await change(testPassword, 'a long new one', 'a long new one');
   await page.getByText('Your password was changed.').waitFor();
   assert.equal((await server.get('/home/', { user: 'alice:a long new one' })).status, 200);
 });
@@ -109,7 +110,7 @@ test('without scripts: a wrong login and error pages say what is wrong', async (
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('The name or the password is not correct.').waitFor();
   assert.equal(await page.getByLabel('User name').inputValue(), 'alice', 'the name is kept');
-  await page.getByLabel('Password').fill('secret');
+  await page.getByLabel('Password').fill(testPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.locator('#members').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'what is not allowed is not offered');

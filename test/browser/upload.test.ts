@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { assertAccessible, drop, login, openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const file = (name: string, content: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) });
@@ -161,7 +162,7 @@ test('the session ends under way: the page asks for the password and goes on', a
   await dialog.getByLabel('Password').fill('wrong');
   await dialog.getByRole('button', { name: 'Sign in' }).click();
   await dialog.getByText('The name or the password is not correct.').waitFor();
-  await dialog.getByLabel('Password').fill('secret');
+  await dialog.getByLabel('Password').fill(testPassword);
   await dialog.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
   assert.deepEqual(readdirSync(server.home), ['large.bin', 'one.txt', 'two.txt']);

@@ -6,6 +6,7 @@ import { decide } from '../../src/cli/decision.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { parseSource } from '../../src/config/source.ts';
 import { run, start } from '../support/child.ts';
+import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 /** Statuses by which the service says that it would have done it, had the file been there. */
@@ -13,7 +14,7 @@ const notRefused = new Set([200, 201, 204, 302, 404]);
 
 test('the running service refuses what svc explain says it refuses, with that status, and nothing else', async (t) => {
   const cwd = temporaryFolder(t);
-  const hash = (await run(t, ['hash-password'], { cwd, input: 'secret\n' })).stdout.trim();
+  const hash = (await run(t, ['hash-password'], { cwd, input: testPassword })).stdout.trim();
   const configuration = `
 server: {security_policy: {ban_after_failures: 0}}
 groups:
@@ -65,7 +66,7 @@ services: {web: {type: http, port: 0}}
         const reply = await fetch(url + path, {
           method,
           redirect: 'manual',
-          headers: { authorization: `Basic ${btoa(`${user}:secret`)}`, accept: 'application/json' },
+          headers: { authorization: `Basic ${btoa(`${user}:${testPassword}`)}`, accept: 'application/json' },
           ...(method === 'PUT' && !path.endsWith('/') ? { body: 'x' } : {}),
         });
         await reply.arrayBuffer();

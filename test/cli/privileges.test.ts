@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import { executable, run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const nobody = Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
@@ -25,7 +26,7 @@ async function configure(t: TestContext, server: Record<string, unknown>, addres
   const config = {
     server: { data_folder_path: 'data', ...server },
     groups: { DEFAULT_GROUP: { home_folder_path: './home' } },
-    accounts: { alice: { password: await hashPassword('secret') } },
+    accounts: { alice: { password: await hashPassword(testPassword) } },
     services: { web: { type: 'http', port: 0, address } },
   };
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));

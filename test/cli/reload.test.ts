@@ -10,6 +10,7 @@ import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const base = 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\n';
@@ -117,7 +118,7 @@ test('renewed TLS files are taken over without a signal; a half-renewed pair is 
 test('transfers, sessions and positions of handlers survive a reload', async (t) => {
   const cwd = temporaryFolder(t);
   const receiver = await startReceiver(t);
-  const hash = (await run(t, ['hash-password'], { cwd, input: 'secret\n' })).stdout.trim();
+  const hash = (await run(t, ['hash-password'], { cwd, input: testPassword })).stdout.trim();
   const write = (name: string) =>
     writeFileSync(
       join(cwd, 'svc.config.yaml'),

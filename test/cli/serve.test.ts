@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { testPassword, testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const listening = /listening on (http:\S+)\/\n/;
@@ -74,11 +75,11 @@ test('SIGTERM lets a running transfer finish; a second signal ends at once', asy
   mkdirSync(join(folder, 'files'));
   writeFileSync(join(folder, 'files/big'), Buffer.alloc(80_000_000));
   for (const signals of [1, 2]) {
-    const server = start(t, ['serve', '--port', '0', '--user', 'alice:secret'], { cwd: folder });
+    const server = start(t, ['serve', '--port', '0', '--user', testUser], { cwd: folder });
     const url = (await server.line(listening))[1] ?? '';
     const { get } = await import('node:http');
     const received = await new Promise<number>((resolve) => {
-      get(`${url}/home/big`, { auth: 'alice:secret' }, (incoming) => {
+      get(`${url}/home/big`, { auth: testUser }, (incoming) => {
         let bytes = 0;
         incoming.once('data', async (chunk: Buffer) => {
           bytes += chunk.length;
@@ -106,7 +107,7 @@ test('SIGTERM lets a running transfer finish; a second signal ends at once', asy
 
 test('SIGHUP reloads: sessions survive, an invalid configuration is refused, a port moves', async (t) => {
   const folder = temporaryFolder(t);
-  const hash = (await run(t, ['hash-password'], { cwd: folder, input: 'secret\n' })).stdout.trim();
+  const hash = (await run(t, ['hash-password'], { cwd: folder, input: testPassword })).stdout.trim();
   const write = (more: string) =>
     writeFileSync(
       join(folder, 'svc.config.yaml'),
@@ -151,7 +152,7 @@ test('unreadable folders and files are 403, without their real paths', async (t)
   chmodSync(join(folder, 'files/locked'), 0o000);
   mkdirSync(join(folder, 'files/readonly'));
   writeFileSync(join(folder, 'files/file'), 'x', { mode: 0o600 });
-  const server = start(t, ['serve', '--port', '0', '--user', 'alice:secret'], { cwd: folder, uid: nobody });
+  const server = start(t, ['serve', '--port', '0', '--user', testUser], { cwd: folder, uid: nobody });
   const client = new Client((await server.line(listening))[1] ?? '');
   for (const [method, target] of [
     ['GET', 'locked/'],

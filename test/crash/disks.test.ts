@@ -8,11 +8,12 @@ import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-const serveArgs = ['serve', '--port', '0', '--user', 'alice:secret', '--log-level', 'error'];
+const serveArgs = ['serve', '--port', '0', '--user', testUser, '--log-level', 'error'];
 
 async function startUnder(t: TestContext, folder: string, under: readonly string[]): Promise<Client & { stop(): Promise<number | null> }> {
   const server = start(t, serveArgs, { cwd: folder, under });

@@ -9,6 +9,7 @@ import { journalFolder } from '../../src/events/event-log-file.ts';
 import { readEvents } from '../../src/events/event-log-reader.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 50);
@@ -27,7 +28,7 @@ test(`kill -9 in the middle of an upload, ${rounds} times: the old or the new co
   const answered: string[] = [];
   let torn = 0;
   for (let round = 0; round <= rounds; round++) {
-    const server = start(t, ['serve', '--port', '0', '--user', 'alice:secret', '--log-level', 'error'], { cwd: folder });
+    const server = start(t, ['serve', '--port', '0', '--user', testUser, '--log-level', 'error'], { cwd: folder });
     const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
     assert.deepEqual(
       readdirSync(join(folder, 'files')).filter((name) => name.startsWith('.')),
@@ -54,7 +55,7 @@ test(`kill -9 in the middle of an upload, ${rounds} times: the old or the new co
     }
     const socket = connect(client.port, '127.0.0.1');
     socket.on('error', () => {});
-    const authorization = Buffer.from('alice:secret').toString('base64');
+    const authorization = Buffer.from(testUser).toString('base64');
     const bytes = body(round, 2_000_000);
     socket.write(
       `PUT /home/target HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${authorization}\r\nContent-Length: ${bytes.length}\r\n\r\n`,

@@ -10,6 +10,7 @@ import { readEvents } from '../../src/events/event-log-reader.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { otherDisk } from '../support/other-disk.ts';
+import { testBasic, testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_CRASH_MOVES ?? 15);
@@ -33,7 +34,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
   for (let index = 0; index < files; index++) writeFileSync(join(home, `tree/f${index}`), Buffer.alloc(100_000, `f${index}`));
   const config = {
     groups: { DEFAULT_GROUP: { home_folder_path: home, virtual_folders: [['/v', disk]] } },
-    accounts: { alice: { password: await hashPassword('secret') } },
+    accounts: { alice: { password: await hashPassword(testPassword) } },
     services: { web: { type: 'http', port: 0 } },
   };
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
@@ -57,7 +58,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
       break;
     }
     const [from, to] = there === files ? ['v/tree/', 'tree/'] : ['tree/', 'v/tree/'];
-    const headers = { authorization: `Basic ${Buffer.from('alice:secret').toString('base64')}`, destination: `/home/${to}` };
+    const headers = { authorization: testBasic, destination: `/home/${to}` };
     const outgoing = request(`${client.url}/home/${from}`, { method: 'MOVE', headers }, (reply) => {
       reply.resume();
       if ((reply.statusCode ?? 0) < 300) answered++;

@@ -12,6 +12,7 @@ import type { TestReply, TestRequest } from '../support/client.ts';
 import { allRights, FileModel, type Operation, type Rights } from '../support/file-model.ts';
 import { fuzz } from '../support/fuzz.ts';
 import { until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { tree } from '../support/tree.ts';
 
@@ -80,7 +81,7 @@ const sequence = fc
 
 /** The request of an operation. */
 function send(server: TestServer, { kind, account, path, destination, overwrite, content }: Operation): Promise<TestReply> {
-  const user = `${account}:secret`;
+  const user = `${account}:${testPassword}`;
   const slash = path.lastIndexOf('/');
   const [folder, name] = [`/home${path.slice(0, slash)}/`, path.slice(slash + 1)];
   const request = (method: string, target: string, options: TestRequest = {}) => server.send(method, target, { user, ...options });
@@ -144,7 +145,7 @@ function eventFollower(t: TestContext, server: TestServer): () => Promise<Servic
 }
 
 test('files: any sequence of REST, WebDAV and form operations by several accounts does what the model does', async (t) => {
-  const password = await hashPassword('secret');
+  const password = await hashPassword(testPassword);
   const configured = Object.entries(accounts).map(([name, rights]) => [name, { password, permissions: permissionsOf(rights) }]);
   const server = await startServer(t, { accounts: Object.fromEntries(configured) });
   const newEvents = eventFollower(t, server);

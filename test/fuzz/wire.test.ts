@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { damaged, fuzz } from '../support/fuzz.ts';
+import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const idleSeconds = 1;
@@ -14,7 +15,7 @@ const longestMs = 20_000;
 
 const connectionsAtOnce = 50;
 
-const basic = `Authorization: Basic ${Buffer.from('alice:secret').toString('base64')}`;
+const basic = `Authorization: ${testBasic}`;
 const requests = [
   `GET /home/ HTTP/1.1\r\nHost: x\r\n${basic}\r\nAccept: application/json\r\n\r\n`,
   `PUT /home/a HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 5\r\n\r\nhello`,

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../support/receiver.ts';
+import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-const basic = `Authorization: Basic ${Buffer.from('alice:secret').toString('base64')}`;
+const basic = `Authorization: ${testBasic}`;
 const statusOf = (reply: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(reply)?.[1] ?? 0);
 
 test('no encoding of a path leaves the home folder', async (t) => {

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const gzip = { 'accept-encoding': 'gzip, deflate, br' };
@@ -65,7 +66,7 @@ test("users' files, archives and replies with secrets are never compressed", asy
   const replies = [
     await server.get('/home/a.html', { headers: gzip }),
     await server.get('/home/', { headers: { accept: 'application/zip', ...gzip } }),
-    await server.send('POST', '/__svc__/login', { user: null, headers: login, body: '{"username":"alice","password":"secret"}' }),
+    await server.send('POST', '/__svc__/login', { user: null, headers: login, body: `{"username":"alice","password":"${testPassword}"}` }),
     await server.get('/home/missing/', { headers: { accept: 'text/html', ...gzip } }),
   ];
   assert.deepEqual(

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const awkwardNames = [
@@ -210,7 +211,7 @@ test('a file that shrinks while it is sent cuts the connection instead of lying'
   truncateSync(join(server.home, 'a'), size);
   const { connect } = await import('node:net');
   const socket = connect(server.port, '127.0.0.1');
-  socket.write(`GET /home/a HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${Buffer.from('alice:secret').toString('base64')}\r\n\r\n`);
+  socket.write(`GET /home/a HTTP/1.1\r\nHost: x\r\nAuthorization: ${testBasic}\r\n\r\n`);
   let received = 0;
   await new Promise<void>((resolve) =>
     socket.once('data', () => {

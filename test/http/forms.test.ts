@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../support/receiver.ts';
+import { testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 type Part = [name: string, value: string | Buffer, fileName?: string];
@@ -237,7 +238,7 @@ test('a client that disappears in the middle of a form leaves nothing', async (t
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   const socket = connect(server.port, '127.0.0.1');
-  const basic = Buffer.from('alice:secret').toString('base64');
+  const basic = Buffer.from(testUser).toString('base64');
   socket.write(
     `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,
   );
@@ -257,7 +258,7 @@ test('files before the field "action" are open until it comes: only so many are 
   const server = await startServer(t);
   const files = (count: number) => Array.from({ length: count }, (_, index): Part => ['upload-file', 'x', `f${index}`]);
   const socket = connect(server.port, '127.0.0.1');
-  const basic = Buffer.from('alice:secret').toString('base64');
+  const basic = Buffer.from(testUser).toString('base64');
   let reply = '';
   socket.on('data', (chunk) => {
     reply += chunk;
@@ -277,7 +278,7 @@ test('a client that disappears while several of its files wait does not end the 
   const server = await startServer(t);
   for (let round = 0; round < 10; round++) {
     const socket = connect(server.port, '127.0.0.1');
-    const basic = Buffer.from('alice:secret').toString('base64');
+    const basic = Buffer.from(testUser).toString('base64');
     const parts = Array.from({ length: 50 }, (_, index): Part => ['upload-file', 'x'.repeat(2000), `f${index}`]);
     socket.write(
       `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,

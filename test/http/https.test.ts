@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { hasProgram } from '../support/requires.ts';
+import { testBasic, testPassword } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -109,12 +110,12 @@ test('files over HTTPS, HTTP/1.1 and HTTP/2; the session cookie is Secure', asyn
     ca,
     user: null,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'username=alice&password=secret',
+    body: `username=alice&password=${testPassword}`,
   });
   assert.match(login.headers['set-cookie']?.[0] ?? '', /; Secure$/);
 
   const session = connectHttp2(server.url, { ca });
-  const authorization = `Basic ${Buffer.from('alice:secret').toString('base64')}`;
+  const authorization = testBasic;
   const large = Buffer.alloc(3_000_000, 'h2');
   const put = await exchange(session, { ':method': 'PUT', ':path': '/home/h2', authorization }, large);
   assert.equal(put.status, 201);

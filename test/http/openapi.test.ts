@@ -6,6 +6,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import type { TestRequest } from '../support/client.ts';
 import { Contract } from '../support/openapi-contract.ts';
+import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { fillDisk, smallDisk, unremovable } from '../support/small-disk.ts';
 
@@ -79,9 +80,9 @@ test('every operation and status: live replies are as described', async (t) => {
 
 async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exercise, asDenied: Exercise, denied: TestServer) {
   const login = '/__svc__/login';
-  const credentials = '{"username":"alice","password":"secret"}';
+  const credentials = `{"username":"alice","password":"${testPassword}"}`;
   await send('POST', login, login, 200, { user: null, headers: asJson, body: credentials });
-  await send('POST', login, login, 302, { user: null, headers: { ...asForm, ...html }, body: 'username=alice&password=secret' });
+  await send('POST', login, login, 302, { user: null, headers: { ...asForm, ...html }, body: `username=alice&password=${testPassword}` });
   await send('POST', login, login, 400, { user: null, headers: asJson, body: '{' });
   await send('POST', login, login, 401, { user: null, headers: asJson, body: '{"username":"alice","password":"no"}' });
   await send('POST', login, login, 401, { user: null, headers: { ...asForm, ...html }, body: 'username=alice&password=no' });
@@ -107,10 +108,10 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
   await asDenied('GET', update, update, 403, { headers: { authorization: `session ${await denied.login()}`, ...html } });
   await asBanned('GET', update, update, 429, { headers: json });
   await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
-  await send('POST', update, update, 401, { headers: asJson, body: change('secret', 'another one') });
+  await send('POST', update, update, 401, { headers: asJson, body: change(testPassword, 'another one') });
   await asDenied('POST', update, update, 403, {
     headers: { authorization: `session ${await denied.login()}`, ...asJson },
-    body: change('secret', 'another one'),
+    body: change(testPassword, 'another one'),
   });
   await send('POST', update, update, 413, { headers: { ...inSession, ...asForm, ...json }, body: 'x'.repeat(20_000) });
   await send('POST', update, update, 422, { headers: { ...inSession, ...asJson }, body: change('wrong', 'another one') });
@@ -118,17 +119,17 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
     headers: { ...inSession, ...asForm, ...html },
     body: 'current_password=x&new_password=another1',
   });
-  await asBanned('POST', update, update, 429, { headers: asJson, body: change('secret', 'another one') });
-  await send('POST', update, update, 204, { headers: { ...inSession, ...asJson }, body: change('secret', 'another one') });
-  const back = 'current_password=another+one&new_password=secret+again';
+  await asBanned('POST', update, update, 429, { headers: asJson, body: change(testPassword, 'another one') });
+  await send('POST', update, update, 204, { headers: { ...inSession, ...asJson }, body: change(testPassword, 'another one') });
+  const back = 'current_password=another+one&new_password=marker+again';
   await send('POST', update, update, 303, { headers: { ...inSession, ...asForm, ...html }, body: back });
   const again = { ...inSession, ...asJson };
-  await main.send('POST', update, { headers: again, body: change('secret again', 'alice:secret') });
+  await main.send('POST', update, { headers: again, body: change('marker again', testUser) });
 }
 
 async function fileOperations(send: Exercise) {
   const file = '/home/{file}';
-  const user = 'alice:alice:secret';
+  const user = `alice:${testUser}`;
   const to = (method: string, target: string, status: number, headers: TestRequest['headers'] = {}, body?: string) =>
     send(method, file, target, status, { user, headers: { ...json, ...headers }, ...(body === undefined ? {} : { body }) });
   await to('PUT', '/home/a%20b', 201, { 'x-oc-mtime': '1700000000' }, 'content');
@@ -162,7 +163,7 @@ async function fileOperations(send: Exercise) {
 }
 
 async function folderOperations(server: TestServer, send: Exercise) {
-  const user = 'alice:alice:secret';
+  const user = `alice:${testUser}`;
   mkdirSync(join(server.home, 'area'));
   for (const [path, base] of [
     ['/home/{folder}/', '/home/area/'],

@@ -4,9 +4,10 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../support/receiver.ts';
+import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-const basic = `Authorization: Basic ${Buffer.from('alice:secret').toString('base64')}`;
+const basic = `Authorization: ${testBasic}`;
 const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\n${basic}\r\n${headers}\r\n`;
 
 /** What this process has open below a folder. */

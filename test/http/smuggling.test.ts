@@ -5,9 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { Client } from '../support/client.ts';
 import { startNginx } from '../support/nginx.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const basic = `Authorization: Basic ${Buffer.from('alice:secret').toString('base64')}`;
+const basic = `Authorization: ${testBasic}`;
 
 /** The request that must never be seen: what a front end took for the body of another one. */
 const hidden = `PUT /home/smuggled HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 1\r\n\r\nx`;

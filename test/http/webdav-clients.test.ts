@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ProgramEnd, runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
+import { allowSecrets } from '../support/secret-watch.ts';
+import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -27,7 +29,7 @@ const awkward = [
 /** Runs rclone against a server's home folder as the remote `svc:`. */
 async function rclone(t: TestContext, server: TestServer) {
   const cwd = temporaryFolder(t);
-  const obscured = await runProgram('rclone', ['obscure', 'secret'], { cwd });
+  const obscured = await runProgram('rclone', ['obscure', testPassword], { cwd });
   const env = {
     RCLONE_CONFIG: join(cwd, 'rclone.conf'),
     RCLONE_CONFIG_SVC_TYPE: 'webdav',
@@ -106,7 +108,8 @@ test('cadaver: a session of its commands', { timeout: 60_000 }, async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'local.txt'), 'from cadaver');
   const { hostname } = new URL(server.url);
-  writeFileSync(join(cwd, '.netrc'), `machine ${hostname}\nlogin alice\npassword secret\n`, { mode: 0o600 });
+  allowSecrets(t, /^\.netrc$/, 'cadaver reads the password there');
+  writeFileSync(join(cwd, '.netrc'), `machine ${hostname}\nlogin alice\npassword ${testPassword}\n`, { mode: 0o600 });
   const commands = [
     'mkcol folder',
     'put local.txt',
@@ -133,7 +136,7 @@ test('curl: PROPFIND, MKCOL, MOVE and COPY by hand', async (t) => {
   const server = await startServer(t);
   const cwd = temporaryFolder(t);
   const curl = async (...args: string[]) =>
-    (await runProgram('curl', ['-s', '-o', 'body', '-w', '%{http_code}', '-u', 'alice:secret', ...args], { cwd })).output;
+    (await runProgram('curl', ['-s', '-o', 'body', '-w', '%{http_code}', '-u', testUser, ...args], { cwd })).output;
   assert.equal(await curl('-X', 'MKCOL', `${server.url}/home/d/`), '201');
   writeFileSync(join(cwd, 'f'), 'content');
   assert.equal(await curl('-T', 'f', `${server.url}/home/d/`), '201');
@@ -146,7 +149,7 @@ test('curl: PROPFIND, MKCOL, MOVE and COPY by hand', async (t) => {
 test('the npm package webdav: its whole common interface', async (t) => {
   const server = await startServer(t);
   const { createClient } = await import('webdav');
-  const client = createClient(`${server.url}/home`, { username: 'alice', password: 'secret' });
+  const client = createClient(`${server.url}/home`, { username: 'alice', password: testPassword });
   assert.equal(await client.exists('/d'), false);
   await client.createDirectory('/d');
   await client.createDirectory('/d/x/y', { recursive: true });

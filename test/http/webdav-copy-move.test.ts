@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { plant, smallTree, tree } from '../support/tree.ts';
 
@@ -236,7 +237,7 @@ test('Destination: absolute or a path, decoded once, on this host, inside /home/
   for (const [destination, status] of table) assert.equal(await outcome(destination), status, String(destination));
   assert.deepEqual(readdirSync(server.home).toSorted(), ['%2e%2e', '%61', 'a', 'p', 'q', 'q1', 'r', 'raw-ü b', 's', 'ü'].toSorted());
   const twice = await server.raw(
-    `COPY /home/a HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Basic ${Buffer.from('alice:secret').toString('base64')}\r\nDestination: /home/x\r\nDestination: /home/y\r\n\r\n`,
+    `COPY /home/a HTTP/1.1\r\nHost: ${host}\r\nAuthorization: ${testBasic}\r\nDestination: /home/x\r\nDestination: /home/y\r\n\r\n`,
   );
   assert.match(twice, /^HTTP\/1\.1 400 /);
 });

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { allowSecrets } from '../support/secret-watch.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -39,7 +41,8 @@ test('davfs2: files are written, read, renamed and removed through a mount', { t
   chmodSync(cache, 0o777);
   const url = `${server.url}/home/`;
   writeFileSync(conf, `use_locks 0\nask_auth 0\ndelay_upload 0\ncache_dir ${cache}\nsecrets ${secrets}\n`);
-  writeFileSync(secrets, `${url} alice secret\n`, { mode: 0o600 });
+  allowSecrets(t, /^secrets$/, 'davfs2 reads the password there');
+  writeFileSync(secrets, `${url} alice ${testPassword}\n`, { mode: 0o600 });
   const run = (command: string, ...args: string[]) =>
     new Promise<number | null>((resolve) => spawn(command, args, { stdio: 'ignore', timeout: 20_000 }).on('close', resolve));
   assert.equal(await run('mount.davfs', url, mount, '-o', `conf=${conf}`), 0, 'mounted');

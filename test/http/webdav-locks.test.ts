@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import type { TestReply } from '../support/client.ts';
+import { testBasic, testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestConfig, type TestServer } from '../support/server.ts';
 import { parseMultistatus, propBody, propfind } from '../support/webdav.ts';
 
@@ -22,7 +23,7 @@ function lockBody(scope = 'exclusive', owner = '<D:owner><D:href>mailto:alice@ex
   return `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:${scope}/></D:lockscope><D:locktype><D:write/></D:locktype>${owner}</D:lockinfo>`;
 }
 
-function lock(server: TestServer, target: string, headers: Record<string, string> = {}, user = 'alice:secret'): Promise<TestReply> {
+function lock(server: TestServer, target: string, headers: Record<string, string> = {}, user = testUser): Promise<TestReply> {
   return server.send('LOCK', target, { user, body: lockBody(), headers: { ...finder, depth: '0', ...headers } });
 }
 
@@ -147,7 +148,7 @@ test('LOCK of a free name makes an empty file that is locked', async (t) => {
 });
 
 test('a lock binds every method of every client, and its token frees its own account alone', async (t) => {
-  const both = await startServer(t, { ...on, accounts: { bob: { password: await hashPassword('secret') } } });
+  const both = await startServer(t, { ...on, accounts: { bob: { password: await hashPassword(testPassword) } } });
   const { home } = both;
   for (const name of ['d', 'd/sub']) mkdirSync(join(home, name), { recursive: true });
   for (const name of ['a', 'd/m', 'free']) writeFileSync(join(home, name), name);
@@ -176,7 +177,7 @@ test('a lock binds every method of every client, and its token frees its own acc
     ['POST', '/home/', { 'content-type': 'application/json' }, '{"commands":[{"command":"delete","target":"a"}]}', 422],
     ['POST', '/home/', { 'content-type': 'multipart/form-data; boundary=x', accept: 'application/json' }, form, 423],
   ];
-  for (const user of ['alice:secret', 'bob:secret']) {
+  for (const user of [testUser, `bob:${testPassword}`]) {
     for (const [method, target, headers, body, status] of attempts) {
       const reply = await both.send(method, target, { user, headers, ...(body === undefined ? {} : { body }) });
       assert.equal(reply.status, status, `${user} ${method} ${target}: ${reply.text}`);
@@ -184,10 +185,14 @@ test('a lock binds every method of every client, and its token frees its own acc
     }
   }
   const holding = { if: `(<${token}>)` };
-  assert.equal((await both.put('/home/a', 'stolen', { user: 'bob:secret', headers: holding })).status, 423, "another account's token");
-  const unlock = await both.send('UNLOCK', '/home/a', { user: 'bob:secret', headers: { ...finder, 'lock-token': `<${token}>` } });
+  assert.equal(
+    (await both.put('/home/a', 'stolen', { user: `bob:${testPassword}`, headers: holding })).status,
+    423,
+    "another account's token",
+  );
+  const unlock = await both.send('UNLOCK', '/home/a', { user: `bob:${testPassword}`, headers: { ...finder, 'lock-token': `<${token}>` } });
   assert.equal(unlock.status, 403);
-  assert.equal((await lock(both, '/home/a', {}, 'bob:secret')).status, 423);
+  assert.equal((await lock(both, '/home/a', {}, `bob:${testPassword}`)).status, 423);
   assert.equal(readFileSync(join(home, 'a'), 'utf8'), 'a');
   assert.equal((await both.put('/home/a', 'mine', { headers: holding })).status, 201);
   assert.equal((await both.put('/home/d/new', 'x', { headers: { if: `<${both.url}/home/d/> (<${deep}>)` } })).status, 201);
@@ -223,7 +228,7 @@ test('an upload that began before a lock was taken does not overwrite what is lo
   const server = await startServer(t, on);
   writeFileSync(join(server.home, 'a'), 'old');
   const { request } = await import('node:http');
-  const authorization = `Basic ${Buffer.from('alice:secret').toString('base64')}`;
+  const authorization = testBasic;
   const outgoing = request(`${server.url}/home/a`, { method: 'PUT', headers: { authorization, 'transfer-encoding': 'chunked' } });
   const status = new Promise<number | undefined>((resolve) => outgoing.on('response', (reply) => resolve(reply.resume().statusCode)));
   outgoing.write('half');

@@ -6,6 +6,7 @@ import { Client } from '../support/client.ts';
 import { publicHost, startNginx } from '../support/nginx.ts';
 import { runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -63,7 +64,7 @@ test('behind nginx: HTTP/2 to the public name', { timeout: 60_000 }, async (t) =
   const cwd = temporaryFolder(t);
   // The real name, the real scheme, HTTP/2: only the address is bent.
   const curl = (...args: string[]) =>
-    runProgram('curl', ['-sk', '--http2', '--connect-to', `${publicHost}:443:127.0.0.1:${port}`, '-u', 'alice:secret', ...args], { cwd });
+    runProgram('curl', ['-sk', '--http2', '--connect-to', `${publicHost}:443:127.0.0.1:${port}`, '-u', testUser, ...args], { cwd });
   writeFileSync(join(cwd, 'f'), 'content');
   const base = `https://${publicHost}/home`;
   assert.equal((await curl('-o', 'body', '-w', '%{http_code} %{http_version}', '-T', 'f', `${base}/f`)).output, '201 2');

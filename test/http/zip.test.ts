@@ -13,6 +13,8 @@ bad = z.testzip()
 print(json.dumps({"bad": bad, "names": z.namelist(), "first": z.read(z.namelist()[0]).decode("utf8", "replace")[:80], "count": len(z.namelist())}))
 `;
 
+import { testUser } from '../support/secrets.ts';
+
 function zipWith(path: string): { bad: string | null; names: string[]; count: number } {
   return JSON.parse(execFileSync('python3', ['-c', readZip, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }));
 }
@@ -102,7 +104,7 @@ print("ok", n)
   const curl = spawn('curl', [
     '-sS',
     '-u',
-    'alice:secret',
+    testUser,
     '-H',
     'Accept: application/zip',
     '-o',

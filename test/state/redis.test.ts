@@ -240,8 +240,8 @@ test('TLS: an authority of our own is trusted when it is named, and only then', 
 test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
-  assert.match(await redis.command('ACL SETUSER node on >p%ss ~{svc}:* +@all'), /OK/);
-  const right = await linkTo(t, `redis://node:p%25ss@127.0.0.1:${redis.port}`);
+  assert.match(await redis.command('ACL SETUSER node on >marker%pw ~{svc}:* +@all'), /OK/);
+  const right = await linkTo(t, `redis://node:marker%25pw@127.0.0.1:${redis.port}`);
   assert.equal(right.check(), true);
   const sessions = sessionsOn(t, right);
   assert.ok(await sessions.find(await sessions.create(accountNamed('alice'))));

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { hasProgram } from './requires.ts';
+import { watchOutput } from './secret-watch.ts';
+import { learnSecret, testPassword } from './secrets.ts';
 
 /** Debian's package; the name that `hasProgram` looks for. */
 const executable = 'chromium';
@@ -51,6 +53,10 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
     if (message.type() === 'error' || message.type() === 'warning') note(`console: ${message.text()} ${message.location().url}`);
   });
   page.on('pageerror', (error) => note(`uncaught: ${error.message}`));
+  const learnSessions = async () => {
+    for (const { name, value } of await context.cookies()) if (name === 'SVC_HTTP_SESSION') learnSecret(value, 'a session of a browser');
+  };
+  watchOutput(t, learnSessions, [{ where: 'the console of the browser', text: () => problems.join('\n') }]);
   t.after(async () => {
     await context.close();
     users--;
@@ -67,7 +73,7 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
 export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
   await page.goto(url + target);
   await page.locator('input[name=username]').fill('alice');
-  await page.locator('input[name=password]').fill('secret');
+  await page.locator('input[name=password]').fill(testPassword);
   await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
 }

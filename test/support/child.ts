@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { watchOutput } from './secret-watch.ts';
+import { learnSecret } from './secrets.ts';
 
 /** The executable that the build makes. */
 export const executable = join(process.env.SVC_ROOT ?? process.cwd(), 'dist/svc.mjs');
@@ -55,7 +57,17 @@ export function start(t: TestContext, args: string[], options: Options): Running
   child.stdin.on('error', () => {});
   if (!options.keepInput) child.stdin.end(options.input ?? '');
   const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr })));
-  t.after(() => child.kill('SIGKILL'));
+  learnArguments(args);
+  learnInput(args, options);
+  const name = `svc ${args[0]}`;
+  const stop = () => {
+    child.kill('SIGKILL');
+    return ended;
+  };
+  watchOutput(t, stop, [
+    { where: `standard output of ${name}`, text: () => stdout },
+    { where: `standard error of ${name}`, text: () => stderr },
+  ]);
   const line = (pattern: RegExp) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
@@ -72,4 +84,19 @@ export function start(t: TestContext, args: string[], options: Options): Running
 /** Runs `svc` to its end. */
 export function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
   return start(t, args, options).ended;
+}
+
+function learnArguments(args: readonly string[]): void {
+  for (const [index, value] of args.entries()) {
+    const option = args[index - 1];
+    if (option === '--user' || option === '--accept') learnSecret(/:([^=]+)/.exec(value)?.[1], `${option} of svc`);
+    if (option === '--password' || option === '--secret') learnSecret(value, `${option} of svc`);
+  }
+}
+
+function learnInput(args: readonly string[], { env = {}, input }: Options): void {
+  for (const [name, value] of Object.entries(env))
+    if (/pass|secret|token|key/i.test(name)) learnSecret(value, `${name} of svc's environment`);
+  const readsPassword = args.includes('hash-password') || args.includes('--password-stdin');
+  if (readsPassword && input !== undefined) learnSecret(input.toString().split('\n')[0], 'what svc read from standard input');
 }

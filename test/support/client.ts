@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
+import { findSecrets, learnAuthorization, learnFromText, learnSecret, testPassword, testUser } from './secrets.ts';
 
 /** A reply, read whole. */
 export interface TestReply {
@@ -40,11 +41,12 @@ export class Client {
   }
 
   send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
-    const { user = 'alice:secret', body } = options;
+    const { user = testUser, body } = options;
     const headers: Record<string, string | string[]> = { ...options.headers };
     if (user !== null && !('authorization' in headers)) headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
     if (body !== undefined && !('transfer-encoding' in headers) && !('content-length' in headers))
       headers['content-length'] = String(Buffer.byteLength(body));
+    learnFromRequest(headers, body);
     const { hostname, port, protocol } = new URL(this.url);
     const send = protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
@@ -58,7 +60,13 @@ export class Client {
             const content = Buffer.concat(chunks);
             const status = incoming.statusCode ?? 0;
             const text = content.toString('utf8');
-            if (!options.mayFail) assert.notEqual(status, 500, `${method} ${target} failed: ${text}`);
+            try {
+              assertReplyHasNoSecret(`${method} ${target}`, status, incoming, text);
+              if (!options.mayFail) assert.notEqual(status, 500, `${method} ${target} failed: ${text}`);
+            } catch (error) {
+              reject(error);
+              return;
+            }
             resolve({
               status,
               headers: incoming.headers,
@@ -100,8 +108,9 @@ export class Client {
   }
 
   /** Logs in over JSON. @returns the session ID */
-  async login(username = 'alice', password = 'secret'): Promise<string> {
+  async login(username = 'alice', password = testPassword, options: TestRequest = {}): Promise<string> {
     const reply = await this.send('POST', '/__svc__/login', {
+      ...options,
       user: null,
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify({ username, password }),
@@ -112,6 +121,7 @@ export class Client {
 
   /** Sends raw bytes and reads until the connection ends or `untilIdleMs` passes without more. */
   raw(bytes: string | Buffer, untilIdleMs = 400): Promise<string> {
+    for (const [, value = ''] of bytes.toString('latin1').matchAll(/^authorization: *([^\r\n]+)/gim)) learnAuthorization(value);
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, '127.0.0.1', () => socket.write(bytes));
       let text = '';
@@ -121,8 +131,42 @@ export class Client {
         socket.setTimeout(untilIdleMs);
         text += chunk.toString('latin1');
       });
-      socket.on('close', () => resolve(text));
+      socket.on('close', () => {
+        const found = text.startsWith('HTTP/1.1 4') ? findSecrets(Buffer.from(text.slice(0, mostLookedAt), 'latin1')) : [];
+        if (found.length === 0) resolve(text);
+        else reject(new Error(`a reply shows ${found.join(', ')}`));
+      });
       socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? resolve(text) : reject(error)));
     });
   }
+}
+
+/** Longer replies are files of a test. */
+const mostLookedAt = 64 * 1024;
+
+function learnFromRequest(headers: Record<string, string | string[]>, body: string | Buffer | undefined): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (/^authorization$/i.test(name)) learnAuthorization(String(value));
+    if (/^cookie$/i.test(name)) learnSecret(/SVC_HTTP_SESSION=([^;]+)/.exec(String(value))?.[1], 'a session that a client sent');
+  }
+  const type = String(headers['content-type'] ?? headers['Content-Type']);
+  if (body === undefined || body.length > mostLookedAt) return;
+  if (type.startsWith('application/json')) learnFromText(body.toString(), "a client's JSON");
+  if (!type.startsWith('application/x-www-form-urlencoded')) return;
+  for (const [name, value] of new URLSearchParams(body.toString())) if (name.includes('password')) learnSecret(value, `${name} of a form`);
+}
+
+/** What a client sends to prove who it is comes back in no reply, whatever the encoding; a new session goes to whoever logged in. */
+function assertReplyHasNoSecret(what: string, status: number, { headers, rawHeaders }: IncomingMessage, text: string): void {
+  const session = sessionOf(status, headers, text);
+  learnSecret(session, 'a session');
+  const isText = /json|html|xml|^text/.test(headers['content-type'] ?? 'text');
+  const head = rawHeaders.join('\n');
+  const found = findSecrets(isText ? `${head}\n${text.slice(0, mostLookedAt)}` : head, new Set(session === undefined ? [] : [session]));
+  assert.deepEqual(found, [], `the reply to ${what} shows secrets`);
+}
+
+function sessionOf(status: number, headers: IncomingHttpHeaders, text: string): string | undefined {
+  const cookie = /SVC_HTTP_SESSION=([^;]+)/.exec(String(headers['set-cookie']))?.[1];
+  return cookie ?? (status === 200 ? /^\{"results":\[\{"session":"([^"]+)"/.exec(text)?.[1] : undefined);
 }

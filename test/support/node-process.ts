@@ -8,6 +8,7 @@ import { type Running, start } from './child.ts';
 import { Client } from './client.ts';
 import type { Received } from './receiver.ts';
 import { freePort } from './redis.ts';
+import { testPassword } from './secrets.ts';
 
 /** A node in a process of its own, that can be killed and started again on its port and data. */
 export interface NodeProcess {
@@ -22,7 +23,7 @@ export interface NodeProcess {
 /** Starts a node for each way to Redis, on one folder of files; they deliver uploads to one webhook. */
 export async function startNodes(t: TestContext, folder: string, hook: string, redisUrls: readonly string[]): Promise<NodeProcess[]> {
   mkdirSync(join(folder, 'home'), { recursive: true });
-  const password = await hashPassword('secret');
+  const password = await hashPassword(testPassword);
   const nodes: NodeProcess[] = [];
   for (const [index, url] of redisUrls.entries()) {
     const name = `n${index}`;

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { Client } from './client.ts';
+import { watchOutput } from './secret-watch.ts';
 import { type TestConfig, testConfig } from './server.ts';
 
 /** A node in this process. */
@@ -35,6 +36,6 @@ export async function startNode(
     stopped ??= service.stop();
     return stopped;
   };
-  t.after(stop);
+  watchOutput(t, stop, [{ where: `the log of ${name}`, text: () => log.join('') }]);
   return Object.assign(new Client(service.listening()[0]?.url ?? ''), { service, log, stop });
 }

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { RedisLink, type RedisLinkOptions } from '../../src/lib/redis-link.ts';
 import { runProgram } from './program.ts';
+import { learnFromText } from './secrets.ts';
 import { type Ending, temporaryFolder } from './temp.ts';
 
 /** A Redis of one test, and what can be done to it. */
@@ -105,6 +106,7 @@ const settleMs = 700;
 
 /** A link to it, closed with the test. @param settleMs how long nodes wait for one another after a loss */
 export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkOptions> = {}): Promise<RedisLink> {
+  learnFromText(url, 'a test of Redis');
   const link = new RedisLink({ url, prefix: 'svc', clock: systemClock, log: silentLog, settleMs, ...options });
   t.after(() => link.close());
   await link.start();

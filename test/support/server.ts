@@ -10,6 +10,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { Client } from './client.ts';
+import { watchOutput } from './secret-watch.ts';
+import { learnFromText, testPassword } from './secrets.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** A running server for one test. */
@@ -29,11 +31,11 @@ export interface TestServer extends Client {
 }
 
 // One hash for all tests: hashing costs more than most tests.
-const cheapHash = hashPassword('secret');
+const cheapHash = hashPassword(testPassword);
 
 type Section = Record<string, unknown>;
 
-/** Sections of a configuration; what is left out is a folder for `alice` (password `secret`) over http. */
+/** Sections of a configuration; what is left out is a folder for `alice` (password `testPassword`) over http. */
 export interface TestConfig {
   server?: Section;
   group?: Section;
@@ -48,6 +50,7 @@ export interface TestConfig {
 
 /** The configuration that `startServer` starts. */
 export async function testConfig(folder: string, config: TestConfig = {}) {
+  learnFromText(JSON.stringify(config), 'the configuration');
   return configFromObject(
     {
       server: {
@@ -83,7 +86,7 @@ export async function startServer(t: TestContext, config: TestConfig = {}): Prom
     running = false;
     return wasRunning ? service.stop() : Promise.resolve(true);
   };
-  t.after(stop);
+  watchOutput(t, stop, [{ where: 'the log', text: () => log.join('') }]);
   const events = async () => {
     const all: ServiceEvent[] = [];
     for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, (bad) => assertNoBadLine(bad.reason)))

@@ -4,6 +4,7 @@ import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { watchOutput } from './secret-watch.ts';
 
 /**
  * A small file system of its own (tmpfs), which needs root. Without it the test is skipped with a printed reason; under CI
@@ -15,10 +16,12 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
     rmdirSync(disk);
     return undefined;
   }
-  t.after(() => {
+  const unmount = () => {
     execFileSync('umount', ['-l', disk]);
     rmdirSync(disk);
-  });
+  };
+  // After the server that uses it is stopped.
+  watchOutput(t, unmount, []);
   return disk;
 }
 
@@ -40,11 +43,12 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
     rmSync(home, { recursive: true });
     return undefined;
   }
-  t.after(() => {
+  const undo = () => {
     if (isRoot) execFileSync('umount', ['-l', held]);
     else chmodSync(held, 0o755);
     rmSync(home, { recursive: true });
-  });
+  };
+  watchOutput(t, undo, []);
   return { home, left: isRoot ? 'held' : 'held/file' };
 }
 

@@ -1,15 +1,13 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Ending, watchFolder } from './secret-watch.ts';
 
-/** A test, or all tests of a file: what is begun in it ends with it. */
-export interface Ending {
-  after(end: () => unknown): void;
-}
+export type { Ending };
 
-/** A fresh real folder that goes away with the test. */
+/** A fresh real folder. At the test's end it is looked through for secrets and goes away. */
 export function temporaryFolder(t: Ending): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'svc-test-')));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  watchFolder(t, path);
   return path;
 }

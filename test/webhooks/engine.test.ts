@@ -10,6 +10,7 @@ import { readDeliveries } from '../../src/webhooks/delivery-log.ts';
 import type { DeliveryRecord } from '../../src/webhooks/delivery-record.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver, until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestConfig, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -191,13 +192,13 @@ test('user_groups filters hold after a restart, though the event does not carry 
   const base = { groups, group: { create_home_folder: true }, accounts: { bob: { password, group: 'STAFF' } } };
   const first = await startOn(t, folder, base);
   await first.client.put('/home/a.txt', 'x');
-  await first.client.put('/home/b.txt', 'x', { user: 'bob:secret' });
+  await first.client.put('/home/b.txt', 'x', { user: `bob:${testPassword}` });
   await first.client.put('/home/c.txt', 'x');
   await first.service.stop();
   const crm = { type: 'http', target: '40017', user_groups: 'STAFF', url: receiver.url };
   writeFileSync(join(folder, 'data/deliveries/positions.json'), JSON.stringify({ handlers: { crm: '00000001:0' } }));
   const second = await startOn(t, folder, { ...base, event_handlers: { crm } });
-  await second.client.put('/home/d.txt', 'x', { user: 'bob:secret' });
+  await second.client.put('/home/d.txt', 'x', { user: `bob:${testPassword}` });
   await receiver.received(2);
   await second.service.stop();
   assert.deepEqual(paths(receiver.events()), ['/b.txt', '/d.txt']);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { type Answer, startReceiver, until } from '../support/receiver.ts';
+import { testBasic } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
 
 const service = {
@@ -134,9 +135,7 @@ test('a client that goes away while the back-end thinks: the file is there, and 
   const server = await startServer(t, { service, event_handlers: backend(receiver.url, { timeout: 5 }) });
   const socket = connect(server.port, '127.0.0.1');
   socket.on('error', () => {});
-  socket.write(
-    `PUT /home/a.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic ${Buffer.from('alice:secret').toString('base64')}\r\nContent-Length: 5\r\n\r\nhello`,
-  );
+  socket.write(`PUT /home/a.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${testBasic}\r\nContent-Length: 5\r\n\r\nhello`);
   await receiver.received(1);
   socket.destroy();
   await until('20189', async () => (await server.eventIds()).includes(20189));

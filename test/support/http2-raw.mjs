@@ -1,0 +1,85 @@
+// HTTP/2 frame by frame: a library keeps its user from what a hostile client does.
+import { connect } from 'node:tls';
+
+const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+const frameTypes = { headers: 1, rstStream: 3, settings: 4, ping: 6, goaway: 7 };
+
+/** A frame (RFC 9113 §4.1). */
+function frame(type, flags, stream, payload = Buffer.alloc(0)) {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A text of HPACK without Huffman coding (RFC 7541 §5.2), of at most 126 bytes. */
+const text = (value) => Buffer.concat([Buffer.of(value.length), Buffer.from(value)]);
+
+/** The frame that asks for a path: `:method GET`, `:scheme https`, and literals with names of the static table. */
+function getFrame(stream, path, authorization) {
+  const literals = [
+    Buffer.of(0x82, 0x87, 0x04),
+    text(path),
+    Buffer.of(0x01),
+    text('localhost'),
+    Buffer.of(0x0f, 0x08),
+    text(authorization),
+  ];
+  // END_STREAM and END_HEADERS.
+  return frame(frameTypes.headers, 0x5, stream, Buffer.concat(literals));
+}
+
+/**
+ * Connects and exchanges settings.
+ *
+ * @returns a connection that writes frames; `goaway` is the code with which the other side ended it, `statuses` the number of replies with 200
+ */
+export function connectRaw(url, ca, session) {
+  const { port } = new URL(url);
+  const socket = connect({ port: Number(port), host: '127.0.0.1', servername: 'localhost', ca, ALPNProtocols: ['h2'] });
+  const connection = { socket, goaway: undefined, replies200: 0, nextStream: 1, isOver: false };
+  let rest = Buffer.alloc(0);
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    connection.isOver = true;
+  });
+  socket.on('data', (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 9 && rest.length >= 9 + rest.readUIntBE(0, 3)) {
+      const length = rest.readUIntBE(0, 3);
+      const payload = rest.subarray(9, 9 + length);
+      if (rest[3] === frameTypes.goaway) connection.goaway ??= payload.readUInt32BE(4);
+      // The static table's entry for `:status 200`.
+      if (rest[3] === frameTypes.headers && payload[0] === 0x88) connection.replies200++;
+      rest = rest.subarray(9 + length);
+    }
+  });
+  const write = (...frames) => socket.writable && socket.write(Buffer.concat(frames));
+  connection.get = (path) => {
+    const stream = connection.nextStream;
+    connection.nextStream += 2;
+    return [stream, getFrame(stream, path, `session ${session}`)];
+  };
+  connection.acts = {
+    requests: () => write(connection.get('/home/large')[1]),
+    small: () => write(connection.get('/home/small')[1]),
+    resets: () => {
+      const [stream, asked] = connection.get('/home/large');
+      // CANCEL.
+      write(asked, frame(frameTypes.rstStream, 0, stream, Buffer.of(0, 0, 0, 8)));
+    },
+    settings: () => write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 1, 0, 0))),
+    pings: () => write(frame(frameTypes.ping, 0, 0, Buffer.from('hostile!'))),
+  };
+  connection.ready = new Promise((resolve) => {
+    socket.once('close', resolve);
+    socket.once('secureConnect', () => {
+      socket.write(preface);
+      write(frame(frameTypes.settings, 0, 0), frame(frameTypes.settings, 1, 0));
+      resolve();
+    });
+  });
+  return connection;
+}

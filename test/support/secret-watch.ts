@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { findSecrets, learnFromText, learnSecret } from './secrets.ts';
+
+/** Files that the test itself or its clients write, where secrets have to stand. Everything else in a test's folder is looked through. */
+const exempt: readonly { name: RegExp; reason: string }[] = [
+  { name: /(^|\/)[\w.-]*config[\w.-]*\.(json|ya?ml)$/, reason: 'the configuration holds the passwords that the service sends to others' },
+  { name: /\.(pem|key)$/, reason: 'the test makes keys for the service' },
+];
+
+/** Larger files are content that a test made, but for what the service writes to its data folder. */
+const mostBytes = 16 * 1024 * 1024;
+
+/** A test, or all tests of a file: what is begun in it ends with it. */
+export interface Ending {
+  after(end: () => unknown): void;
+}
+
+interface Watched {
+  folders: string[];
+  stops: (() => unknown)[];
+  texts: { where: string; text: () => string }[];
+  allowed: RegExp[];
+}
+
+const watchedTests = new WeakMap<Ending, Watched>();
+
+/**
+ * The service of a test must show no secret anywhere: not in its log, its standard output and error, nor in any file that it writes.
+ * At the test's end, before its folders go away, what was registered here is looked through, and a secret fails the test.
+ */
+function watched(t: Ending): Watched {
+  const before = watchedTests.get(t);
+  if (before) return before;
+  const now: Watched = { folders: [], stops: [], texts: [], allowed: [] };
+  watchedTests.set(t, now);
+  t.after(async () => {
+    try {
+      for (const stop of now.stops.reverse()) await stop();
+      const found = lookThrough(now);
+      // A hook that throws keeps later ones from running: this one comes last.
+      if (found.length > 0) t.after(() => assert.fail(`secrets are shown:\n${found.join('\n')}`));
+    } finally {
+      for (const folder of now.folders) rmSync(folder, { recursive: true, force: true });
+    }
+  });
+  return now;
+}
+
+/** Has a folder looked through and removed at the test's end, once everything is stopped. */
+export function watchFolder(t: Ending, folder: string): void {
+  watched(t).folders.push(folder);
+}
+
+/** Has something stopped at the test's end, and its output looked through afterwards. */
+export function watchOutput(t: Ending, stop: () => unknown, outputs: Watched['texts']): void {
+  watched(t).stops.push(stop);
+  watched(t).texts.push(...outputs);
+}
+
+/** Lets secrets stand where they have to. @param place matches the name of an output, or a path below a test's folder */
+export function allowSecrets(t: Ending, place: RegExp, _reason: string): void {
+  watched(t).allowed.push(place);
+}
+
+/** What a test has shown so far; for the tests of the watch itself. */
+export function secretsShown(t: Ending): string[] {
+  return lookThrough(watched(t));
+}
+
+function lookThrough({ folders, texts, allowed }: Watched): string[] {
+  const files = folders.flatMap((folder) => filesBelow(folder).map((path) => ({ path, name: relative(folder, path) })));
+  const isExempt = (name: string) => exempt.some((one) => one.name.test(name)) || allowed.some((place) => place.test(name));
+  for (const { path, name } of files) if (isExempt(name)) learnFromText(readFileSync(path, 'utf8'), basename(path));
+  const show = (where: string, content: string | Buffer) => findSecrets(content).map((what) => `${where}: ${what}`);
+  const inTexts = texts.flatMap(({ where, text }) => (isExempt(where) ? [] : show(where, withoutNewPassword(text()))));
+  const inFiles = files.flatMap(({ path, name }) => {
+    if (/^core(\.\d+)?$/.test(basename(path))) return [`${name}: a process crashed and left its memory`];
+    return isExempt(name) ? [] : show(name, readFileSync(path));
+  });
+  return [...inTexts, ...inFiles];
+}
+
+/** The password that `svc serve` makes for its first account is printed once, so that somebody can log in; it may stand nowhere else. */
+function withoutNewPassword(text: string): string {
+  return text.replace(/^(.*Account: \w+ {3}Password: )(\S+)/gm, (_, before: string, password: string) => {
+    learnSecret(password, 'the password that svc serve made');
+    return before;
+  });
+}
+
+function filesBelow(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesBelow(path);
+    // The service writes no name that is not UTF-8.
+    if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
+    const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    return size > 0 && (size <= mostBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];
+  });
+}
