@@ -14,6 +14,7 @@ import { JournalReserve } from './event-log-reserve.ts';
 import { removeOldSegments } from './event-log-retention.ts';
 import { SegmentWriter } from './event-log-segment-writer.ts';
 import { listSegments, repairSegment, type Segment, segmentPath, syncFolder } from './event-log-segments.ts';
+import { serialisedEvents } from './event-log-serialised.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
@@ -106,6 +107,30 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
+  /**
+   * Writes events that another process of this server serialised: whole lines, whose accounts are of one group.
+   *
+   * @param group null when the accounts have none, undefined when the events have no accounts
+   * @param kind `changes` when requests wait for them; a full disk leaves less room for `reads`, and none for a mixture
+   * @returns resolves when they are on disk; nobody need wait for reads
+   * @throws ServiceError `storage-full` or `internal` when none of them could be written
+   */
+  appendSerialised(lines: Buffer, group: string | null | undefined, kind: 'reads' | 'changes' | 'mixed'): Promise<void> {
+    if (kind !== 'changes' && !this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
+    const marks = { group: group ?? undefined, takenBy: undefined };
+    const position = this.#appendBytes(lines, () => this.#writer.mark('', marks, group !== undefined));
+    if (this.#recent.isRead) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
+    if (this.#waitingForMore.size > 0) this.#wakeSoon();
+    if (kind !== 'reads') return this.#writer.synced().catch((error) => Promise.reject(journalFault(error)));
+    this.#writer.syncSoon();
+    return Promise.resolve();
+  }
+
+  /** Counts and logs an event of a read that could not be written. */
+  noteLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, error: unknown): void {
+    this.#reportLost(event, error);
+  }
+
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
     if (this.#writer.failure !== undefined) this.#replaceFailedSegment();
@@ -175,11 +200,19 @@ export class FileEventLog implements EventLog {
 
   #appendLine(event: ServiceEvent, marks: EventMarks): LogPosition {
     const line = Buffer.from(`${JSON.stringify(event)}\n`);
+    const hasAccount = !isSpecialAccount(event.account.uuid);
+    const position = this.#appendBytes(line, () => this.#writer.mark(event.uuid, marks, hasAccount));
+    const group = hasAccount ? marks.group : undefined;
+    this.#recent.add({ event, raw: line.subarray(0, -1), position, next: this.end, group, takenBy: marks.takenBy });
+    if (this.#waitingForMore.size > 0) this.#wakeSoon();
+    return position;
+  }
+
+  #appendBytes(line: Buffer, mark: () => void): LogPosition {
     this.#rotateFor(line.length);
     const position = this.end;
-    const hasAccount = !isSpecialAccount(event.account.uuid);
     const write = () => {
-      this.#writer.mark(event.uuid, marks, hasAccount);
+      mark();
       this.#writer.append(line);
     };
     try {
@@ -194,9 +227,6 @@ export class FileEventLog implements EventLog {
       }
     }
     this.#reserve.countUse(line.length);
-    const group = hasAccount ? marks.group : undefined;
-    this.#recent.add({ event, raw: line.subarray(0, -1), position, next: this.end, group, takenBy: marks.takenBy });
-    if (this.#waitingForMore.size > 0) this.#wakeSoon();
     return position;
   }
 
@@ -286,7 +316,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  #reportLost(event: ServiceEvent, reason: unknown): void {
+  #reportLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, reason: unknown): void {
     this.#lostEvents++;
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#lostReportedAtMs < retryEveryMs) return;

@@ -27,6 +27,11 @@ export class RecentEvents {
     };
   }
 
+  /** Whether events are kept. */
+  get isRead(): boolean {
+    return this.#readers > 0;
+  }
+
   add(logged: LoggedEvent): void {
     if (this.#readers === 0) return;
     this.#events.push(logged);
