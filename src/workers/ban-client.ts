@@ -1,7 +1,6 @@
 import { type AddressBans, mostAddresses, type SecurityPolicy, sourceOf } from '../auth/ban-list.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { BanNote } from './protocol.ts';
-import type { ToPrimary } from './state-client.ts';
+import type { BanNote, ToPrimary } from './protocol.ts';
 
 /** Bans in a worker: the primary process counts, and what it knows is known here, so that no request need ask. */
 export class BanClient implements AddressBans {

@@ -2,7 +2,7 @@ import type { PathTurns } from '../files/file-scope.ts';
 import { countBytes, foldersOf, type QuotaKeeper, type QuotaReservation, quotaUsedUp, unlimited } from '../files/quota.ts';
 import type { RealRoots } from '../files/real-roots.ts';
 import { isServiceError } from '../lib/errors.ts';
-import type { ToPrimary } from './state-client.ts';
+import type { ToPrimary } from './protocol.ts';
 
 /** What an upload of unknown length takes at a time, so that it need not ask for each piece. */
 const stepBytes = 1024 * 1024;

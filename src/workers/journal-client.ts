@@ -4,8 +4,7 @@ import { createEvent, isSpecialAccount } from '../events/event-factory.ts';
 import type { EventMarks } from '../events/event-log.ts';
 import { errorOf, type Fault } from '../lib/channel.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { EventBatch } from './protocol.ts';
-import type { ToPrimary } from './state-client.ts';
+import type { EventBatch, ToPrimary } from './protocol.ts';
 
 /** A batch is sent before the end of the turn when it has this much text. */
 const largestBatchCharacters = 512 * 1024;

@@ -4,7 +4,7 @@ import type { BackendDelivery } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import type { FileLock, LockRequest } from '../files/lock-store.ts';
 import type { TlsContext } from '../http/tls-context.ts';
-import type { Fault } from '../lib/channel.ts';
+import type { Channel, Fault } from '../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../lib/log.ts';
 import type { MetricFigures } from '../monitor/metric-figures.ts';
 
@@ -132,3 +132,6 @@ export interface WorkerApi {
   journalState(fault: Fault | undefined): void;
   lookAtAccounts(): void;
 }
+
+/** The way to the primary process, as a worker has it. */
+export type ToPrimary = Channel<WorkerApi, PrimaryApi>;

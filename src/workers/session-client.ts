@@ -2,8 +2,7 @@ import type { Account } from '../accounts/account.ts';
 import { accountOfText, accountText } from '../accounts/account-record.ts';
 import { newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from '../http/sessions.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
-import type { SessionUse } from './protocol.ts';
-import type { ToPrimary } from './state-client.ts';
+import type { SessionUse, ToPrimary } from './protocol.ts';
 
 /** How often the primary process is told of the use of sessions. */
 const tellEveryMs = 500;

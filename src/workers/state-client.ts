@@ -3,16 +3,12 @@ import type { SecurityPolicy } from '../auth/ban-list.ts';
 import { type AcceptedCredentials, acceptedKeyOf } from '../auth/callout-cache.ts';
 import type { LockStore } from '../files/lock-store.ts';
 import type { SessionLifetimes } from '../http/sessions.ts';
-import type { Channel } from '../lib/channel.ts';
 import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../lib/url-health.ts';
 import type { SharedState } from '../service-state.ts';
 import { BanClient } from './ban-client.ts';
-import type { PrimaryApi, SessionUse, WorkerApi } from './protocol.ts';
+import type { SessionUse, ToPrimary } from './protocol.ts';
 import { SessionClient } from './session-client.ts';
-
-/** The way to the primary process. */
-export type ToPrimary = Channel<WorkerApi, PrimaryApi>;
 
 /** The state that workers share, in a worker: it lives in the primary process. */
 export class StateClient implements SharedState {
