@@ -203,6 +203,7 @@ test('root binds, and the workers are another account, those that come later too
   chmodSync(keyPath, 0o600);
   const server = { user: 'nobody', umask: '027' };
   const service = { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath };
+  const startedMs = performance.now();
   const fleet = await startFleet(t, 2, { server, service, group: { home_folder_path: '${USER}' } }).catch((error) => error as Error);
   assert.ok(fleet instanceof Client, String(fleet));
   chmodSync(fleet.folder, 0o755);
@@ -227,6 +228,9 @@ test('root binds, and the workers are another account, those that come later too
   await fleet.kill([victim]);
   await fleet.ready(2).catch((error) => assert.fail(`${error}\n${fleet.running.stderr()}`));
   await check('b');
+  // The files are looked at every five seconds, in vain by now.
+  await until('six seconds are over', () => performance.now() - startedMs > 6000);
+  await check('c');
   assert.equal(await fleet.stop(), 0, 'and it can end its work in the data folder');
 });
 
