@@ -66,6 +66,7 @@ export class Core {
     events.observe((event) => monitoring.event(event));
     const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
     const temporaries = new Temporaries(dataFolder.path, log);
+    Temporaries.sweepWorkers(dataFolder.path, log);
     const { locks } = state;
     const files = { events, clock, temporaries, quotas: new Quotas(clock), locks, excludedPaths: [dataFolder.path] };
     return new Core({ server, events, files, deliveries }, opened.journal, temporaries);

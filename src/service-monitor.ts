@@ -3,6 +3,7 @@ import type { ServiceEvent } from './events/event.ts';
 import type { RequestObserver } from './http/request-trace.ts';
 import type { Log } from './lib/log.ts';
 import type { RemoteResult } from './lib/remote-endpoint.ts';
+import type { MetricFigures } from './monitor/metric-figures.ts';
 import type { Metrics } from './monitor/metrics.ts';
 import type { MonitorServer } from './monitor/monitor-server.ts';
 import type { MonitorSources } from './monitor/sources.ts';
@@ -13,13 +14,18 @@ export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
   readonly #running = new Map<string, MonitorServer>();
+  readonly #process: string | undefined;
   #metrics: Metrics | undefined;
   #countsRequests = false;
 
-  /** @param sources asked by `/ready` and at each scrape */
-  constructor(sources: MonitorSources, log: Log) {
+  /**
+   * @param sources asked by `/ready` and at each scrape
+   * @param process names this process where there are several
+   */
+  constructor(sources: MonitorSources, log: Log, process?: string) {
     this.#sources = sources;
     this.#log = log;
+    this.#process = process;
   }
 
   /**
@@ -28,8 +34,8 @@ export class Monitoring {
    * @throws ServiceError `unavailable` when one cannot listen
    */
   async apply(config: Config): Promise<void> {
-    const wanted = Object.entries(config.services).filter(([, service]) => service.enabled && service.type === 'monitor');
-    this.#countsRequests = hasMonitor(config);
+    const wanted = monitorServices(config);
+    this.#countsRequests = wanted.length > 0;
     const stays = (uuid: string) => {
       const options = this.#running.get(uuid)?.options;
       const next = config.services[uuid];
@@ -43,12 +49,22 @@ export class Monitoring {
     for (const [uuid, options] of wanted) {
       if (this.#running.has(uuid) || options.type !== 'monitor') continue;
       // Loaded only where it is wanted: other commands and servers start without it.
-      const [{ Metrics }, { MonitorServer }] = await Promise.all([import('./monitor/metrics.ts'), import('./monitor/monitor-server.ts')]);
-      this.#metrics ??= new Metrics(this.#sources, SVC_VERSION);
-      const server = new MonitorServer(options, this.#sources, this.#metrics);
+      const { MonitorServer } = await import('./monitor/monitor-server.ts');
+      const server = new MonitorServer(options, this.#sources, await this.#makeMetrics());
       await server.listen();
       this.#running.set(uuid, server);
     }
+  }
+
+  /** Counts, when a configuration has a service that shows it, and leaves the showing to another process. */
+  async countOnly(config: Config): Promise<void> {
+    this.#countsRequests = monitorServices(config).length > 0;
+    if (this.#countsRequests) await this.#makeMetrics();
+  }
+
+  /** What this process counted. */
+  async counted(): Promise<MetricFigures> {
+    return (await this.#metrics?.counted()) ?? [];
   }
 
   listening(): { uuid: string; name: string; url: string }[] {
@@ -57,7 +73,7 @@ export class Monitoring {
 
   /** What counts the requests of one service and names them in the log; undefined where nobody asks for either. */
   requestObserver(service: string, config: Config): RequestObserver | undefined {
-    if (!this.#log.isDebug && !hasMonitor(config)) return undefined;
+    if (!this.#log.isDebug && monitorServices(config).length === 0) return undefined;
     return (facts, { id }) => {
       if (this.#countsRequests) this.#metrics?.request(service, facts);
       const { method, style, status, durationMs } = facts;
@@ -78,12 +94,20 @@ export class Monitoring {
     this.#metrics?.delivery(record);
   }
 
+  async #makeMetrics(): Promise<Metrics> {
+    if (!this.#metrics) {
+      const { Metrics } = await import('./monitor/metrics.ts');
+      this.#metrics = new Metrics(this.#sources, SVC_VERSION, this.#process);
+    }
+    return this.#metrics;
+  }
+
   async stop(): Promise<void> {
     for (const server of this.#running.values()) await server.close();
     this.#running.clear();
   }
 }
 
-function hasMonitor(config: Config): boolean {
-  return Object.values(config.services).some((service) => service.enabled && service.type === 'monitor');
+function monitorServices(config: Config) {
+  return Object.entries(config.services).filter(([, service]) => service.enabled && service.type === 'monitor');
 }

@@ -41,6 +41,7 @@ export class AccountsFile {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #configured: ReadonlyMap<string, LocalAccount>;
+  readonly #onWrite: (() => Promise<void>) | undefined;
   #content: Content = empty;
   #version = '';
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -48,9 +49,17 @@ export class AccountsFile {
   /**
    * @param path the accounts file; it need not exist
    * @param configured `accounts` of the configuration
+   * @param onWrite has other processes look at the file once it was written
    * @throws ServiceError `unavailable` when the file cannot be read or is not valid
    */
-  constructor(path: string, configured: Readonly<Record<string, LocalAccountOptions>>, clock: Clock, log: Log) {
+  constructor(
+    path: string,
+    configured: Readonly<Record<string, LocalAccountOptions>>,
+    clock: Clock,
+    log: Log,
+    onWrite?: () => Promise<void>,
+  ) {
+    this.#onWrite = onWrite;
     this.#path = path;
     this.#clock = clock;
     this.#log = log;
@@ -99,6 +108,12 @@ export class AccountsFile {
       await writeFileAtomically(this.#path, toYaml(document), { mode: 0o600 });
       this.#content = this.#read();
     });
+    await this.#onWrite?.();
+  }
+
+  /** The next look-up sees what the file holds by then. */
+  lookAgain(): void {
+    this.#lookedAtMs = Number.NEGATIVE_INFINITY;
   }
 
   #refresh(): void {

@@ -19,7 +19,7 @@ export interface AddressBans {
 }
 
 /** Addresses remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
-const mostAddresses = 100_000;
+export const mostAddresses = 100_000;
 
 interface Record {
   failuresMs: number[];
@@ -63,6 +63,16 @@ export class MemoryBans implements AddressBans {
 
   async succeeded(address: string): Promise<void> {
     this.#records.delete(sourceOf(address));
+  }
+
+  /** Sources that failed of late, and for how much longer they are banned, in ms; 0 when they are not. */
+  known(): [source: string, bannedForMs: number][] {
+    return [...this.#records.keys()].map((source) => [source, this.bannedForMs(source)]);
+  }
+
+  /** For how much longer a source is banned, in milliseconds; 0 when it is not. */
+  bannedForMs(source: string): number {
+    return Math.max((this.#records.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
   }
 }
 

@@ -13,20 +13,32 @@ export interface AcceptedCredentials {
   keep(key: string, result: AuthResult): Promise<void>;
 }
 
+/** A fresh key for `acceptedKeyOf`. */
+export function newAcceptedKey(): Buffer {
+  return randomBytes(32);
+}
+
+/** The keyed hash of a question. */
+export function acceptedKeyOf(key: Buffer, question: string): string {
+  return createHmac('sha256', key).update(question).digest('base64');
+}
+
 /** Accepted credentials of one process, under an HMAC with a key of its own. */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
-  readonly #key = randomBytes(32);
+  readonly #key: Buffer;
   readonly #clock: Clock;
   readonly #lifetimeMs: number;
   readonly #accepted = new Map<string, { result: AuthResult; untilMs: number }>();
 
-  constructor(clock: Clock, lifetimeMs: number) {
+  /** @param key of the HMAC */
+  constructor(clock: Clock, lifetimeMs: number, key = newAcceptedKey()) {
+    this.#key = key;
     this.#clock = clock;
     this.#lifetimeMs = lifetimeMs;
   }
 
   keyOf(question: string): string {
-    return createHmac('sha256', this.#key).update(question).digest('base64');
+    return acceptedKeyOf(this.#key, question);
   }
 
   async find(key: string): Promise<AuthResult | undefined> {

@@ -37,6 +37,8 @@ export interface CalloutDependencies {
   log: Log;
   /** Told of every request to an endpoint and what came of it, for figures. */
   onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
+  /** Told when the start test changed the state. */
+  onState?: (() => void) | undefined;
 }
 
 /** The authentication callout: asks a remote endpoint, one POST for one validation (service.md, Endpoints A). */
@@ -75,6 +77,11 @@ export class CalloutMethod implements AuthMethod {
     this.#repeat?.cancel();
     this.#endpoint.close();
     this.state = 'stopped';
+  }
+
+  /** Takes over the state that another process found out, in place of a start. */
+  adopt(state: MethodState): void {
+    if (!this.#isStopped) this.state = state;
   }
 
   get suspendedUrls(): number {
@@ -127,13 +134,18 @@ export class CalloutMethod implements AuthMethod {
     const reason =
       result.kind === 'reply' ? `the test request was answered with the status ${result.status} ${result.reason}`.trim() : result.message;
     if (this.state !== 'failed') this.#emit(20157, { reason });
-    this.state = 'failed';
+    this.#enter('failed');
     this.#repeat = this.#dependencies.clock.after(testAgainMs, () => void this.#test());
   }
 
   #started(): void {
-    this.state = 'running';
+    this.#enter('running');
     this.#emit(20156);
+  }
+
+  #enter(state: MethodState): void {
+    this.state = state;
+    this.#dependencies.onState?.();
   }
 
   #emit(id: 20156 | 20157, data: Record<string, unknown> = {}): void {

@@ -26,6 +26,9 @@ export interface MethodDependencies {
   clock: Clock;
   log: Log;
   onCallout?: CalloutDependencies['onCallout'];
+  onState?: CalloutDependencies['onState'];
+  /** Has other processes look at an accounts file that was written. */
+  onAccountsWritten?: () => Promise<void>;
 }
 
 /**
@@ -38,7 +41,7 @@ export function createAuthMethod(uuid: string, options: AuthenticationOptions, d
   switch (options.type) {
     case 'application': {
       const path = options.accounts_file_path || join(dependencies.dataFolderPath, 'accounts.yaml');
-      const accounts = new AccountsFile(path, dependencies.accounts, dependencies.clock, dependencies.log);
+      const accounts = new AccountsFile(path, dependencies.accounts, dependencies.clock, dependencies.log, dependencies.onAccountsWritten);
       return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
     }
     case 'anonymous':

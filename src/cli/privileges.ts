@@ -42,6 +42,14 @@ function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
+/** Whom a process started as root becomes; undefined when it stays what it is. */
+function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
+  const uid = user === '' ? 0 : systemId('/etc/passwd', user);
+  const gid = group === '' ? systemId('/etc/passwd', user, 3) : systemId('/etc/group', group);
+  return { uid, gid };
+}
+
 /**
  * Becomes the configured account, for good; once all addresses are bound. The data folder is given to it.
  *
@@ -49,22 +57,36 @@ function isLoopback(address: string): boolean {
  * @throws ServiceError `unavailable` when there is no such account or group
  */
 export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
-  const { user, group } = server;
-  if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return;
   try {
-    const uid = user === '' ? 0 : systemId('/etc/passwd', user);
-    const gid = group === '' ? systemId('/etc/passwd', user, 3) : systemId('/etc/group', group);
-    giveTree(dataFolderPath, uid, gid);
+    const account = wantedAccount(server);
+    if (!account) return;
+    giveTree(dataFolderPath, account.uid, account.gid);
+    becomeAccount(server, log);
+  } catch (error) {
+    throw cannotBecome(error);
+  }
+}
+
+/** Becomes the configured account, for good. @throws ServiceError `unavailable` when there is no such account or group */
+export function becomeAccount(server: Config['server'], log: Log): void {
+  try {
+    const account = wantedAccount(server);
+    if (!account) return;
+    const { user, group } = server;
+    const { uid, gid } = account;
     if (user === '') process.setgroups?.([gid]);
     else (process as ProcessWithGroups).initgroups(user, gid);
     process.setgid?.(gid);
     if (user !== '') process.setuid?.(uid);
     log.info('dropped privileges', { user, group, uid, gid });
   } catch (error) {
-    throw new ServiceError('unavailable', `server.user and server.group cannot be taken on: ${(error as Error).message}.`, {
-      cause: error,
-    });
+    throw cannotBecome(error);
   }
+}
+
+function cannotBecome(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError('unavailable', `server.user and server.group cannot be taken on: ${(error as Error).message}.`, { cause: error });
 }
 
 function giveTree(path: string, uid: number, gid: number): void {

@@ -1,9 +1,11 @@
+import { availableParallelism } from 'node:os';
 import { InvalidArgumentError, Option } from 'commander';
 import { logLevels } from '../lib/log.ts';
 import { portNumber, type Register, secondsNumber } from './arguments.ts';
 
 function workerCount(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of processes');
+  if (text === 'auto') return availableParallelism();
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of processes, or auto');
   return Number(text);
 }
 
@@ -39,11 +41,12 @@ export const registerServe: Register = (program, run) => {
     .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
     .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
     .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
-    .option('--workers <number>', 'processes that serve requests', workerCount)
+    .option('--workers <number>', 'processes that answer requests beside the one that keeps the journal; auto = one a core', workerCount)
     .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels).env('SVC_LOG_LEVEL'))
     .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))
     .addHelpText('after', serveHelp)
     .action((options) => run(async () => (await import('./serve.ts')).serve(options)));
+  program.command('__worker', { hidden: true }).action(() => run(async () => (await import('./worker.ts')).worker()));
   program
     .command('reload')
     .description('make the running service read its configuration again')

@@ -9,6 +9,7 @@ import { makeFolders } from '../lib/durable-folder.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
 import { createService, type Service } from '../service.ts';
+import type { FleetOptions } from '../workers/fleet.ts';
 import { exitCode } from './exit-codes.ts';
 import { complain, complainFindings, hasColour, paint, print } from './output.ts';
 import { dropPrivileges, prepareProcess } from './privileges.ts';
@@ -28,11 +29,6 @@ export interface ServeOptions {
 
 /** Runs the server until it is told to stop. @returns the exit code */
 export async function serve(options: ServeOptions): Promise<number> {
-  if ((options.workers ?? 1) > 1)
-    throw new ServiceError(
-      'bad-request',
-      '--workers above 1 is not available in this version; run several servers behind a load balancer.',
-    );
   const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
   if (!file) return serveFolder(options);
   refuseFolderOptions(options, file);
@@ -40,7 +36,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
-  const service = createService(loaded, { clock: systemClock, log });
+  const hopeless = new Hopeless();
+  const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, hopeless) });
   const dataFolderPath = loaded.config.server.data_folder_path;
   const afterStart = async () => {
     try {
@@ -50,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       throw error;
     }
   };
-  return run(service, { log, dataFolderPath, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
+  return run(service, { log, dataFolderPath, hopeless, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -78,7 +75,8 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       process.cwd(),
     );
     prepareProcess(loaded, process.env, log);
-    const service = createService(loaded, { clock: systemClock, log });
+    const hopeless = new Hopeless();
+    const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, hopeless) });
     try {
       await service.start();
     } catch (error) {
@@ -87,7 +85,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       throw error;
     }
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
-    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, isStarted: true });
+    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, hopeless, isStarted: true });
   }
 }
 
@@ -106,14 +104,30 @@ function accountOf(user: string | undefined): { name: string; password: string; 
 }
 
 function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
+  return createLog({ ...logOptions(options, loaded), clock: systemClock, write: (line) => process.stderr.write(line) });
+}
+
+function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
   const configured = loaded?.config.server.log;
-  return createLog({
+  return {
     level: options.logLevel ?? configured?.level ?? 'info',
     format: options.logFormat ?? configured?.format ?? (process.stderr.isTTY ? 'pretty' : 'json'),
-    clock: systemClock,
-    write: (line) => process.stderr.write(line),
     colour: hasColour(process.stderr),
-  });
+  };
+}
+
+/** Told when no worker can be started any more. */
+class Hopeless {
+  onHopeless: (reason: string) => void = () => {};
+}
+
+/** The workers that the options ask for; undefined when this process is to answer requests itself. */
+async function fleetOf(options: ServeOptions, loaded: LoadedConfig, hopeless: Hopeless): Promise<FleetOptions | undefined> {
+  const workers = options.workers ?? 1;
+  if (workers === 1) return undefined;
+  const { workerForks } = await import('./fork-workers.ts');
+  const log = logOptions(options, loaded.file === '' ? undefined : loaded);
+  return { workers, fork: workerForks(), log, onHopeless: (reason) => hopeless.onHopeless(reason) };
 }
 
 interface Surroundings {
@@ -122,13 +136,26 @@ interface Surroundings {
   /** Reads the configuration anew; undefined without a file. */
   readAgain?: () => LoadedConfig;
   isStarted?: boolean;
+  hopeless: Hopeless;
   /** Runs once all addresses are bound. */
   afterStart?: () => Promise<void>;
 }
 
-async function run(service: Service, { log, dataFolderPath, readAgain, afterStart, isStarted = false }: Surroundings): Promise<number> {
+async function run(
+  service: Service,
+  { log, dataFolderPath, readAgain, afterStart, hopeless, isStarted = false }: Surroundings,
+): Promise<number> {
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
+    hopeless.onHopeless = (reason) => {
+      if (isStopping) return;
+      isStopping = true;
+      log.error('no worker can be started; the server ends', { reason });
+      service.stop().then(
+        () => done(exitCode.cannotRun),
+        () => done(exitCode.cannotRun),
+      );
+    };
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
       if (isStopping) process.exit(signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated);
       isStopping = true;

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, ServiceEvent } from './event.ts';
 import { createEvent } from './event-factory.ts';
-import type { EventLog, EventMarks } from './event-log.ts';
+import type { EventMarks, EventSink } from './event-log.ts';
 import type { LogPosition } from './event-log-position.ts';
 
 /** What came of delivering an event to the handler that a request waits for. */
@@ -42,13 +42,13 @@ export interface EventDispatcher {
 
 /** The dispatcher of one server: journal first, then everybody who wants to know. */
 export class JournalledDispatcher implements EventDispatcher {
-  readonly #log: EventLog;
+  readonly #log: EventSink;
   readonly #server: EventServer;
   readonly #clock: Clock;
   readonly #blocking = new Map<string, BlockingHandler>();
   #onEvent: ((event: ServiceEvent) => void) | undefined;
 
-  constructor(log: EventLog, server: EventServer, clock: Clock) {
+  constructor(log: EventSink, server: EventServer, clock: Clock) {
     this.#log = log;
     this.#server = server;
     this.#clock = clock;
@@ -81,7 +81,12 @@ export class JournalledDispatcher implements EventDispatcher {
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     const event = this.#create(draft);
-    const marks = { group: draft.context.group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
+    return { event, delivery: await this.deliverAndWait(event, draft.context.group, handlerUuid) };
+  }
+
+  /** Like `emitAndWait`, for an event that was made elsewhere. @throws ServiceError `storage-full` or `internal` */
+  async deliverAndWait(event: ServiceEvent, group: string | undefined, handlerUuid: string): Promise<BackendDelivery> {
+    const marks = { group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
     let position: LogPosition | undefined;
     try {
       position = await this.#log.appendDurable(event, marks);
@@ -91,7 +96,7 @@ export class JournalledDispatcher implements EventDispatcher {
     }
     // Looked up now: a reload may have put another one in its place meanwhile.
     const handler = marks.takenBy === undefined ? undefined : this.#blocking.get(handlerUuid);
-    return { event, delivery: handler ? await handler.deliver(event, marks, position) : { outcome: 'unavailable' } };
+    return handler ? handler.deliver(event, marks, position) : { outcome: 'unavailable' };
   }
 
   assertWritable(): void {

@@ -2,13 +2,11 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { makeFolders, syncFolder } from '../lib/durable-folder.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
-import { isSpecialAccount } from './event-factory.ts';
-import { eventJson } from './event-json.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
 import { countLines } from './event-log-backlog.ts';
+import { isDiskFull, journalFault, journalFull } from './event-log-faults.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
 import { JournalReader } from './event-log-reader.ts';
 import { RecentEvents } from './event-log-recent.ts';
@@ -16,6 +14,8 @@ import { JournalReserve } from './event-log-reserve.ts';
 import { removeOldSegments } from './event-log-retention.ts';
 import { SegmentWriter } from './event-log-segment-writer.ts';
 import { listSegments, repairSegment, type Segment, segmentPath } from './event-log-segments.ts';
+import { serialisedEvents } from './event-log-serialised.ts';
+import { lineOf, type WaitingLine } from './event-log-waiting.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
@@ -124,6 +124,31 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
+  /**
+   * Writes events that another process of this server serialised: whole lines, whose accounts are of one group.
+   *
+   * @param group null when the accounts have none, undefined when the events have no accounts
+   * @param kind `changes` when requests wait for them; a full disk leaves less room for `reads`, and none for a mixture
+   * @returns resolves when they are on disk; nobody need wait for reads
+   * @throws ServiceError `storage-full` or `internal` when none of them could be written
+   */
+  appendSerialised(lines: Buffer, group: string | null | undefined, kind: 'reads' | 'changes' | 'mixed'): Promise<void> {
+    if (kind !== 'changes' && !this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
+    const marks = { group: group ?? undefined, takenBy: undefined };
+    this.#writeGroup();
+    const position = this.#appendBytes(lines, (offset) => this.#writer.mark(offset, '', marks, group !== undefined));
+    if (this.#recent.isKept) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
+    if (this.#waitingForMore.size > 0) this.#wakeSoon();
+    if (kind !== 'reads') return this.#writer.synced().catch((error) => Promise.reject(journalFault(error)));
+    this.#writer.syncSoon();
+    return Promise.resolve();
+  }
+
+  /** Counts and logs an event of a read that could not be written. */
+  noteLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, error: unknown): void {
+    this.#reportLost(event, error);
+  }
+
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
     if (this.#writer.failure !== undefined) this.#replaceFailedSegment();
@@ -216,14 +241,24 @@ export class FileEventLog implements EventLog {
 
   /** @param bytes the texts of all lines */
   #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
-    this.#rotateFor(bytes.length);
-    const position = this.end;
-    const write = () => {
-      let offset = position.offset;
+    const position = this.#appendBytes(bytes, (begin) => {
+      let offset = begin;
       for (const { event, marks, hasAccount, sizeBytes } of lines) {
         this.#writer.mark(offset, event.uuid, marks, hasAccount);
         offset += sizeBytes;
       }
+    });
+    if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
+    if (this.#waitingForMore.size > 0) this.#wakeSoon();
+    return position;
+  }
+
+  /** @param mark writes the marks of what begins at an offset of the segment */
+  #appendBytes(bytes: Buffer, mark: (offset: number) => void): LogPosition {
+    this.#rotateFor(bytes.length);
+    const position = this.end;
+    const write = () => {
+      mark(position.offset);
       this.#writer.append(bytes);
     };
     try {
@@ -238,8 +273,6 @@ export class FileEventLog implements EventLog {
       }
     }
     this.#reserve.countUse(bytes.length);
-    if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
-    if (this.#waitingForMore.size > 0) this.#wakeSoon();
     return position;
   }
 
@@ -340,7 +373,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  #reportLost(event: ServiceEvent, reason: unknown): void {
+  #reportLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, reason: unknown): void {
     this.#lostEvents++;
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#lostReportedAtMs < retryEveryMs) return;
@@ -350,23 +383,6 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** An event on its way into the journal. */
-interface WaitingLine {
-  event: ServiceEvent;
-  marks: EventMarks;
-  /** Whether it belongs to an account, not to the process or to a client that nobody knows yet. */
-  hasAccount: boolean;
-  /** Its JSON, newline included. */
-  text: string;
-  /** Of the text as UTF-8. */
-  sizeBytes: number;
-}
-
-function lineOf(event: ServiceEvent, marks: EventMarks): WaitingLine {
-  const text = `${eventJson(event)}\n`;
-  return { event, marks, hasAccount: !isSpecialAccount(event.account.uuid), text, sizeBytes: Buffer.byteLength(text) };
-}
-
 /** The folder of the journal inside the data folder. */
 export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
@@ -374,16 +390,4 @@ export function journalFolder(dataFolderPath: string): string {
 
 function segmentOf(folder: string, number: number): Segment {
   return { number, path: segmentPath(folder, number) };
-}
-
-function isDiskFull(error: unknown): boolean {
-  return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
-}
-
-function journalFull(cause?: unknown): ServiceError {
-  return new ServiceError('storage-full', 'The disk of the event journal is full; no change is made that cannot be recorded.', { cause });
-}
-
-function journalFault(cause: unknown): ServiceError {
-  return isDiskFull(cause) ? journalFull(cause) : new ServiceError('internal', 'The event journal could not be written.', { cause });
 }

@@ -56,8 +56,8 @@ export interface Backlog {
   oldestMs: number | undefined;
 }
 
-/** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
-export interface EventLog {
+/** Where events are written to. */
+export interface EventSink {
   /**
    * Writes an event; it is synced within 100 ms. Never throws: an event of a read that cannot be written is counted and
    * logged.
@@ -81,6 +81,10 @@ export interface EventLog {
   appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined>;
   /** @throws ServiceError `storage-full` or `internal` when the journal cannot take the record of a change, which then must not be made */
   assertWritable(): void;
+}
+
+/** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
+export interface EventLog extends EventSink {
   /** Where the next event will begin. */
   readonly end: LogPosition;
   /** How much is between a position and the end, and how old it is; for figures. */

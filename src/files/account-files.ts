@@ -158,11 +158,16 @@ export class AccountFiles {
       this.#paths.requireAll(path, ['delete-file']);
       const realPath = this.#paths.removable(path);
       await this.#paths.requireUnlocked(path, 'tree');
-      const current = this.#paths.entryAt(path);
-      if (current) verify?.(current);
-      if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
-      if (!current) throw new ServiceError('not-found', 'Path not found.');
-      await removeFile(this.mounts.roots, realPath);
+      const remove = async () => {
+        const current = this.#paths.entryAt(path);
+        if (current) verify?.(current);
+        if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
+        if (!current) throw new ServiceError('not-found', 'Path not found.');
+        await removeFile(this.mounts.roots, realPath);
+      };
+      const { turns } = this.environment;
+      if (turns) await turns.inTurn([realPath], remove);
+      else await remove();
     } catch (error) {
       throw this.#paths.reported(40013, path, error);
     }

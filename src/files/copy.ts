@@ -125,10 +125,10 @@ async function replaceFolder(paths: AccountPaths, realTo: string, write: () => P
 
 async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<void> {
   const target: WriteTarget = openWriteTarget(paths.mounts.roots, copy.realTo);
-  const writer = new FileWriter(target, paths.environment.temporaries);
+  const writer = new FileWriter(target, paths.environment);
   try {
     for await (const chunk of contentOf(copy.opened.fd)) {
-      reservation.take(chunk.length);
+      await reservation.take(chunk.length);
       await writer.write([chunk]);
     }
     await paths.requireUnlocked(copy.to, 'content');

@@ -46,7 +46,7 @@ export interface FileUpload {
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
  */
 export async function startUpload(files: FileScope, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
-  const { clock, quotas, temporaries, events } = files.environment;
+  const { clock, quotas, events } = files.environment;
   const limitBytes = files.account.fileWriteSizeBytes;
   const neededBytes = options.expectedSizeBytes ?? 0;
   const checkSize = (bytes: number) => {
@@ -69,7 +69,7 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
   try {
     // Nothing is answered before the upload's end, which is journalled behind this.
     events.emitGrouped(files.draft(40021, path, shared));
-    writer = new FileWriter(target, temporaries);
+    writer = new FileWriter(target, files.environment);
   } catch (error) {
     reservation.release(0);
     throw error;
@@ -80,7 +80,7 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
     async write(chunks) {
       const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
       checkSize(writer.sizeBytes + bytes);
-      reservation.take(bytes);
+      await reservation.take(bytes);
       await writer.write(chunks);
     },
     async commit() {

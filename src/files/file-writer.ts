@@ -19,11 +19,12 @@ import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
+import type { FilesEnvironment } from './file-scope.ts';
 import { syncFolder } from './folder-sync.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
-import { type Temporaries, temporaryName } from './temporaries.ts';
+import { temporaryName } from './temporaries.ts';
 
 const fsyncAsync = promisify(fsync);
 const futimesAsync = promisify(futimes);
@@ -88,16 +89,18 @@ function lstatOrUndefined(path: string): Stats | undefined {
  */
 export class FileWriter {
   readonly #target: WriteTarget;
-  readonly #temporaries: Temporaries;
+  readonly #temporaries: FilesEnvironment['temporaries'];
+  readonly #turns: FilesEnvironment['turns'];
   readonly #temporaryName = temporaryName();
   readonly #fd: number;
   #state: 'open' | 'ended' = 'open';
   /** Bytes written so far. */
   sizeBytes = 0;
 
-  constructor(target: WriteTarget, temporaries: Temporaries) {
+  constructor(target: WriteTarget, { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>) {
     this.#target = target;
     this.#temporaries = temporaries;
+    this.#turns = turns;
     temporaries.add(this.#temporaryRealPath);
     try {
       this.#fd = openSync(
@@ -153,12 +156,8 @@ export class FileWriter {
       if (options.modifiedMs !== undefined) await futimesAsync(this.#fd, options.modifiedMs / 1000, options.modifiedMs / 1000);
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));
-      const current = lstatOrUndefined(parent.member(name));
-      options.verify?.(this.#currentEntry());
-      if (current || !options.verify || !this.#linkAsNew()) {
-        if (!current) options.verify?.(this.#currentEntry());
-        renameSync(parent.member(this.#temporaryName), parent.member(name));
-      }
+      if (this.#turns) await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(options.verify));
+      else this.#putInPlace(options.verify);
       this.#state = 'ended';
       this.#temporaries.delete(this.#temporaryRealPath);
       await syncFolder(parent.fd);
@@ -169,6 +168,16 @@ export class FileWriter {
       throw asServiceError(error);
     } finally {
       if (this.#state === 'ended') this.#close();
+    }
+  }
+
+  #putInPlace(verify: ((current: Entry | undefined) => void) | undefined): void {
+    const { parent, name } = this.#target;
+    const current = lstatOrUndefined(parent.member(name));
+    verify?.(this.#currentEntry());
+    if (current || !verify || !this.#linkAsNew()) {
+      if (!current) verify?.(this.#currentEntry());
+      renameSync(parent.member(this.#temporaryName), parent.member(name));
     }
   }
 

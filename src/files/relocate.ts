@@ -46,7 +46,7 @@ export async function relocate(
 ): Promise<boolean> {
   let put: { created: boolean; replaced: SetAside | undefined };
   try {
-    put = putInPlace(paths, from, ends, options, entry, ends.source.member(ends.sourceName));
+    put = await inTurn(paths, ends, () => putInPlace(paths, from, ends, options, entry, ends.source.member(ends.sourceName)));
   } catch (error) {
     if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
     put = await relocateAcross(paths, from, entry, ends, options);
@@ -94,6 +94,13 @@ function putInPlace(
   return { created: false, replaced };
 }
 
+// Workers that move from or to one place do so one after the other.
+async function inTurn<T>(paths: AccountPaths, ends: MoveEnds, action: () => T): Promise<T> {
+  const { turns } = paths.environment;
+  if (!turns) return action();
+  return turns.inTurn([`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`], action);
+}
+
 async function relocateAcross(
   paths: AccountPaths,
   from: VirtualPath,
@@ -118,7 +125,8 @@ async function relocateAcross(
     const successor = { path: `${ends.target.realPath}/${ends.targetName}`, inode };
     source = setAside(ends.source, ends.sourceName, roots, temporaries, successor);
     checkUnchanged(copied, source);
-    put = putInPlace(paths, from, ends, { overwrite: options.overwrite }, entry, ends.target.member(hidden));
+    const member = ends.target.member(hidden);
+    put = await inTurn(paths, ends, () => putInPlace(paths, from, ends, { overwrite: options.overwrite }, entry, member));
     await fsyncAsync(ends.target.fd);
   } catch (error) {
     source?.putBack();

@@ -6,6 +6,7 @@ import {
   ftruncateSync,
   lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -20,6 +21,11 @@ import type { Log } from '../lib/log.ts';
 const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
 
 const removedPattern = /^\.nfs[0-9a-f]{24}$/;
+const workerRecord = /^uploads-under-way-(\d+)$/;
+
+function recordName(worker: number | undefined): string {
+  return worker === undefined ? 'uploads-under-way' : `uploads-under-way-${worker}`;
+}
 
 /** The record is emptied when it is larger than this and no upload runs. */
 const compactAboveBytes = 64 * 1024;
@@ -112,13 +118,24 @@ export class Temporaries {
    * Opens the record and removes what an earlier run left behind.
    *
    * @param dataFolderPath the service's own folder, already locked against other processes
+   * @param worker number of a worker, which has a record of its own
    */
-  constructor(dataFolderPath: string, log: Log) {
+  constructor(dataFolderPath: string, log: Log, worker?: number) {
     this.#log = log;
-    const path = join(dataFolderPath, 'uploads-under-way');
+    const path = join(dataFolderPath, recordName(worker));
     this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
     syncFolder(dataFolderPath);
     this.#sweep(readFileSync(path, 'utf8'));
+  }
+
+  /** Removes what workers that are gone left behind: one of them, or all when none runs. */
+  static sweepWorkers(dataFolderPath: string, log: Log, worker?: number): void {
+    for (const name of readdirSync(dataFolderPath)) {
+      const number = workerRecord.exec(name)?.[1];
+      if (number === undefined || (worker !== undefined && Number(number) !== worker)) continue;
+      new Temporaries(dataFolderPath, log, Number(number)).close();
+      rmSync(join(dataFolderPath, name), { force: true });
+    }
   }
 
   /**

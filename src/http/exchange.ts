@@ -17,6 +17,7 @@ import type { Outgoing, ReplyHeaders } from './reply.ts';
 import type { RequestTarget } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 import type { Session, SessionStore } from './sessions.ts';
+import type { TlsContext } from './tls-context.ts';
 
 export type Incoming = IncomingMessage | Http2ServerRequest;
 
@@ -39,6 +40,18 @@ export interface HttpService {
   readonly baseHeaders: ReplyHeaders;
   /** Told of every finished request, for figures and the log; undefined when nobody asks. */
   readonly observe: RequestObserver | undefined;
+  /** Set where several processes share the service's address. */
+  readonly sharing?: SharedListener | undefined;
+}
+
+/** What a process has to know that shares an address with others. */
+export interface SharedListener {
+  /** How many processes share the connections. */
+  readonly processes: number;
+  /** Resolves when the events of before are taken in; undefined when there is nothing to wait for. */
+  congestion(): Promise<void> | undefined;
+  /** TLS files of a service as they were at the start, for a process that may not read them. */
+  tlsContext(service: string): TlsContext | undefined;
 }
 
 /** One request and its reply on the way through the service. */

@@ -8,6 +8,7 @@ import { createListener } from './app.ts';
 import { errorsReply } from './error-reply.ts';
 import type { HttpService, Incoming } from './exchange.ts';
 import { endFloods } from './http2-floods.ts';
+import type { HttpServiceOptions } from './options.ts';
 import { mostPending, PendingReplies } from './pending-replies.ts';
 import { type Outgoing, sendReply } from './reply.ts';
 import { readTlsContext, type TlsContext } from './tls-context.ts';
@@ -37,11 +38,13 @@ export class HttpServer {
   constructor(service: HttpService) {
     this.#service = service;
     const listener = createListener(() => this.#service);
-    const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => {
+    const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean): void => {
+      const congestion = this.#service.sharing?.congestion();
+      if (congestion) return void congestion.then(() => onRequest(incoming, outgoing, expectsContinue));
       const isTaken = this.#pending.add(incoming, outgoing, () => listener(incoming, outgoing, expectsContinue));
       if (!isTaken) this.#refuseFlood(incoming, outgoing);
     };
-    this.#server = service.options.type === 'https' ? createTlsServer(readTlsContext(service.options)) : createServer(http1Options);
+    this.#server = service.options.type === 'https' ? createTlsServer(tlsContextOf(service)) : createServer(http1Options);
     const server = this.#server as Server;
     server.on('request', (incoming: Incoming, outgoing: Outgoing) => {
       if (this.#isLeaving && incoming.httpVersionMajor < 2) outgoing.setHeader('connection', 'close');
@@ -51,6 +54,7 @@ export class HttpServer {
     server.on('checkExpectation', (incoming: Incoming, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing));
     server.on('clientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket));
     server.on('connection', (socket: Socket) => {
+      if (this.#service.sharing && this.#sockets.size >= this.#connectionLimit()) return void socket.destroy();
       this.#sockets.add(socket);
       socket.once('close', () => {
         this.#sockets.delete(socket);
@@ -124,9 +128,14 @@ export class HttpServer {
     return this.#service;
   }
 
+  /** @throws ServiceError `unavailable` when `replace` could not take over such options */
+  checkReplaceable(options: HttpServiceOptions): void {
+    if (options.type === 'https') tlsContextOf({ ...this.#service, options });
+  }
+
   /** Takes over new options; requests under way keep the old ones. */
   replace(service: HttpService): void {
-    if (service.options.type === 'https') (this.#server as Http2SecureServer).setSecureContext(readTlsContext(service.options));
+    if (service.options.type === 'https') (this.#server as Http2SecureServer).setSecureContext(tlsContextOf(service));
     this.#service = service;
     this.#applyLimits();
   }
@@ -168,12 +177,18 @@ export class HttpServer {
   #applyLimits(): void {
     const server = this.#server as Server;
     const idleMs = this.#service.options.idle_connection_timeout * 1000;
-    server.maxConnections = this.#service.options.maximum_concurrent_connections;
+    // A process that shares its address would pass what is too many on to the others, and these back again, for ever.
+    server.maxConnections = this.#service.sharing ? Number.POSITIVE_INFINITY : this.#connectionLimit();
     server.headersTimeout = headerTimeoutMs;
     // A large upload may take any time; a stalled one is ended by the idle timeout.
     server.requestTimeout = 0;
     server.keepAliveTimeout = idleMs;
     server.setTimeout(idleMs);
+  }
+
+  #connectionLimit(): number {
+    const { options, sharing } = this.#service;
+    return Math.ceil(options.maximum_concurrent_connections / (sharing?.processes ?? 1));
   }
 
   #refuseFlood(incoming: Incoming, outgoing: Outgoing): void {
@@ -234,6 +249,16 @@ const http1Options: ServerOptions = {
   noDelay: true,
   requireHostHeader: true,
 };
+
+function tlsContextOf({ uuid, options, sharing }: HttpService): TlsContext {
+  try {
+    return readTlsContext(options);
+  } catch (error) {
+    const kept = sharing?.tlsContext(uuid);
+    if (!kept) throw error;
+    return kept;
+  }
+}
 
 function createTlsServer(context: TlsContext): Http2SecureServer {
   return createSecureServer({

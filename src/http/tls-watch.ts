@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Clock, Timer } from '../lib/clock.ts';
+import { systemErrorCode } from '../lib/errors.ts';
 import type { HttpServiceOptions } from './options.ts';
 
 /** How often the files are looked at. */
@@ -17,12 +18,18 @@ export function watchTlsFiles(files: () => TlsFiles, clock: Clock, onChange: () 
   let seen = signatureOf(files());
   return clock.every(lookEveryMs, () => {
     const now = signatureOf(files());
-    if (now !== seen && onChange()) seen = now;
+    if (now !== undefined && now !== seen && onChange()) seen = now;
   });
 }
 
-function signatureOf(files: TlsFiles): string {
-  return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(stampOf).join(' ');
+/** @returns undefined when they are out of reach, as for a process that gave up the rights that it read them with */
+function signatureOf(files: TlsFiles): string | undefined {
+  try {
+    return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(stampOf).join(' ');
+  } catch (error) {
+    if (systemErrorCode(error) === 'EACCES') return undefined;
+    throw error;
+  }
 }
 
 function stampOf(path: string): string {

@@ -24,6 +24,8 @@ export interface LogOptions {
   write: (line: string) => void;
   /** ANSI colours in the pretty format. */
   colour?: boolean;
+  /** Stand in every line. */
+  fields?: LogFields;
 }
 
 // A second net: whoever logs these by mistake still leaks nothing.
@@ -59,7 +61,7 @@ export function createLog(options: LogOptions): Log {
   function line(level: LogLevel, message: string, fields: LogFields): string {
     const time = new Date(options.clock.nowMs()).toISOString();
     const shown: LogFields = {};
-    for (const [name, value] of Object.entries(fields)) {
+    for (const [name, value] of Object.entries({ ...options.fields, ...fields })) {
       if (value !== undefined) shown[name] = maskedFields.has(name.toLowerCase()) ? '***' : plain(value);
     }
     if (options.format === 'json') return `${JSON.stringify({ time, level, message, ...shown })}\n`;

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { figuresOf, figuresText, type MetricFigures, sumFigures } from './metric-figures.ts';
 import type { MonitorSources } from './sources.ts';
 
 /** Upper bounds of request durations in seconds: from a small file to a large one. */
@@ -30,15 +31,17 @@ export class Metrics {
   readonly #attempts: Histogram;
   readonly #gauges: Record<'connections' | 'sessions' | 'running' | 'waiting' | 'oldest' | 'suspended' | 'journal', Gauge>;
   readonly #bytes: Record<'received' | 'sent', Counter>;
+  readonly #workers: { running: Gauge; restarts: Counter } | undefined;
 
   /**
    * @param sources asked at each scrape
    * @param version of the server, for `svc_info`
+   * @param process names this process where there are several
    */
-  constructor(sources: MonitorSources, version: string) {
+  constructor(sources: MonitorSources, version: string, process?: string) {
     this.#sources = sources;
     const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry });
+    collectDefaultMetrics({ register: this.#registry, ...(process === undefined ? {} : { labels: { process } }) });
     const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers });
     const gauge = (name: string, help: string, labelNames: string[] = []) => new Gauge({ name, help, labelNames, registers });
     const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
@@ -75,6 +78,10 @@ export class Metrics {
       suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
       journal: gauge('svc_journal_bytes', 'Size of the event journal.'),
     };
+    this.#workers = sources.workers && {
+      running: gauge('svc_workers', 'Processes that answer requests.'),
+      restarts: counter('svc_worker_restarts_total', 'Workers that took the place of one that had ended.', []),
+    };
   }
 
   get contentType(): string {
@@ -108,7 +115,20 @@ export class Metrics {
   /** All figures as text; those of a source that cannot be asked are left out rather than wrong. */
   async text(): Promise<string> {
     await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
-    return this.#registry.metrics();
+    if (!this.#sources.workers) return this.#registry.metrics();
+    const { running, restarts, figures } = await this.#sources.workers();
+    this.#workers?.running.set(running);
+    this.#workers?.restarts.reset();
+    this.#workers?.restarts.inc(restarts);
+    return figuresText(sumFigures([await figuresOf(this.#registry), ...figures]));
+  }
+
+  /** What was counted here, for the process that shows it. */
+  async counted(): Promise<MetricFigures> {
+    const own = ['svc_http_received_bytes_total', 'svc_http_sent_bytes_total'];
+    return (await figuresOf(this.#registry)).filter(
+      ({ name, type }) => !own.includes(name) && (name.startsWith('svc_') ? String(type) !== 'gauge' : true),
+    );
   }
 
   async #collectServices(): Promise<void> {

@@ -1,3 +1,5 @@
+import type { MetricFigures } from './metric-figures.ts';
+
 /** What the figures of a scrape and the answer of `/ready` are made of. */
 export interface MonitorSources {
   /** What must hold for requests to be served; a text says what does not. */
@@ -7,6 +9,17 @@ export interface MonitorSources {
   /** URLs left alone at present, by the method or handler that they belong to. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
+  /** Processes that answer requests beside this one; undefined where there are none. */
+  workers?: (() => Promise<WorkerSources>) | undefined;
+}
+
+/** The processes that answer requests for this one. */
+export interface WorkerSources {
+  running: number;
+  /** How many took the place of one that had ended. */
+  restarts: number;
+  /** Figures of each, and what stays of those that are gone. */
+  figures: MetricFigures[];
 }
 
 /** One file transfer service. */

@@ -156,7 +156,7 @@ test('a client that disappears in the middle leaves the old file and no debris',
 });
 
 test('a slow body is cut after the idle time, and other clients are served meanwhile', async (t) => {
-  const server = await startServer(t, { service: { idle_connection_timeout: 1 } });
+  const server = await startServer(t, { service: { idle_connection_timeout: 3 } });
   const socket = connect(server.port, '127.0.0.1');
   socket.write(`PUT /home/slow HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 100\r\n\r\nx`);
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));

@@ -7,9 +7,11 @@ import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/event-log-file.ts';
 import { readEvents } from '../../src/events/event-log-reader.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { createLog } from '../../src/lib/log.ts';
+import { createLog, type Log } from '../../src/lib/log.ts';
 import { createService, type Service } from '../../src/service.ts';
+import type { FleetOptions } from '../../src/workers/fleet.ts';
 import { Client } from './client.ts';
+import { forkHere } from './loopback.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnFromText, testPassword } from './secrets.ts';
 import { temporaryFolder } from './temp.ts';
@@ -75,10 +77,8 @@ export async function startServer(t: TestContext, config: TestConfig = {}): Prom
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home'));
   const log: string[] = [];
-  const service = createService(await testConfig(folder, config), {
-    clock: systemClock,
-    log: createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => log.push(line) }),
-  });
+  const toList = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => log.push(line) });
+  const service = createService(await testConfig(folder, config), { clock: systemClock, log: toList, fleet: fleetHere(toList) });
   await service.start();
   let running = true;
   const stop = () => {
@@ -101,4 +101,15 @@ export async function startServer(t: TestContext, config: TestConfig = {}): Prom
 
 function assertNoBadLine(reason: string): never {
   throw new Error(`The journal has a bad line: ${reason}`);
+}
+
+// SVC_TEST_WORKERS=1: requests are answered as by a worker, with all that lies between it and the primary process.
+function fleetHere(log: Log): FleetOptions | undefined {
+  if (process.env.SVC_TEST_WORKERS !== '1') return undefined;
+  return {
+    workers: 1,
+    fork: () => forkHere(log),
+    log: { level: 'debug', format: 'json', colour: false },
+    onHopeless: (reason) => assertNoBadLine(reason),
+  };
 }

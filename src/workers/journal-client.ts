@@ -1,0 +1,208 @@
+import type { BackendDelivery, EventDispatcher } from '../events/dispatcher.ts';
+import type { EventDraft, EventServer, ServiceEvent } from '../events/event.ts';
+import { createEvent, isSpecialAccount } from '../events/event-factory.ts';
+import { eventJson } from '../events/event-json.ts';
+import type { EventMarks } from '../events/event-log.ts';
+import { errorOf, type Fault } from '../lib/channel.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { EventBatch, ToPrimary } from './protocol.ts';
+
+/** A batch is sent before the end of the turn when it has this much text. */
+const largestBatchCharacters = 512 * 1024;
+
+/** With more than this on the way to the primary process, new requests wait, in characters. */
+const congestedCharacters = 16 * 1024 * 1024;
+
+interface Waiting {
+  line: number;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+interface Batch {
+  texts: string[];
+  characters: number;
+  groups: EventBatch['groups'];
+  waiting: Waiting[];
+  /** Resolves once the primary process has written the batch. Never rejects. */
+  written: Promise<void>;
+  noteWritten: () => void;
+}
+
+/**
+ * The journal in a worker: events are serialised here and sent to the primary process, those of one turn of the event loop as one
+ * message.
+ */
+export class JournalClient {
+  readonly #primary: ToPrimary;
+  #batch: Batch | undefined;
+  #fault: Fault | undefined;
+  #underWay = 0;
+  #waitingForRoom: (() => void)[] = [];
+  /** Of the newest batch; undefined once all are written. */
+  #written: Promise<void> | undefined;
+
+  /** @param fault why the journal takes no changes at present */
+  constructor(primary: ToPrimary, fault: Fault | undefined) {
+    this.#primary = primary;
+    this.#fault = fault;
+  }
+
+  /** Sends an event; it is written within moments and synced within 100 ms of that. */
+  append(event: ServiceEvent, marks: EventMarks): void {
+    this.#add(event, marks);
+  }
+
+  /** Resolves once all events so far are written; undefined when they are. Never rejects. */
+  grouped(): Promise<void> | undefined {
+    return this.#written;
+  }
+
+  /** Sends an event and resolves when it is on disk. @throws ServiceError `storage-full` or `internal` */
+  appendDurable(event: ServiceEvent, marks: EventMarks): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { batch, line } = this.#add(event, marks);
+      batch.waiting.push({ line, resolve, reject });
+    });
+  }
+
+  assertWritable(): void {
+    if (this.#fault) throw errorOf(this.#fault);
+  }
+
+  /** Takes over whether the primary process can record changes. */
+  noteState(fault: Fault | undefined): void {
+    this.#fault = fault;
+  }
+
+  /** Undefined while the primary process keeps up; else resolves once it does again. */
+  congestion(): Promise<void> | undefined {
+    if (this.#underWay < congestedCharacters) return undefined;
+    return new Promise((resolve) => this.#waitingForRoom.push(resolve));
+  }
+
+  /** Sends what waits for the end of the turn. */
+  flush(): void {
+    const batch = this.#batch;
+    if (!batch) return;
+    void this.#send(batch);
+    this.#primary.flush();
+  }
+
+  #add(event: ServiceEvent, { group = undefined }: EventMarks): { batch: Batch; line: number } {
+    if (!this.#batch) {
+      this.#batch = this.#begin();
+      setImmediate(() => this.flush());
+    }
+    const batch = this.#batch;
+    const text = eventJson(event);
+    const line = batch.texts.push(text) - 1;
+    if (!isSpecialAccount(event.account.uuid)) {
+      const last = batch.groups.at(-1);
+      if (!last || last[1] !== (group ?? null)) batch.groups.push([line, group ?? null]);
+    }
+    batch.characters += text.length;
+    if (batch.characters > largestBatchCharacters) queueMicrotask(() => this.#batch === batch && this.flush());
+    return { batch, line };
+  }
+
+  #begin(): Batch {
+    let noteWritten = () => {};
+    const written = new Promise<void>((resolve) => {
+      noteWritten = () => {
+        if (this.#written === written) this.#written = undefined;
+        resolve();
+      };
+    });
+    this.#written = written;
+    return { texts: [], characters: 0, groups: [], waiting: [], written, noteWritten };
+  }
+
+  async #send({ texts, characters, groups, waiting, noteWritten }: Batch): Promise<void> {
+    this.#batch = undefined;
+    this.#underWay += characters;
+    try {
+      const bytes = Buffer.from(`${texts.join('\n')}\n`);
+      const appended = this.#primary.call('appendEvents', {
+        bytes,
+        lines: texts.length,
+        groups,
+        changes: waiting.map(({ line }) => line),
+      });
+      // Reads need not wait for the sync that changes wait for.
+      if (waiting.length > 0) this.#primary.call('eventsWritten').then(noteWritten, noteWritten);
+      const failed = await appended;
+      const faults = new Map(failed);
+      for (const { line, resolve, reject } of waiting) {
+        const fault = faults.get(line);
+        if (fault) reject(errorOf(fault));
+        else resolve();
+      }
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+    } finally {
+      noteWritten();
+      this.#underWay -= characters;
+      if (this.#underWay < congestedCharacters) for (const resolve of this.#waitingForRoom.splice(0)) resolve();
+    }
+  }
+}
+
+/** Makes the events of a worker. */
+export class WorkerDispatcher implements EventDispatcher {
+  readonly #journal: JournalClient;
+  readonly #primary: ToPrimary;
+  readonly #server: EventServer;
+  readonly #clock: Clock;
+  readonly #onEvent: (event: ServiceEvent) => void;
+
+  /** @param onEvent told of every event, for figures; it must not throw */
+  constructor(
+    journal: JournalClient,
+    surroundings: { primary: ToPrimary; server: EventServer; clock: Clock; onEvent: (event: ServiceEvent) => void },
+  ) {
+    this.#journal = journal;
+    this.#primary = surroundings.primary;
+    this.#server = surroundings.server;
+    this.#clock = surroundings.clock;
+    this.#onEvent = surroundings.onEvent;
+  }
+
+  emit(draft: EventDraft): ServiceEvent {
+    const event = this.#create(draft);
+    this.#journal.append(event, { group: draft.context.group, takenBy: undefined });
+    return event;
+  }
+
+  emitGrouped(draft: EventDraft): void {
+    this.emit(draft);
+  }
+
+  grouped(): Promise<void> | undefined {
+    return this.#journal.grouped();
+  }
+
+  async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
+    const event = this.#create(draft);
+    await this.#journal.appendDurable(event, { group: draft.context.group, takenBy: undefined });
+    return event;
+  }
+
+  async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
+    const event = this.#create(draft);
+    // Events of before come before it in the journal.
+    this.#journal.flush();
+    const raw = Buffer.from(JSON.stringify(event));
+    return { event, delivery: await this.#primary.call('emitAndWait', raw, draft.context.group, handlerUuid) };
+  }
+
+  assertWritable(): void {
+    this.#journal.assertWritable();
+  }
+
+  #create(draft: EventDraft): ServiceEvent {
+    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    this.#onEvent(event);
+    return event;
+  }
+}

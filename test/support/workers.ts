@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { journalFolder } from '../../src/events/event-log-file.ts';
+import { readEvents } from '../../src/events/event-log-reader.ts';
+import { type Running, start } from './child.ts';
+import { Client, type TestReply, type TestRequest } from './client.ts';
+import { until } from './receiver.ts';
+import type { TestConfig } from './server.ts';
+import { temporaryFolder } from './temp.ts';
+
+/** `svc serve --workers` in processes of its own. */
+export interface TestFleet extends Client {
+  running: Running;
+  folder: string;
+  home: string;
+  dataFolder: string;
+  /** Process IDs of the workers at present. */
+  workers(): number[];
+  /** SIGKILL to some workers. @returns when they are gone */
+  kill(pids: readonly number[]): Promise<void>;
+  /** Resolves when so many workers run and have said so. */
+  ready(count: number): Promise<void>;
+  /** Numbers of the workers that answered so far, of the log. */
+  answered(): Set<number>;
+  /** Sends a request on connections of its own until each of so many workers answered one from now on. @returns the replies */
+  everywhere(count: number, request: () => Promise<TestReply>): Promise<TestReply[]>;
+  /** All events so far; fails on a torn line. */
+  events(): Promise<ServiceEvent[]>;
+  count(id: number): Promise<number>;
+  /** Writes another configuration, not loaded yet. */
+  configure(config: TestConfig): Promise<void>;
+  /** SIGTERM. @returns the exit code */
+  stop(): Promise<number | null>;
+}
+
+// One hash for all tests: hashing costs more than most tests.
+const cheapHash = hashPassword('secret');
+
+async function content(folder: string, config: TestConfig): Promise<unknown> {
+  return {
+    server: {
+      name: 'test',
+      data_folder_path: join(folder, 'data'),
+      security_policy: { ban_after_failures: 0 },
+      shutdown_timeout: 10,
+      ...config.server,
+    },
+    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home'), ...config.group }, ...config.groups },
+    accounts: { alice: { password: await cheapHash, ...config.account }, ...config.accounts },
+    authentications: config.authentications ?? {},
+    services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
+    event_handlers: config.event_handlers ?? {},
+  };
+}
+
+/** Starts a server with workers, ended with the test. */
+export async function startFleet(
+  t: TestContext,
+  workers: number,
+  config: TestConfig = {},
+  folder = temporaryFolder(t),
+): Promise<TestFleet> {
+  mkdirSync(join(folder, 'home'), { recursive: true });
+  const file = join(folder, 'svc.config.json');
+  const configure = async (wanted: TestConfig) => writeFileSync(file, JSON.stringify(await content(folder, wanted)));
+  await configure(config);
+  const args = ['serve', '--workers', String(workers), '--log-level', 'debug', '--log-format', 'json'];
+  const running = start(t, args, { cwd: folder });
+  const [, url = ''] = await running.line(/listening on (https?:\S+)\/\n/);
+  const client = new Client(url);
+  const answeredSince = (offset: number) =>
+    new Set(
+      [
+        ...running
+          .stderr()
+          .slice(offset)
+          .matchAll(/"message":"request",.*"worker":(\d+)|"worker":(\d+),"request_id"/g),
+      ].map((match) => Number(match[1] ?? match[2])),
+    );
+  const fleet: Omit<TestFleet, keyof Client> = {
+    running,
+    folder,
+    home: join(folder, 'home'),
+    dataFolder: (JSON.parse(readFileSync(file, 'utf8')) as { server: { data_folder_path: string } }).server.data_folder_path,
+    workers: () => childrenOf(running.child.pid as number),
+    kill: (pids) => {
+      for (const pid of pids) process.kill(pid, 'SIGKILL');
+      return until('they are gone', () => !pids.some(isRunning));
+    },
+    ready: (count) =>
+      until(`${count} workers`, () => {
+        const pids = fleet.workers();
+        return (
+          pids.length === count &&
+          pids.every(isRunning) &&
+          pids.every((pid) => running.stderr().includes(`"worker started","worker":`) && running.stderr().includes(`"pid":${pid}}`))
+        );
+      }),
+    answered: () => answeredSince(0),
+    async everywhere(count, request) {
+      const offset = running.stderr().length;
+      const replies: TestReply[] = [];
+      for (let attempt = 0; attempt < 200; attempt++) {
+        replies.push(await request());
+        if (replies.length >= 2 * count && answeredSince(offset).size >= count) return replies;
+      }
+      return assert.fail(`of ${count} workers only ${[...answeredSince(offset)]} answered`);
+    },
+    async events() {
+      const all: ServiceEvent[] = [];
+      for await (const { event } of readEvents(journalFolder(fleet.dataFolder), undefined, (bad) => assert.fail(`bad line: ${bad.reason}`)))
+        all.push(event);
+      return all;
+    },
+    count: async (id) => (await fleet.events()).filter((event) => event.id === String(id)).length,
+    configure,
+    async stop() {
+      running.child.kill('SIGTERM');
+      return (await running.ended).code;
+    },
+  };
+  return Object.assign(client, fleet);
+}
+
+/** Child processes of a process (proc(5)). */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a process is there and no zombie. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** A request within a session. */
+export function within(session: string, more: TestRequest = {}): TestRequest {
+  return { ...more, headers: { accept: 'application/json', authorization: `session ${session}`, ...more.headers } };
+}

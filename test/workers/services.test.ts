@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { selfSigned } from '../support/certificates.ts';
+import { run, start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
+import { fillDisk, smallDisk } from '../support/small-disk.ts';
+import { startFleet, within } from '../support/workers.ts';
+
+const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
+
+test('a reload reaches all workers or none; sessions and addresses stay', async (t) => {
+  const fleet = await startFleet(t, 2, { service: { headers: { 'X-Version': '1' } } });
+  const session = await fleet.login();
+  const versions = async () =>
+    new Set((await fleet.everywhere(2, () => fleet.get('/home/', within(session)))).map(({ headers }) => headers['x-version']));
+  const reload = () => run(t, ['reload'], { cwd: fleet.folder });
+  assert.deepEqual([...(await versions())], ['1']);
+  await fleet.configure({ service: { headers: { 'X-Version': '2' } } });
+  const good = await reload();
+  assert.deepEqual([good.code, good.stdout], [0, 'reloaded: 1 change\n  services.web.headers\n'], good.stderr);
+  assert.deepEqual([...(await versions())], ['2']);
+  const taken = createServer().listen(0, '127.0.0.1');
+  t.after(() => taken.close());
+  await new Promise((resolve) => taken.once('listening', resolve));
+  const { port } = taken.address() as { port: number };
+  const home = { type: 'http', port: 0, headers: { 'X-Version': '3' } };
+  await fleet.configure({ services: { web: home, second: { type: 'http', port } } });
+  const bad = await reload();
+  assert.equal(bad.code, 1);
+  assert.match(bad.stderr, /the port is in use/);
+  assert.deepEqual([...(await versions())], ['2'], 'no worker has the new one');
+  await fleet.configure({ services: { web: home, second: { type: 'http', port: 0, name: 'Second' } } });
+  assert.equal((await reload()).code, 0);
+  assert.deepEqual([...(await versions())], ['3']);
+  const started = (await fleet.events()).filter(({ id }) => id === '20076');
+  assert.deepEqual(
+    started.map(({ component }) => component.uuid),
+    ['web', 'second'],
+    'each once',
+  );
+  const second = new Client(`http://127.0.0.1:${started[1]?.data.port}`);
+  await fleet.everywhere(2, () => second.get('/home/', { headers: { accept: 'application/json' } }));
+  // A worker that comes later has the configuration in force, on the same port.
+  await fleet.kill(fleet.workers());
+  await fleet.ready(2);
+  assert.deepEqual([...(await versions())], ['3']);
+  assert.equal((await second.get('/home/', { headers: { accept: 'application/json' } })).status, 200);
+  assert.equal(await fleet.count(20077), 1);
+  assert.equal(await fleet.count(20012), 2);
+  assert.equal(await fleet.stop(), 0);
+});
+
+test('HTTPS: all workers have the certificate, take over a renewed one, and refuse a reload whose files are amiss', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const [first, second] = [selfSigned(t), selfSigned(t)];
+  const folder = join(first.certPath, '..');
+  const service = (key = 'key.pem') => ({ type: 'https', tls_certificate_path: first.certPath, tls_key_path: join(folder, key) });
+  const fleet = await startFleet(t, 2, { service: service() });
+  const statusOf = (ca: string) => fleet.everywhere(2, () => fleet.get('/home/', { ca, headers: { accept: 'application/json' } }));
+  assert.deepEqual(statuses(await statusOf(first.cert)), [200]);
+  await fleet.configure({ service: service('missing.pem') });
+  assert.equal((await run(t, ['reload'], { cwd: fleet.folder })).code, 1);
+  assert.deepEqual(statuses(await statusOf(first.cert)), [200]);
+  for (const [name, text] of [
+    ['key.pem', second.key],
+    ['cert.pem', second.cert],
+  ] as const) {
+    writeFileSync(join(folder, `${name}.new`), text);
+    renameSync(join(folder, `${name}.new`), join(folder, name));
+  }
+  await until('both workers have it', () => fleet.running.stderr().match(/the TLS files changed and are in use/g)?.length === 2);
+  assert.deepEqual(statuses(await statusOf(second.cert)), [200]);
+});
+
+test('an upload waits for its back-end through any worker; other handlers get each event once', async (t) => {
+  const backend = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r-1' } } });
+  const crm = await startReceiver(t);
+  const fleet = await startFleet(t, 2, {
+    service: { api_backend_uuid: 'backend', api_passthrough_headers: 'x-receipt' },
+    event_handlers: {
+      backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url: backend.url },
+      crm: { type: 'http', target: '40017', url: crm.url },
+    },
+  });
+  let number = 0;
+  const replies = await fleet.everywhere(2, () => fleet.put(`/home/f${number++}`, 'x'));
+  for (const reply of replies) assert.deepEqual([reply.status, reply.headers['x-receipt']], [201, 'r-1']);
+  await crm.received(number);
+  assert.equal(backend.requests.length, number, 'none a second time in the background');
+  assert.equal(new Set(crm.events().map(({ uuid }) => uuid)).size, number);
+  assert.equal(await fleet.stop(), 0);
+  assert.equal(await fleet.count(40017), number);
+});
+
+test('the callout is tested once for all workers, which share what it accepted, and fail closed when it fails', async (t) => {
+  const endpoint = await startReceiver(t, { script: [{ status: 401 }], otherwise: { status: 204 } });
+  const method = (url: string) => ({ id: { type: 'http', url, cache_seconds: 60 } });
+  const fleet = await startFleet(t, 3, { authentications: method(endpoint.url), group: { permissions: ['allow-full-control'] } });
+  assert.equal(endpoint.requests.length, 1);
+  assert.equal(await fleet.count(20156), 1);
+  await fleet.everywhere(3, () => fleet.get('/home/', { headers: { accept: 'application/json' } }));
+  assert.equal(endpoint.requests.length, 2, 'remembered for all');
+  assert.equal(/alice:|"secret"/.test(fleet.running.stderr()), false);
+  await fleet.configure({ authentications: method('http://127.0.0.1:1/'), group: { permissions: ['allow-full-control'] } });
+  assert.equal((await run(t, ['reload'], { cwd: fleet.folder })).code, 0);
+  assert.equal(await fleet.count(20157), 1);
+  const refused = await fleet.everywhere(3, () => fleet.get('/home/', { headers: { accept: 'application/json' }, user: 'alice:other' }));
+  assert.deepEqual(statuses(refused), [401]);
+  assert.ok((await fleet.events()).some(({ id, data }) => id === '20142' && /method failed/.test(String(data.details))));
+});
+
+test('figures of all workers add up, and do not fall when one dies', async (t) => {
+  const fleet = await startFleet(t, 2, { services: { web: { type: 'http', port: 0 }, watch: { type: 'monitor', port: 0 } } });
+  const [, monitorUrl = ''] = await fleet.running.line(/watch listening on (\S+)\/\n/);
+  const monitor = new Client(monitorUrl);
+  const metric = async (pattern: RegExp) => {
+    const { text } = await monitor.get('/metrics', { user: null });
+    return [...text.matchAll(new RegExp(pattern, 'gm'))].reduce((sum, match) => sum + Number(match[1]), 0);
+  };
+  const requests = /^svc_http_requests_total\{.*status="200".*\} (\d+)$/;
+  const session = await fleet.login();
+  const replies = await fleet.everywhere(2, () => fleet.get('/home/', within(session)));
+  const wanted = replies.length + 1;
+  await until('all are counted', async () => (await metric(requests)) === wanted);
+  assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'counted once');
+  assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
+  assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 1);
+  assert.equal(await metric(/^svc_workers (\d+)$/), 2);
+  const bytes = await metric(/^svc_http_sent_bytes_total\{service="web"\} (\d+)$/);
+  assert.ok(bytes > 0);
+  const { text } = await monitor.get('/metrics', { user: null });
+  const processes = [...text.matchAll(/^process_resident_memory_bytes\{process="([\w-]+)"\}/gm)].map((match) => match[1]);
+  assert.deepEqual(processes.toSorted(), ['primary', 'worker-1', 'worker-2']);
+  await fleet.kill(fleet.workers());
+  await fleet.ready(2);
+  await until('both are counted', async () => (await metric(/^svc_worker_restarts_total (\d+)$/)) === 2);
+  assert.equal(await metric(requests), wanted);
+  assert.ok((await metric(/^svc_http_sent_bytes_total\{service="web"\} (\d+)$/)) >= bytes);
+  const ready = await monitor.get('/ready', { user: null });
+  assert.deepEqual(ready.json(), { status: 'ready', checks: { server: 'ok', journal: 'ok', state: 'ok', workers: 'ok' } });
+});
+
+test('events of three workers stand whole in the journal, each once', async (t) => {
+  const fleet = await startFleet(t, 3);
+  const session = await fleet.login();
+  writeFileSync(join(fleet.home, 'a'), 'A');
+  const lanes = Array.from({ length: 10 }, async (_, lane) => {
+    for (let index = 0; index < 50; index++) {
+      const id = `r-${lane}-${index}`;
+      if (index % 10 === 0)
+        assert.equal((await fleet.put(`/home/f${lane}-${index}`, 'x', within(session, { headers: { 'x-request-id': id } }))).status, 201);
+      else assert.equal((await fleet.get('/home/a', within(session, { headers: { 'x-request-id': id } }))).status, 200);
+    }
+  });
+  await Promise.all(lanes);
+  assert.equal(fleet.answered().size, 3);
+  assert.equal(await fleet.stop(), 0);
+  const events = await fleet.events();
+  assert.equal(new Set(events.map(({ uuid }) => uuid)).size, events.length);
+  const ofRequests = events.filter(({ data }) => /^r-/.test(String(data.request_id)));
+  assert.equal(ofRequests.length, 1000, 'two for each request');
+  const begun = ofRequests.filter(({ id }) => ['40004', '40021'].includes(id)).map(({ data }) => data.request_id);
+  assert.equal(new Set(begun).size, 500);
+});
+
+test('a full disk of the journal: workers refuse changes, reads go on, and it recovers', async (t) => {
+  const disk = smallDisk(t, 6000);
+  if (!disk) return;
+  const fleet = await startFleet(t, 2, { server: { data_folder_path: join(disk, 'data') } });
+  const session = await fleet.login();
+  assert.equal((await fleet.put('/home/a', 'old', within(session))).status, 201);
+  fillDisk(join(disk, 'filler'));
+  await until('it is noticed', async () => {
+    assert.equal((await fleet.get('/home/a', within(session))).text, 'old');
+    return fleet.running.stderr().includes('the disk of the journal is full');
+  });
+  await until('all workers know', async () => {
+    const replies = await fleet.everywhere(2, () => fleet.put('/home/b', 'new', within(session)));
+    return replies.every(({ status }) => status === 507);
+  });
+  assert.deepEqual(statuses(await fleet.everywhere(2, () => fleet.get('/home/a', within(session)))), [200]);
+  truncateSync(join(disk, 'filler'), 0);
+  await until('it recovers', async () => {
+    const replies = await fleet.everywhere(2, () => fleet.put('/home/b', 'new', within(session)));
+    return replies.every(({ status }) => status === 201);
+  });
+});
+
+test('root binds, and the workers are another account, those that come later too, with TLS files that only root may read', async (t) => {
+  if (process.getuid?.() !== 0) {
+    if (process.env.CI === 'true') assert.fail('This test needs root, and under CI nothing may be skipped.');
+    return t.skip('only root can become another account');
+  }
+  if (!hasProgram(t, 'openssl')) return;
+  const nobody = Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
+  const { cert, certPath } = selfSigned(t);
+  const keyPath = join(certPath, '../key.pem');
+  chmodSync(keyPath, 0o600);
+  const server = { user: 'nobody', umask: '027' };
+  const service = { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath };
+  const startedMs = performance.now();
+  const fleet = await startFleet(t, 2, { server, service, group: { home_folder_path: '${USER}' } }).catch((error) => error as Error);
+  assert.ok(fleet instanceof Client, String(fleet));
+  chmodSync(fleet.folder, 0o755);
+  const home = join(fleet.folder, 'alice');
+  mkdirSync(home, { recursive: true });
+  chownSync(home, nobody, nobody);
+  const check = async (name: string) => {
+    for (const pid of [fleet.running.child.pid as number, ...fleet.workers()]) {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      assert.match(status, new RegExp(`^Uid:\\s+${nobody}\\s+${nobody}\\s+${nobody}\\s+${nobody}$`, 'm'));
+      assert.match(status, /^CapEff:\s+0+$/m);
+      assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'not in the group of root either');
+    }
+    let number = 0;
+    const stored = await fleet.everywhere(2, () => fleet.put(`/home/${name}${number++}`, 'x', { ca: cert }));
+    assert.deepEqual(statuses(stored), [201]);
+    const stats = statSync(join(home, `${name}0`));
+    assert.deepEqual([stats.uid, stats.mode & 0o777], [nobody, 0o640]);
+  };
+  await check('a');
+  const [victim = 0] = fleet.workers();
+  await fleet.kill([victim]);
+  await fleet.ready(2).catch((error) => assert.fail(`${error}\n${fleet.running.stderr()}`));
+  await check('b');
+  // The files are looked at every five seconds, in vain by now.
+  await until('six seconds are over', () => performance.now() - startedMs > 6000);
+  await check('c');
+  assert.equal(await fleet.stop(), 0, 'and it can end its work in the data folder');
+});
+
+test('what workers cannot share is refused with the reason', async (t) => {
+  const fleet = await startFleet(t, 2);
+  writeFileSync(
+    join(fleet.folder, 'redis.json'),
+    JSON.stringify({
+      server: { state: { type: 'redis', url: 'redis://127.0.0.1:1' } },
+      services: { web: { type: 'http', port: 0 } },
+      groups: { DEFAULT_GROUP: { home_folder_path: './f' } },
+    }),
+  );
+  const redis = await run(t, ['serve', '--workers', '2', '--config', 'redis.json'], { cwd: fleet.folder });
+  assert.deepEqual([redis.code, redis.stdout], [2, '']);
+  assert.match(redis.stderr, /--workers.*redis/);
+  const wrong = await run(t, ['serve', '--workers', 'many'], { cwd: fleet.folder });
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /auto/);
+  const auto = start(t, ['serve', '--workers', 'auto', '--port', '0', '--user', 'alice:secret'], { cwd: fleet.home });
+  await auto.line(/listening/);
+  auto.child.kill('SIGTERM');
+  assert.equal((await auto.ended).code, 0);
+});
