@@ -29,7 +29,7 @@ export class Monitoring {
    */
   async apply(config: Config): Promise<void> {
     const wanted = Object.entries(config.services).filter(([, service]) => service.enabled && service.type === 'monitor');
-    this.#countsRequests = wanted.length > 0;
+    this.#countsRequests = hasMonitor(config);
     const stays = (uuid: string) => {
       const options = this.#running.get(uuid)?.options;
       const next = config.services[uuid];
@@ -55,8 +55,9 @@ export class Monitoring {
     return [...this.#running].map(([uuid, { url, options }]) => ({ uuid, name: options.name || uuid, url }));
   }
 
-  /** What counts the requests of one service and names them in the log. */
-  requestObserver(service: string): RequestObserver {
+  /** What counts the requests of one service and names them in the log; undefined where nobody asks for either. */
+  requestObserver(service: string, config: Config): RequestObserver | undefined {
+    if (!this.#log.isDebug && !hasMonitor(config)) return undefined;
     return (facts, { id }) => {
       if (this.#countsRequests) this.#metrics?.request(service, facts);
       const { method, style, status, durationMs } = facts;
@@ -81,4 +82,8 @@ export class Monitoring {
     for (const server of this.#running.values()) await server.close();
     this.#running.clear();
   }
+}
+
+function hasMonitor(config: Config): boolean {
+  return Object.values(config.services).some((service) => service.enabled && service.type === 'monitor');
 }

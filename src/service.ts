@@ -336,7 +336,7 @@ class ServerRuntime implements Service {
       events: core.events,
       clock: this.#clock,
       log: this.#log,
-      observe: this.#monitoring.requestObserver(uuid),
+      observe: this.#monitoring.requestObserver(uuid, parts.config),
       baseHeaders: {
         server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
         ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),

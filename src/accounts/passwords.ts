@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { hash as digest, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ServiceError } from '../lib/errors.ts';
 
@@ -73,11 +73,12 @@ const mostWaiting = 256;
 const mostRemembered = 1024;
 
 /**
- * Verifies passwords for clients that send them with every request: a password that was right is remembered as an HMAC
- * under a key of this process, together with the hash it belongs to, never in clear. Wrong ones are never remembered.
+ * Verifies passwords for clients that send them with every request: a password that was right is remembered as a digest
+ * with a key of this process, together with the hash it belongs to, never in clear. Wrong ones are never remembered. The
+ * digest never leaves the process, so a plain hash behind the key does for what elsewhere takes an HMAC, at a third of the time.
  */
 export class PasswordVerifier {
-  readonly #key = randomBytes(32);
+  readonly #key = randomBytes(32).toString('base64');
   readonly #remembered = new Set<string>();
   readonly #dummy = { ...defaultCost, salt: randomBytes(saltBytes) };
   #running = 0;
@@ -85,7 +86,7 @@ export class PasswordVerifier {
 
   /** @throws ServiceError `unavailable` when too many verifications wait already */
   async verify(password: string, hash: string): Promise<boolean> {
-    const token = createHmac('sha256', this.#key).update(`${hash}\0${password}`).digest('base64');
+    const token = digest('sha256', `${this.#key}\0${hash}\0${password}`, 'base64');
     if (this.#remembered.delete(token)) {
       this.#remembered.add(token);
       return true;

@@ -1,4 +1,11 @@
-import { type Account, AccountError, effectiveAccount, emailAddresses, type GroupConfiguration } from '../accounts/account.ts';
+import {
+  type Account,
+  type AccountConfiguration,
+  AccountError,
+  effectiveAccount,
+  emailAddresses,
+  type GroupConfiguration,
+} from '../accounts/account.ts';
 import { prepareHomeFolder } from '../accounts/home-folder.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';
@@ -24,6 +31,8 @@ export class AuthChain {
   readonly #groups: ReadonlyMap<string, GroupConfiguration>;
   readonly #events: EventDispatcher;
   readonly #service: EventComponent;
+  /** The accounts made so far; a reload makes a new chain, an accounts file that changed new configurations. */
+  readonly #accounts = new WeakMap<AccountConfiguration, Account>();
 
   /** @param service the service that clients reach, component of the chain's own events */
   constructor(
@@ -83,7 +92,7 @@ export class AuthChain {
   #accept(method: AuthMethod, question: Question, configuration: Parameters<typeof effectiveAccount>[1]): ChainResult {
     let account: Account;
     try {
-      account = effectiveAccount(question.username, configuration, this.#groups, method);
+      account = this.#effectiveAccount(question.username, configuration, method);
     } catch (error) {
       if (!(error instanceof AccountError)) throw error;
       if (error.problem !== 'group-disabled') this.#emit(20031, method, question, { details: error.message });
@@ -97,7 +106,7 @@ export class AuthChain {
       this.#emit(20067, method, question, { real_path: account.homeFolderPath, details: error.message });
       return this.#rejected(method, question, error.message);
     }
-    this.#events.emit({
+    this.#events.emitGrouped({
       id: 20137,
       context: {
         account: accountOfEvents(account, question.peer),
@@ -108,6 +117,15 @@ export class AuthChain {
       data: methodData(method),
     });
     return { outcome: 'authenticated', account };
+  }
+
+  // A client with Basic logs in with each request: what was made of the very same configuration is taken again.
+  #effectiveAccount(username: string, configuration: AccountConfiguration, method: AuthMethod): Account {
+    const known = this.#accounts.get(configuration);
+    if (known?.name === username && known.method.uuid === method.uuid) return known;
+    const account = effectiveAccount(username, configuration, this.#groups, method);
+    this.#accounts.set(configuration, account);
+    return account;
   }
 
   #rejected(method: AuthMethod, question: Question, details: string): ChainResult {
@@ -135,6 +153,17 @@ function methodData(method: AuthMethod): Record<string, unknown> {
 
 /** An account as events carry it (service.md, "account members"). */
 export function accountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
+  const known = ofConnections.get(peer);
+  if (known?.account === account) return known.ofEvents;
+  const ofEvents = newAccountOfEvents(account, peer);
+  ofConnections.set(peer, { account, ofEvents });
+  return ofEvents;
+}
+
+/** The account that a connection was used by last: most are used by one alone, for many requests. */
+const ofConnections = new WeakMap<Credentials['peer'], { account: Account; ofEvents: EventAccount }>();
+
+function newAccountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
   const addresses = emailAddresses(account.email);
   return {
     uuid: account.uuid,

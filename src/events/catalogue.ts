@@ -177,10 +177,15 @@ export function isEventId(id: number): boolean {
 
 /** The message of an event: its meaning with members of `data` put in. */
 export function messageOf(id: number, data: Readonly<Record<string, unknown>>): string {
-  const { meaning } = eventDefinition(id);
-  if (!meaning.includes('{')) return meaning;
-  return meaning.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = data[name];
-    return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-  });
+  const parts = messageParts.get(id) ?? eventDefinition(id).meaning.split(/\{(\w+)\}/);
+  let message = parts[0] as string;
+  for (let index = 1; index < parts.length; index += 2) {
+    const value = data[parts[index] as string];
+    const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+    message += text + (parts[index + 1] as string);
+  }
+  return message;
 }
+
+/** The texts of each meaning and, between them, the members of `data` that it names. */
+const messageParts = new Map(eventCatalogue.map(({ id, meaning }) => [id, meaning.split(/\{(\w+)\}/)]));

@@ -24,6 +24,10 @@ export interface BlockingHandler {
 export interface EventDispatcher {
   /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
   emit(draft: EventDraft): ServiceEvent;
+  /** Like `emit`, written with the other events of this turn of the event loop; a reply that tells of it waits for `grouped`. */
+  emitGrouped(draft: EventDraft): void;
+  /** Resolves once all events so far are in the journal; undefined when none waits. Never rejects. */
+  grouped(): Promise<void> | undefined;
   /**
    * Journals an event and wakes the handlers; it is on disk when the promise resolves.
    *
@@ -59,6 +63,14 @@ export class JournalledDispatcher implements EventDispatcher {
     const event = this.#create(draft);
     this.#log.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
+  }
+
+  emitGrouped(draft: EventDraft): void {
+    this.#log.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined });
+  }
+
+  grouped(): Promise<void> | undefined {
+    return this.#log.grouped();
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {

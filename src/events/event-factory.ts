@@ -25,21 +25,29 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
 
+/** The members that are not undefined. */
+function definedMembers(given: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  let hasGaps = false;
+  for (const name in given) hasGaps ||= given[name] === undefined;
+  return hasGaps ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) : given;
+}
+
+function dataOf({ data, context }: EventDraft): Record<string, unknown> {
+  const { request } = context;
+  const members = definedMembers(data);
+  if (!request) return { ...members };
+  const { id, traceparent } = request;
+  // A spread that is added to takes ten times as long as this; each request has several events.
+  return Object.assign({}, members, traceparent === undefined ? { request_id: id } : { request_id: id, traceparent });
+}
+
 /**
  * Makes an event of a draft.
  *
  * @param nowMs Unix time in milliseconds
  */
 export function createEvent(draft: EventDraft, server: EventServer, nowMs: number): ServiceEvent {
-  const data: Record<string, unknown> = {};
-  for (const name in draft.data) {
-    if (draft.data[name] !== undefined) data[name] = draft.data[name];
-  }
-  const { request } = draft.context;
-  if (request) {
-    data.request_id = request.id;
-    if (request.traceparent !== undefined) data.traceparent = request.traceparent;
-  }
+  const data = dataOf(draft);
   return {
     id: String(draft.id),
     uuid: randomUUID(),

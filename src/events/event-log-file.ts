@@ -6,6 +6,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
 import { isSpecialAccount } from './event-factory.ts';
+import { eventJson } from './event-json.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
 import { countLines } from './event-log-backlog.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
@@ -58,6 +59,8 @@ export class FileEventLog implements EventLog {
   readonly #waitingForMore = new Set<() => void>();
   readonly #recent = new RecentEvents();
   #isWaking = false;
+  #group: WaitingLine[] = [];
+  #groupWritten: Promise<void> | undefined;
   #writer: SegmentWriter;
   #segmentTriedAtMs = Number.NEGATIVE_INFINITY;
   #lostEvents = 0;
@@ -88,7 +91,7 @@ export class FileEventLog implements EventLog {
     try {
       // When the disk is full, half of the reserve is for changes under way: reads alone must not use it up.
       if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
-      const position = this.#appendLine(event, marks);
+      const position = this.#appendLine(lineOf(event, marks));
       this.#writer.syncSoon();
       return position;
     } catch (error) {
@@ -97,8 +100,22 @@ export class FileEventLog implements EventLog {
     }
   }
 
+  appendGrouped(event: ServiceEvent, marks: EventMarks = noMarks): void {
+    this.#group.push(lineOf(event, marks));
+    this.#groupWritten ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#writeGroup();
+        resolve();
+      });
+    });
+  }
+
+  grouped(): Promise<void> | undefined {
+    return this.#groupWritten;
+  }
+
   async appendDurable(event: ServiceEvent, marks: EventMarks = noMarks): Promise<LogPosition> {
-    const position = this.#appendLine(event, marks);
+    const position = this.#appendLine(lineOf(event, marks));
     try {
       await this.#writer.synced();
     } catch (error) {
@@ -162,6 +179,7 @@ export class FileEventLog implements EventLog {
   }
 
   async close(): Promise<void> {
+    this.#writeGroup();
     this.#isClosed = true;
     this.#retentionTimer.cancel();
     this.#wake();
@@ -174,14 +192,39 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  #appendLine(event: ServiceEvent, marks: EventMarks): LogPosition {
-    const line = Buffer.from(`${JSON.stringify(event)}\n`);
-    this.#rotateFor(line.length);
+  #appendLine(line: WaitingLine): LogPosition {
+    this.#writeGroup();
+    return this.#appendLines([line], Buffer.from(line.text));
+  }
+
+  // One that cannot be written is counted and logged, as a single event of a read is.
+  #writeGroup(): void {
+    const lines = this.#group;
+    this.#group = [];
+    this.#groupWritten = undefined;
+    if (lines.length === 0) return;
+    try {
+      if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
+      let text = '';
+      for (const line of lines) text += line.text;
+      this.#appendLines(lines, Buffer.from(text));
+      this.#writer.syncSoon();
+    } catch (error) {
+      for (const { event } of lines) this.#reportLost(event, error);
+    }
+  }
+
+  /** @param bytes the texts of all lines */
+  #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
+    this.#rotateFor(bytes.length);
     const position = this.end;
-    const hasAccount = !isSpecialAccount(event.account.uuid);
     const write = () => {
-      this.#writer.mark(event.uuid, marks, hasAccount);
-      this.#writer.append(line);
+      let offset = position.offset;
+      for (const { event, marks, hasAccount, sizeBytes } of lines) {
+        this.#writer.mark(offset, event.uuid, marks, hasAccount);
+        offset += sizeBytes;
+      }
+      this.#writer.append(bytes);
     };
     try {
       write();
@@ -194,11 +237,21 @@ export class FileEventLog implements EventLog {
         throw journalFault(again);
       }
     }
-    this.#reserve.countUse(line.length);
-    const group = hasAccount ? marks.group : undefined;
-    this.#recent.add({ event, raw: line.subarray(0, -1), position, next: this.end, group, takenBy: marks.takenBy });
+    this.#reserve.countUse(bytes.length);
+    if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
     if (this.#waitingForMore.size > 0) this.#wakeSoon();
     return position;
+  }
+
+  #keepRecent(lines: readonly WaitingLine[], bytes: Buffer, first: LogPosition): void {
+    let position = first;
+    for (const { event, marks, hasAccount, sizeBytes } of lines) {
+      const next = { segment: first.segment, offset: position.offset + sizeBytes };
+      const start = position.offset - first.offset;
+      const group = hasAccount ? marks.group : undefined;
+      this.#recent.add({ event, raw: bytes.subarray(start, start + sizeBytes - 1), position, next, group, takenBy: marks.takenBy });
+      position = next;
+    }
   }
 
   // Behind the work of the request that is under way, once for all events of it.
@@ -295,6 +348,23 @@ export class FileEventLog implements EventLog {
     const { id, uuid } = event;
     this.#options.log.error('an event could not be journalled', { id, uuid, lost: this.#lostEvents, reason });
   }
+}
+
+/** An event on its way into the journal. */
+interface WaitingLine {
+  event: ServiceEvent;
+  marks: EventMarks;
+  /** Whether it belongs to an account, not to the process or to a client that nobody knows yet. */
+  hasAccount: boolean;
+  /** Its JSON, newline included. */
+  text: string;
+  /** Of the text as UTF-8. */
+  sizeBytes: number;
+}
+
+function lineOf(event: ServiceEvent, marks: EventMarks): WaitingLine {
+  const text = `${eventJson(event)}\n`;
+  return { event, marks, hasAccount: !isSpecialAccount(event.account.uuid), text, sizeBytes: Buffer.byteLength(text) };
 }
 
 /** The folder of the journal inside the data folder. */

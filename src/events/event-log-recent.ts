@@ -27,8 +27,12 @@ export class RecentEvents {
     };
   }
 
+  /** Whether anybody reads. */
+  get isKept(): boolean {
+    return this.#readers > 0;
+  }
+
   add(logged: LoggedEvent): void {
-    if (this.#readers === 0) return;
     this.#events.push(logged);
     this.#bytes += logged.raw.length;
     while (this.#bytes > mostBytes || this.#events.length - this.#head > mostEvents) {

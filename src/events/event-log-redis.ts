@@ -121,6 +121,14 @@ export class RedisEventLog implements EventLog {
     return this.#options.local.append(event, marks);
   }
 
+  appendGrouped(event: ServiceEvent, marks?: EventMarks): void {
+    this.#options.local.appendGrouped(event, marks);
+  }
+
+  grouped(): Promise<void> | undefined {
+    return this.#options.local.grouped();
+  }
+
   async appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined> {
     const forwarded = this.#forwarder.waitFor(event.uuid);
     try {

@@ -67,12 +67,16 @@ export class SegmentWriter {
     return this.#failure;
   }
 
-  /** Writes what is known of the event that comes next, beside the event itself. */
-  mark(uuid: string, marks: EventMarks, hasAccount: boolean): void {
-    this.#marks.write(this.#sizeBytes, uuid, marks, hasAccount);
+  /**
+   * Writes what is known of an event that is about to be written, beside the event itself.
+   *
+   * @param offset where it will begin, in bytes
+   */
+  mark(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
+    this.#marks.write(offset, uuid, marks, hasAccount);
   }
 
-  /** Writes a line. One that fits in part only is cut back, so that the file stays lines of JSON. */
+  /** Writes whole lines. What fits in part only is cut back, so that the file stays lines of JSON. */
   append(line: Buffer): void {
     // The descriptor's number may belong to somebody else's file by now.
     if (this.#isClosed) throw new Error(`${this.segment.path} is closed`);

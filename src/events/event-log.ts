@@ -66,6 +66,13 @@ export interface EventLog {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
+   * Like `append`, in one write with all others of this turn of the event loop: for events of reads, of which there are many.
+   * What is answered after `grouped` has its events in the journal.
+   */
+  appendGrouped(event: ServiceEvent, marks?: EventMarks): void;
+  /** Resolves once all events so far are written; at once when none waits. Never rejects: see `append`. */
+  grouped(): Promise<void> | undefined;
+  /**
    * Writes an event and resolves when it is on disk. Concurrent callers share one sync.
    *
    * @returns where it stands; undefined when a journal of several nodes does not have it yet

@@ -125,7 +125,7 @@ export class AccountPaths implements FileScope {
   }
 
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
-    return { id, context: this.context, data: { ...this.#pathData(path), ...data } };
+    return { id, context: this.context, data: Object.assign(this.#pathData(path), data) };
   }
 
   /** The meaning of a fault, with the event of the failed operation emitted. */

@@ -8,6 +8,8 @@ import type { OpenedFile } from './opened.ts';
 export interface FileDownload {
   readonly fd: number;
   readonly entry: Entry;
+  /** Resolves once the download is in the journal, which comes before any reply; undefined when it is there already. */
+  recorded(): Promise<void> | undefined;
   /**
    * @param readBytes bytes that were handed to the client
    * @param fault nothing when the download is complete
@@ -19,9 +21,12 @@ export interface FileDownload {
 
 /** Makes a download of a verified file; event 40004. */
 export function startDownload(files: FileScope, path: VirtualPath, opened: OpenedFile): FileDownload {
-  const { clock } = files.environment;
+  const { clock, events } = files.environment;
   const startedMs = clock.monotonicMs();
-  files.emit(40004, path);
+  const draft = files.draft(40004, path);
+  events.emitGrouped(draft);
+  const emit = (id: number, data: Record<string, unknown>) =>
+    events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
   let isOpen = true;
   const closeOnce = () => {
     if (isOpen) closeSync(opened.fd);
@@ -32,16 +37,14 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
   return {
     fd: opened.fd,
     entry: entryOf(baseName(path), opened.stats),
+    recorded: () => events.grouped(),
     end(readBytes, fault) {
       if (!closeOnce()) return;
       const durationS = (clock.monotonicMs() - startedMs) / 1000;
       const data = transferData(durationS, readBytes, 'read');
-      if (fault === 'client-gone') files.emit(40018, path, data);
-      files.emit(
-        fault ? 40040 : 40039,
-        path,
-        fault ? { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' } : data,
-      );
+      if (fault === 'client-gone') emit(40018, data);
+      if (fault) emit(40040, { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' });
+      else emit(40039, data);
     },
     release() {
       closeOnce();

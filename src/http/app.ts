@@ -12,9 +12,8 @@ import { handleMember } from './member-handlers.ts';
 import { observeRequest } from './observe-request.ts';
 import { checkOrigin } from './origin-check.ts';
 import { assets } from './pages/assets.ts';
-import { alreadySent, type Handled, type Outgoing, sendReply } from './reply.ts';
+import { alreadySent, type Handled, nameReply, type Outgoing, sendReply } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
-import { requestIdHeader } from './request-trace.ts';
 import { endUnreadBody } from './unread-body.ts';
 import { optionsReply } from './webdav-class.ts';
 
@@ -22,8 +21,8 @@ type Environment = { Bindings: { exchange: Exchange } };
 type Action = (exchange: Exchange) => Promise<Handled> | Handled;
 
 /**
- * The Hono application: routes to handlers, replies and faults to the Node response. Routes are canonical (`/member`,
- * `/service/login`): the raw target was read once, by `parseRequestTarget`, and nothing decodes or normalises it again.
+ * The Hono application of the service's own URLs: routes to handlers, replies and faults to the Node response. Routes are
+ * canonical (`/home`, `/service/login`): the raw target was read once, by `parseRequestTarget`, and nothing decodes or normalises it again.
  */
 function createApp(): Hono<Environment> {
   const app = new Hono<Environment>();
@@ -32,7 +31,6 @@ function createApp(): Hono<Environment> {
       await answer(context.env.exchange, action);
       return RESPONSE_ALREADY_SENT;
     });
-  route('/member', member);
   route('/root', redirectHome);
   route('/home', redirectHome);
   route('/server', aboutServer);
@@ -155,16 +153,23 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
   return (incoming, outgoing, expectsContinue) => {
     const current = service();
     let exchange: Exchange;
+    let isAdmitted = false;
     try {
       exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue);
       admit(exchange);
+      isAdmitted = true;
       checkHost(incoming);
     } catch (error) {
       exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);
-      if (!outgoing.hasHeader(requestIdHeader)) admit(exchange);
+      if (!isAdmitted) admit(exchange);
       void answer(exchange, () => {
         throw error;
       });
+      return;
+    }
+    // Files and folders are most of all requests, and there is nothing to route.
+    if (exchange.target.kind === 'member') {
+      void answer(exchange, member);
       return;
     }
     exchanges.set(incoming, exchange);
@@ -174,7 +179,7 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
 }
 
 function admit(exchange: Exchange): void {
-  exchange.outgoing.setHeader(requestIdHeader, exchange.request.id);
+  nameReply(exchange.outgoing, exchange.request.id);
   observeRequest(exchange, exchange.service.clock);
 }
 

@@ -80,6 +80,8 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Accoun
   await checkBan(exchange);
   const result: ChainResult = await exchange.service.chain.authenticate(credentials);
   await noteAttempt(exchange, result.outcome === 'authenticated');
+  // Whatever comes next, the login is in the journal; what reads a file or a folder sees to it that it is.
+  if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated') return result.account;
   const publicFailure = exchange.service.options.public_error ? result.public : undefined;
   throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
@@ -88,7 +90,8 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Accoun
 }
 
 function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
-  exchange.client = { account, session, ...clientContext(exchange, account) };
+  const { context, files } = clientContext(exchange, account);
+  exchange.client = { account, session, context, files };
 }
 
 /** The files and the event context of an account for one request. */

@@ -61,6 +61,21 @@ export class BodyWriter {
   }
 }
 
-function clientGone(cause?: unknown): ServiceError {
+/**
+ * Ends a reply with its whole body, at less cost than a `BodyWriter`.
+ *
+ * @param body bytes, or a text with a character for each byte
+ * @returns false when the client went away before the kernel had it all
+ */
+export function endReply(outgoing: Outgoing, body: Buffer | string): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (outgoing.destroyed) return resolve(false);
+    outgoing.once('close', () => resolve(false));
+    (outgoing as ServerResponse).end(body, 'latin1', () => resolve(true));
+  });
+}
+
+/** What a sender throws that finds its client gone. */
+export function clientGone(cause?: unknown): ServiceError {
   return new ServiceError('client-gone', 'The client went away.', { cause });
 }

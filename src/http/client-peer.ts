@@ -16,9 +16,17 @@ export function clientPeer(incoming: IncomingMessage | Http2ServerRequest, forwa
     const client = parseForwardedClient(forwardedHeader, Array.isArray(value) ? value.join(', ') : (value ?? ''));
     if (client) return peer(client.address, client.port);
   }
-  const { remoteAddress, remotePort } = incoming.socket;
-  return remoteAddress === undefined ? nobody : peer(remoteAddress, remotePort ?? 0);
+  const { socket } = incoming;
+  let known = ofSockets.get(socket);
+  if (!known && socket.remoteAddress !== undefined) {
+    known = peer(socket.remoteAddress, socket.remotePort ?? 0);
+    ofSockets.set(socket, known);
+  }
+  return known ?? nobody;
 }
+
+/** The other ends of the connections that requests came on. */
+const ofSockets = new WeakMap<object, EventPeer>();
 
 function peer(rawAddress: string, port: number): EventPeer {
   const address = normaliseAddress(rawAddress);

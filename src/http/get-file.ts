@@ -36,7 +36,8 @@ export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: numb
 function fileHeaders(exchange: Exchange, path: VirtualPath, entry: Entry): ReplyHeaders {
   const { etag, lastModifiedMs } = validatorsOf(entry);
   const mediaType = mediaTypeOf(entry.name);
-  const isInline = new URLSearchParams(exchange.target.query).has('inline') && inlineKind(mediaType) !== undefined;
+  const { query } = exchange.target;
+  const isInline = query !== '' && new URLSearchParams(query).has('inline') && inlineKind(mediaType) !== undefined;
   return {
     'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isInline ? 'inline' : 'attachment', entry.name),
@@ -72,10 +73,16 @@ export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Re
   const download = files.openDownload(path);
   try {
     const early = conditional(exchange, path, download.entry);
-    if (early) return early;
+    if (early) {
+      await download.recorded();
+      return early;
+    }
     const { reply, parts, epilogue } = await fullOrRanges(exchange, path, download);
     await sendFile(exchange.outgoing, exchange.service.baseHeaders, reply, download, parts, epilogue);
     return alreadySent;
+  } catch (error) {
+    await download.recorded();
+    throw error;
   } finally {
     download.release();
   }

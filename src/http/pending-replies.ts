@@ -53,7 +53,6 @@ function start(socket: Socket, pending: Waiting[]): void {
     pending.shift();
     start(socket, pending);
   };
-  first.outgoing.once('finish', next);
   first.outgoing.once('close', next);
   first.run();
 }

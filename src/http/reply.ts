@@ -1,5 +1,6 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
+import { requestIdHeader } from './request-trace.ts';
 
 /** The Node response of either protocol version. */
 export type Outgoing = ServerResponse | Http2ServerResponse;
@@ -34,21 +35,46 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
  * @param base headers of every reply of the service; those of the reply win
  */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
-  for (const name in base) setHeader(outgoing, name, base[name]);
-  for (const name in headers) setHeader(outgoing, name, headers[name]);
-  outgoing.statusCode = status;
+  const requestId = (outgoing as NamedReply)[requestIdKey];
+  if ('stream' in outgoing) {
+    if (requestId !== undefined) outgoing.setHeader(requestIdHeader, requestId);
+    for (const name in base) setHeader(outgoing, name, base[name]);
+    for (const name in headers) setHeader(outgoing, name, headers[name]);
+    outgoing.statusCode = status;
+    return;
+  }
+  // As a list Node.js writes them in one go; set one by one they cost twice as much.
+  const lines: OutgoingHttpHeader[] = requestId === undefined ? [] : [requestIdHeader, requestId];
+  for (const name in base) if (headers[name] === undefined) addLines(lines, name, base[name]);
+  for (const name in headers) addLines(lines, name, headers[name]);
+  outgoing.writeHead(status, lines);
 }
 
 function setHeader(outgoing: Outgoing, name: string, value: ReplyHeaders[string]): void {
   if (value !== undefined) outgoing.setHeader(name, typeof value === 'object' ? [...value] : value);
 }
 
+function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders[string]): void {
+  if (typeof value === 'object') for (const one of value) lines.push(name, one);
+  else if (value !== undefined) lines.push(name, value);
+}
+
+const requestIdKey = Symbol('request ID');
+
+type NamedReply = Outgoing & { [requestIdKey]?: string };
+
+/** Has the reply carry the ID of its request. */
+export function nameReply(outgoing: Outgoing, requestId: string): void {
+  (outgoing as NamedReply)[requestIdKey] = requestId;
+}
+
 /** Writes a whole reply. For HEAD the length is that of the body a GET would bring, and no body follows (RFC 9110 §9.3.2). */
 export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeaders, reply: Reply): void {
   if (outgoing.headersSent || outgoing.destroyed) return;
-  writeHead(outgoing, reply.status, base, reply.headers ?? {});
   const hasNoBody = reply.status === 204 || reply.status === 304;
-  if (!hasNoBody && !outgoing.hasHeader('content-length')) outgoing.setHeader('content-length', Buffer.byteLength(reply.body ?? ''));
+  const headers = { ...reply.headers };
+  if (!hasNoBody) headers['content-length'] ??= Buffer.byteLength(reply.body ?? '');
+  writeHead(outgoing, reply.status, base, headers);
   if (isHead || hasNoBody || reply.body === undefined) outgoing.end();
   else outgoing.end(reply.body);
 }

@@ -2,13 +2,19 @@ import { read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { FileDownload } from '../files/file-download.ts';
 import type { ByteRange } from '../lib/byte-ranges.ts';
-import { BodyWriter } from './body-writer.ts';
+import { isServiceError } from '../lib/errors.ts';
+import { BodyWriter, clientGone, endReply } from './body-writer.ts';
 import { type Outgoing, type ReplyHeaders, writeHead } from './reply.ts';
 
 const readAsync = promisify(read);
 
 /** Up to this size one synchronous read beats the thread pool by far (performance.md, "GET 1 KiB"). */
 const smallFileBytes = 128 * 1024;
+
+/** Up to this size Node.js sends headers and body without taking memory for them. */
+const tinyFileBytes = 8 * 1024;
+
+const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
 
 /** Two buffers of this size take turns: one is read into while the other is on its way to the socket. */
 const chunkBytes = 1024 * 1024;
@@ -48,17 +54,18 @@ export async function sendFile(
   epilogue?: Buffer,
 ): Promise<void> {
   let sentBytes = 0;
-  const writer = new BodyWriter(outgoing);
+  let writer: BodyWriter | undefined;
   const sizeBytes = outgoing.req.httpVersionMajor >= 2 ? streamChunkBytes : chunkBytes;
   try {
+    await download.recorded();
     writeHead(outgoing, reply.status, base, reply.headers);
     const only = parts.length === 1 ? parts[0] : undefined;
     if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
-      const body = Buffer.allocUnsafe(lengthOf(only.range));
-      readExactlySync(download.fd, body, only.range.start);
-      sentBytes = body.length;
-      await writer.end(body);
+      const body = readWhole(download.fd, only.range);
+      sentBytes = lengthOf(only.range);
+      if (!(await endReply(outgoing, body))) throw clientGone();
     } else {
+      writer = new BodyWriter(outgoing);
       for (const part of parts) {
         if (part.preamble) await writer.write(part.preamble);
         sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);
@@ -67,10 +74,11 @@ export async function sendFile(
     }
     download.end(sentBytes);
   } catch (error) {
-    download.end(sentBytes, writer.isGone ? 'client-gone' : 'failed');
+    const isGone = isServiceError(error, 'client-gone');
+    download.end(sentBytes, isGone ? 'client-gone' : 'failed');
     // What was announced cannot be kept: a cut connection is the only honest end (RFC 9112 §8).
     outgoing.destroy();
-    if (!writer.isGone) throw error;
+    if (!isGone) throw error;
   }
 }
 
@@ -102,6 +110,14 @@ async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeB
   } finally {
     writer.settle();
   }
+}
+
+/** A tiny body leaves in one piece with the headers when it is a text; its characters are its bytes (Latin-1). */
+function readWhole(fd: number, range: ByteRange): Buffer | string {
+  const lengthBytes = lengthOf(range);
+  const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);
+  readExactlySync(fd, buffer, range.start);
+  return lengthBytes <= tinyFileBytes ? buffer.toString('latin1') : buffer;
 }
 
 function readExactlySync(fd: number, buffer: Buffer, position: number): void {

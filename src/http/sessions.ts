@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Account } from '../accounts/account.ts';
 import type { Clock } from '../lib/clock.ts';
 
@@ -42,7 +42,7 @@ interface Kept {
 
 /** The hash under which a session is kept: whoever reads the store cannot use it. */
 export function sessionKey(id: string): string {
-  return createHash('sha256').update(id).digest('base64url');
+  return hash('sha256', id, 'base64url');
 }
 
 /** A fresh session ID. */

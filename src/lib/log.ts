@@ -8,6 +8,8 @@ export type LogFormat = 'pretty' | 'json';
 export type LogFields = Record<string, unknown>;
 
 export interface Log {
+  /** Whether `debug` writes anything, for callers who would have to work for it. */
+  readonly isDebug: boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
@@ -70,8 +72,8 @@ export function createLog(options: LogOptions): Log {
     if (logLevels.indexOf(level) < threshold) return () => {};
     return (message: string, fields: LogFields = {}) => options.write(line(level, message, fields));
   }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return { isDebug: threshold === 0, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
 /** A log that keeps nothing, for code that runs outside a service (tests, one-shot commands). */
-export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const silentLog: Log = { isDebug: false, debug() {}, info() {}, warn() {}, error() {} };

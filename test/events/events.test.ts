@@ -68,6 +68,12 @@ class MemoryLog implements EventLog {
     this.marks.push(marks);
     return this.end;
   }
+  appendGrouped(event: ServiceEvent, marks?: EventMarks) {
+    this.append(event, marks);
+  }
+  grouped() {
+    return undefined;
+  }
   async appendDurable(event: ServiceEvent, marks?: EventMarks) {
     return this.append(event, marks);
   }
