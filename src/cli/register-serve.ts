@@ -12,14 +12,17 @@ function workerCount(text: string): number {
 const serveHelp = `
 Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
 
+With --workers 2 and more this process keeps journal, deliveries and sessions, and so many others answer the requests; 1 is one process for everything. Workers share the memory of this server, so not with server.state redis.
+
 Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
 
-Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable), 130 and 143 a signal ended it before all transfers were done.
+Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no worker can be started), 130 and 143 a signal ended it before all transfers were done.
 
 Examples:
   svc serve
   svc serve --root /srv/files --port 9000 --user alice:secret-words
-  svc serve --config /etc/svc/svc.config.yaml --log-format json`;
+  svc serve --config /etc/svc/svc.config.yaml --log-format json
+  svc serve --workers auto`;
 
 const reloadHelp = `
 The service reads its configuration again, all or nothing: sessions, transfers and positions of handlers survive, and with an error in it the old configuration stays. Listeners are opened anew only when their address changes. Renewed TLS files need no reload. The service is found through its data folder.
@@ -41,7 +44,7 @@ export const registerServe: Register = (program, run) => {
     .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
     .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
     .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
-    .option('--workers <number>', 'processes that answer requests beside the one that keeps the journal; auto = one a core', workerCount)
+    .option('--workers <number>', 'processes that answer requests; auto = one a core (default: 1)', workerCount)
     .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels).env('SVC_LOG_LEVEL'))
     .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))
     .addHelpText('after', serveHelp)

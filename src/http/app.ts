@@ -116,6 +116,8 @@ async function answer(exchange: Exchange, action: Action): Promise<void> {
     if (outgoing.headersSent) outgoing.destroy();
   }
   if (handled === alreadySent) return;
+  // What is answered is in the journal.
+  await service.events.grouped();
   endUnreadBody(exchange);
   sendReply(outgoing, isHead, service.baseHeaders, handled);
 }

@@ -49,6 +49,7 @@ export async function sendChunks(
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
   const base = exchange.service.baseHeaders;
+  await exchange.service.events.grouped();
   if (second.done) {
     const body = first.done ? '' : first.value;
     writeHead(outgoing, status, base, { ...headers, 'content-length': Buffer.byteLength(body) });

@@ -49,6 +49,7 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
     files.emit(40016, folder, { files: names });
     const lengthBytes = zipLength(members.map((member) => member.entry));
     const name = `${baseName(folder) || 'home'}.zip`;
+    await exchange.service.events.grouped();
     writeHead(exchange.outgoing, 200, exchange.service.baseHeaders, {
       'content-type': 'application/zip',
       'content-length': lengthBytes,

@@ -68,7 +68,7 @@ export interface WorkerFigures {
 
 /** What the primary process does for a worker. */
 export interface PrimaryApi {
-  createSession(service: string, key: string, account: string): number;
+  createSession(service: string, key: string, account: string): Promise<number>;
   findSession(service: string, key: string): Promise<SessionRecord | undefined>;
   useSessions(service: string, uses: SessionUse[]): void;
   endSession(service: string, key: string): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfText } from '../accounts/account-record.ts';
-import type { SessionLifetimes } from '../http/sessions.ts';
+import { mostSessionsOfAccount, type SessionLifetimes } from '../http/sessions.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { SessionRecord, SessionUse } from './protocol.ts';
@@ -30,6 +30,7 @@ export class SessionHost {
   readonly #lifetimes: () => SessionLifetimes;
   readonly #onTimeout: (account: Account) => void;
   readonly #kept = new Map<string, Kept>();
+  readonly #ofAccounts = new Map<string, Set<Kept>>();
   readonly #sweeper: Timer;
   #isSweeping = false;
 
@@ -45,17 +46,26 @@ export class SessionHost {
     this.#sweeper = this.#clock.every(sweepEveryMs, () => void this.#sweep());
   }
 
-  /** @returns when it began, Unix time in milliseconds */
-  create(peer: Peer, key: string, accountText: string): number {
+  /**
+   * Begins a session; where the account has `mostSessionsOfAccount` already, the one unused for longest times out.
+   *
+   * @returns when it began, Unix time in milliseconds
+   */
+  async create(peer: Peer, key: string, accountText: string): Promise<number> {
     const createdMs = this.#clock.nowMs();
-    this.#kept.set(key, {
+    const account = accountOfText(accountText);
+    const kept: Kept = {
       key,
       record: { account: accountText, createdMs },
-      account: accountOfText(accountText),
+      account,
       lastUsedMs: this.#clock.monotonicMs(),
       holds: new Map(),
       knownBy: new Set([peer]),
-    });
+    };
+    this.#kept.set(key, kept);
+    const own = this.#ofAccounts.get(account.uuid) ?? new Set();
+    this.#ofAccounts.set(account.uuid, own.add(kept));
+    if (own.size > mostSessionsOfAccount) await this.#keepWithin(own, kept);
     return createdMs;
   }
 
@@ -90,7 +100,7 @@ export class SessionHost {
 
   /** Ends all sessions of an account but one; resolves when no worker remembers them. @returns how many ended */
   async endAll(accountUuid: string, exceptKey: string | undefined): Promise<number> {
-    const ended = [...this.#kept.values()].filter(({ account, key }) => account.uuid === accountUuid && key !== exceptKey);
+    const ended = [...(this.#ofAccounts.get(accountUuid) ?? [])].filter(({ key }) => key !== exceptKey);
     await this.#forget(ended);
     return ended.length;
   }
@@ -131,13 +141,7 @@ export class SessionHost {
   }
 
   async #endThoseOver(candidates: readonly Kept[]): Promise<void> {
-    const idle = candidates.filter((kept) => !this.#isOld(kept));
-    await Promise.all(
-      keysByPeer(idle).map(async ([peer, keys]) => {
-        const uses = await confirmed(peer, this.#clock, peer.channel.call('reportSessions', this.#service, keys));
-        this.use(peer, uses ?? []);
-      }),
-    );
+    await this.#askForUses(candidates.filter((kept) => !this.#isOld(kept)));
     // Another may have ended it while the workers were asked.
     const over = candidates.filter((kept) => this.#kept.get(kept.key) === kept && this.#seemsOver(kept));
     const forgotten = this.#forget(over);
@@ -145,8 +149,35 @@ export class SessionHost {
     await forgotten;
   }
 
+  async #keepWithin(own: ReadonlySet<Kept>, newest: Kept): Promise<void> {
+    await this.#askForUses([...own]);
+    while (own.size > mostSessionsOfAccount) {
+      const others = [...own].filter((kept) => kept !== newest);
+      const idle = others.filter((kept) => kept.holds.size === 0);
+      const candidates = idle.length > 0 ? idle : others;
+      const longest = candidates.reduce((found, kept) => (kept.lastUsedMs < found.lastUsedMs ? kept : found));
+      const forgotten = this.#forget([longest]);
+      this.#onTimeout(longest.account);
+      await forgotten;
+    }
+  }
+
+  async #askForUses(sessions: readonly Kept[]): Promise<void> {
+    await Promise.all(
+      keysByPeer(sessions).map(async ([peer, keys]) => {
+        const uses = await confirmed(peer, this.#clock, peer.channel.call('reportSessions', this.#service, keys));
+        this.use(peer, uses ?? []);
+      }),
+    );
+  }
+
   async #forget(sessions: readonly Kept[], except?: Peer): Promise<void> {
-    for (const { key } of sessions) this.#kept.delete(key);
+    for (const kept of sessions) {
+      this.#kept.delete(kept.key);
+      const own = this.#ofAccounts.get(kept.account.uuid);
+      own?.delete(kept);
+      if (own?.size === 0) this.#ofAccounts.delete(kept.account.uuid);
+    }
     await Promise.all(
       keysByPeer(sessions)
         .filter(([peer]) => peer !== except)

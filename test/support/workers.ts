@@ -9,6 +9,7 @@ import { readEvents } from '../../src/events/event-log-reader.ts';
 import { type Running, start } from './child.ts';
 import { Client, type TestReply, type TestRequest } from './client.ts';
 import { until } from './receiver.ts';
+import { testPassword } from './secrets.ts';
 import type { TestConfig } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
@@ -38,7 +39,7 @@ export interface TestFleet extends Client {
 }
 
 // One hash for all tests: hashing costs more than most tests.
-const cheapHash = hashPassword('secret');
+const cheapHash = hashPassword(testPassword);
 
 async function content(folder: string, config: TestConfig): Promise<unknown> {
   return {

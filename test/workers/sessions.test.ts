@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
 import { startFleet, within } from '../support/workers.ts';
 
 const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
@@ -27,7 +28,7 @@ test('a password change ends the other sessions in all workers, and the old pass
   const sessions = await Promise.all([fleet.login(), fleet.login(), fleet.login()]);
   const [own, ...others] = sessions as [string, ...string[]];
   for (const session of sessions) await fleet.everywhere(3, () => fleet.get('/home/', within(session)));
-  const body = JSON.stringify({ current_password: 'secret', new_password: 'another-one' });
+  const body = JSON.stringify({ current_password: testPassword, new_password: 'another-one' });
   const changed = await fleet.send(
     'POST',
     '/home/__svc__/password-update',
