@@ -7,6 +7,7 @@ import { isTemporaryName } from '../../src/files/temporaries.ts';
 import { executable, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
+import { testUser } from '../support/secrets.ts';
 import { isRunning, startFleet, within } from '../support/workers.ts';
 
 test('a worker that is killed under uploads and downloads is replaced; every answered change is in the journal once', async (t) => {
@@ -110,7 +111,7 @@ test('SIGTERM lets a running download finish; Ctrl-C for the whole group does, t
     writeFileSync(join(fleet.home, 'big'), Buffer.alloc(60_000_000));
     const pids = fleet.workers();
     const received = await new Promise<number>((resolve) => {
-      get(`${fleet.url}/home/big`, { auth: 'alice:secret', agent: false }, (incoming) => {
+      get(`${fleet.url}/home/big`, { auth: testUser, agent: false }, (incoming) => {
         let bytes = 0;
         incoming.once('data', async (chunk: Buffer) => {
           bytes += chunk.length;
@@ -151,7 +152,7 @@ test('a worker that hangs at the stop is ended after the time limit', async (t) 
 
 test('workers that cannot start end the server with 3 and one reason; the worker command is not for people', async (t) => {
   const fleet = await startFleet(t, 2);
-  const other = start(t, ['serve', '--workers', '2', '--port', String(fleet.port), '--user', 'alice:secret'], { cwd: fleet.home });
+  const other = start(t, ['serve', '--workers', '2', '--port', String(fleet.port), '--user', testUser], { cwd: fleet.home });
   const { code, stderr } = await other.ended;
   assert.equal(code, 3);
   assert.match(stderr, new RegExp(`127\\.0\\.0\\.1:${fleet.port}: the port is in use`));

@@ -8,6 +8,7 @@ import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testPassword, testUser } from '../support/secrets.ts';
 import { fillDisk, smallDisk } from '../support/small-disk.ts';
 import { startFleet, within } from '../support/workers.ts';
 
@@ -105,7 +106,7 @@ test('the callout is tested once for all workers, which share what it accepted, 
   assert.equal(await fleet.count(20156), 1);
   await fleet.everywhere(3, () => fleet.get('/home/', { headers: { accept: 'application/json' } }));
   assert.equal(endpoint.requests.length, 2, 'remembered for all');
-  assert.equal(/alice:|"secret"/.test(fleet.running.stderr()), false);
+  assert.equal(new RegExp(`alice:|${testPassword}`).test(fleet.running.stderr()), false);
   await fleet.configure({ authentications: method('http://127.0.0.1:1/'), group: { permissions: ['allow-full-control'] } });
   assert.equal((await run(t, ['reload'], { cwd: fleet.folder })).code, 0);
   assert.equal(await fleet.count(20157), 1);
@@ -250,7 +251,7 @@ test('what workers cannot share is refused with the reason', async (t) => {
   const wrong = await run(t, ['serve', '--workers', 'many'], { cwd: fleet.folder });
   assert.equal(wrong.code, 2);
   assert.match(wrong.stderr, /auto/);
-  const auto = start(t, ['serve', '--workers', 'auto', '--port', '0', '--user', 'alice:secret'], { cwd: fleet.home });
+  const auto = start(t, ['serve', '--workers', 'auto', '--port', '0', '--user', testUser], { cwd: fleet.home });
   await auto.line(/listening/);
   auto.child.kill('SIGTERM');
   assert.equal((await auto.ended).code, 0);

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../support/receiver.ts';
-import { testPassword } from '../support/secrets.ts';
+import { testPassword, testUser } from '../support/secrets.ts';
 import { startFleet, within } from '../support/workers.ts';
 
 const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
@@ -36,7 +36,7 @@ test('a password change ends the other sessions in all workers, and the old pass
   );
   assert.equal(changed.status, 204, changed.text);
   const json = { accept: 'application/json' };
-  const old = await fleet.everywhere(3, () => fleet.get('/home/', { user: 'alice:secret', headers: json }));
+  const old = await fleet.everywhere(3, () => fleet.get('/home/', { user: testUser, headers: json }));
   assert.deepEqual(statuses(old), [401]);
   for (const session of others) assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', within(session)))), [401]);
   assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', within(own)))), [200]);
@@ -67,14 +67,14 @@ test('failures in different workers add up to a ban that holds in all of them', 
   const session = await fleet.login();
   await fleet.everywhere(3, () => fleet.get('/home/', within(session)));
   for (let index = 0; index < 6; index++) assert.equal((await fleet.get('/home/', { user: 'alice:wrong', headers })).status, 401);
-  const refused = await fleet.everywhere(3, () => fleet.get('/home/', { user: 'alice:secret', headers }));
+  const refused = await fleet.everywhere(3, () => fleet.get('/home/', { user: testUser, headers }));
   assert.deepEqual(statuses(refused), [429]);
   assert.ok(Number(refused[0]?.headers['retry-after']) > 0);
   assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', within(session)))), [200], 'a session goes on');
   // A worker that comes later knows of it, too.
   await fleet.kill(fleet.workers());
   await fleet.ready(3);
-  assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', { user: 'alice:secret', headers }))), [429]);
+  assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', { user: testUser, headers }))), [429]);
   assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', within(session)))), [200]);
 });
 
@@ -83,7 +83,7 @@ test('a success resets the failures that other workers counted', async (t) => {
   const headers = { accept: 'application/json' };
   for (let round = 0; round < 4; round++) {
     for (let index = 0; index < 3; index++) assert.equal((await fleet.get('/home/', { user: 'alice:wrong', headers })).status, 401);
-    const reset = () => fleet.get('/home/', { user: 'alice:secret', headers });
+    const reset = () => fleet.get('/home/', { user: testUser, headers });
     assert.deepEqual(statuses(await fleet.everywhere(2, reset)), [200]);
   }
 });
