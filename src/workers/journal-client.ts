@@ -9,6 +9,12 @@ import type { EventBatch, ToPrimary } from './protocol.ts';
 /** A batch is sent before the end of the turn when it has this much text. */
 const largestBatchCharacters = 512 * 1024;
 
+/** Batches in a row, without changes, whose arrival nobody is told of. */
+const mostUntold = 16;
+
+/** Characters in a row whose arrival nobody is told of. */
+const mostUntoldCharacters = 1024 * 1024;
+
 /** With more than this on the way to the primary process, new requests wait, in characters. */
 const congestedCharacters = 16 * 1024 * 1024;
 
@@ -34,6 +40,8 @@ export class JournalClient {
   #batch: Batch | undefined;
   #fault: Fault | undefined;
   #underWay = 0;
+  /** What went out since the last batch that is answered. */
+  #untold = { batches: 0, characters: 0 };
   #waitingForRoom: (() => void)[] = [];
 
   /** @param fault why the journal takes no changes at present */
@@ -74,7 +82,7 @@ export class JournalClient {
   flush(): void {
     const batch = this.#batch;
     if (!batch) return;
-    void this.#send(batch);
+    this.#send(batch);
     this.#primary.flush();
   }
 
@@ -95,18 +103,23 @@ export class JournalClient {
     return { batch, line };
   }
 
-  async #send({ texts, characters, groups, waiting }: Batch): Promise<void> {
+  #send({ texts, characters, groups, waiting }: Batch): void {
     this.#batch = undefined;
     this.#underWay += characters;
+    const changes = waiting.map(({ line }) => line);
+    const batch: EventBatch = { bytes: Buffer.from(`${texts.join('\n')}\n`), lines: texts.length, groups, changes };
+    const { batches } = this.#untold;
+    this.#untold = { batches: batches + 1, characters: this.#untold.characters + characters };
+    // An answer says that all before it has come, too.
+    if (waiting.length > 0 || batches >= mostUntold || this.#untold.characters > mostUntoldCharacters) void this.#call(batch, waiting);
+    else this.#primary.tell('appendEvents', batch);
+  }
+
+  async #call(batch: EventBatch, waiting: readonly Waiting[]): Promise<void> {
+    const { characters } = this.#untold;
+    this.#untold = { batches: 0, characters: 0 };
     try {
-      const bytes = Buffer.from(`${texts.join('\n')}\n`);
-      const failed = await this.#primary.call('appendEvents', {
-        bytes,
-        lines: texts.length,
-        groups,
-        changes: waiting.map(({ line }) => line),
-      });
-      const faults = new Map(failed);
+      const faults = new Map(await this.#primary.call('appendEvents', batch));
       for (const { line, resolve, reject } of waiting) {
         const fault = faults.get(line);
         if (fault) reject(errorOf(fault));
