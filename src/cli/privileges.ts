@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemId } from '../accounts/home-folder.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { ServiceError } from '../lib/errors.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 
 /** What the type definitions of Node.js lack. */
@@ -91,5 +91,12 @@ function cannotBecome(error: unknown): ServiceError {
 
 function giveTree(path: string, uid: number, gid: number): void {
   lchownSync(path, uid, gid);
-  for (const entry of readdirSync(path, { withFileTypes: true, recursive: true })) lchownSync(join(entry.parentPath, entry.name), uid, gid);
+  for (const entry of readdirSync(path, { withFileTypes: true, recursive: true })) {
+    try {
+      lchownSync(join(entry.parentPath, entry.name), uid, gid);
+    } catch (error) {
+      // Workers serve already, and have temporary files there.
+      if (systemErrorCode(error) !== 'ENOENT') throw error;
+    }
+  }
 }

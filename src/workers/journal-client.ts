@@ -10,6 +10,12 @@ import type { EventBatch, ToPrimary } from './protocol.ts';
 /** A batch is sent before the end of the turn when it has this much text. */
 const largestBatchCharacters = 512 * 1024;
 
+/** Batches in a row, without changes, whose arrival nobody is told of. */
+const mostUntold = 16;
+
+/** Characters in a row whose arrival nobody is told of. */
+const mostUntoldCharacters = 1024 * 1024;
+
 /** With more than this on the way to the primary process, new requests wait, in characters. */
 const congestedCharacters = 16 * 1024 * 1024;
 
@@ -24,9 +30,8 @@ interface Batch {
   characters: number;
   groups: EventBatch['groups'];
   waiting: Waiting[];
-  /** Resolves once the primary process has written the batch. Never rejects. */
-  written: Promise<void>;
-  noteWritten: () => void;
+  /** Whether somebody wants to know when it is written. */
+  isAwaited: boolean;
 }
 
 /**
@@ -38,9 +43,14 @@ export class JournalClient {
   #batch: Batch | undefined;
   #fault: Fault | undefined;
   #underWay = 0;
+  /** What went out since the last batch that is answered. */
+  #untold = { batches: 0, characters: 0 };
   #waitingForRoom: (() => void)[] = [];
-  /** Of the newest batch; undefined once all are written. */
-  #written: Promise<void> | undefined;
+  /** Batches sent so far, and how many of them are known to be written. */
+  #sent = 0;
+  #confirmed = 0;
+  /** Those who wait for so many batches to be written, in order. */
+  readonly #asked: { sent: number; written: Promise<void>; resolve: () => void }[] = [];
 
   /** @param fault why the journal takes no changes at present */
   constructor(primary: ToPrimary, fault: Fault | undefined) {
@@ -53,17 +63,29 @@ export class JournalClient {
     this.#add(event, marks);
   }
 
-  /** Resolves once all events so far are written; undefined when they are. Never rejects. */
-  grouped(): Promise<void> | undefined {
-    return this.#written;
-  }
-
   /** Sends an event and resolves when it is on disk. @throws ServiceError `storage-full` or `internal` */
   appendDurable(event: ServiceEvent, marks: EventMarks): Promise<void> {
     return new Promise((resolve, reject) => {
       const { batch, line } = this.#add(event, marks);
       batch.waiting.push({ line, resolve, reject });
     });
+  }
+
+  /** Resolves once all events so far are written; undefined when they are. Never rejects. */
+  grouped(): Promise<void> | undefined {
+    const batch = this.#batch;
+    const sent = batch ? this.#sent + 1 : this.#sent;
+    if (this.#confirmed >= sent) return undefined;
+    const last = this.#asked.at(-1);
+    if (last?.sent === sent) return last.written;
+    if (batch) batch.isAwaited = true;
+    else this.#confirmWith(sent, this.#primary.call('eventsWritten'));
+    let resolve = () => {};
+    const written = new Promise<void>((done) => {
+      resolve = done;
+    });
+    this.#asked.push({ sent, written, resolve });
+    return written;
   }
 
   assertWritable(): void {
@@ -85,13 +107,13 @@ export class JournalClient {
   flush(): void {
     const batch = this.#batch;
     if (!batch) return;
-    void this.#send(batch);
+    this.#send(batch);
     this.#primary.flush();
   }
 
   #add(event: ServiceEvent, { group = undefined }: EventMarks): { batch: Batch; line: number } {
     if (!this.#batch) {
-      this.#batch = this.#begin();
+      this.#batch = { texts: [], characters: 0, groups: [], waiting: [], isAwaited: false };
       setImmediate(() => this.flush());
     }
     const batch = this.#batch;
@@ -106,33 +128,40 @@ export class JournalClient {
     return { batch, line };
   }
 
-  #begin(): Batch {
-    let noteWritten = () => {};
-    const written = new Promise<void>((resolve) => {
-      noteWritten = () => {
-        if (this.#written === written) this.#written = undefined;
-        resolve();
-      };
-    });
-    this.#written = written;
-    return { texts: [], characters: 0, groups: [], waiting: [], written, noteWritten };
+  #send({ texts, characters, groups, waiting, isAwaited }: Batch): void {
+    this.#batch = undefined;
+    const sent = ++this.#sent;
+    this.#underWay += characters;
+    const changes = waiting.map(({ line }) => line);
+    const batch: EventBatch = { bytes: Buffer.from(`${texts.join('\n')}\n`), lines: texts.length, groups, changes };
+    const { batches } = this.#untold;
+    this.#untold = { batches: batches + 1, characters: this.#untold.characters + characters };
+    // An answer says that all before it has come, too.
+    const isAnswered = isAwaited || waiting.length > 0 || batches >= mostUntold || this.#untold.characters > mostUntoldCharacters;
+    if (!isAnswered) {
+      this.#primary.tell('appendEvents', batch);
+      return;
+    }
+    const answered = this.#call(batch, waiting);
+    // Reads need not wait for the sync that changes wait for.
+    this.#confirmWith(sent, isAwaited && waiting.length > 0 ? this.#primary.call('eventsWritten') : answered);
   }
 
-  async #send({ texts, characters, groups, waiting, noteWritten }: Batch): Promise<void> {
-    this.#batch = undefined;
-    this.#underWay += characters;
+  /** @param answered once it settles, so many batches are written; or the primary process is gone, and nobody is left to wait for */
+  #confirmWith(sent: number, answered: Promise<unknown>): void {
+    const confirm = () => {
+      this.#confirmed = Math.max(this.#confirmed, sent);
+      const open = this.#asked.findIndex((asked) => asked.sent > this.#confirmed);
+      for (const { resolve } of this.#asked.splice(0, open < 0 ? this.#asked.length : open)) resolve();
+    };
+    answered.then(confirm, confirm);
+  }
+
+  async #call(batch: EventBatch, waiting: readonly Waiting[]): Promise<void> {
+    const { characters } = this.#untold;
+    this.#untold = { batches: 0, characters: 0 };
     try {
-      const bytes = Buffer.from(`${texts.join('\n')}\n`);
-      const appended = this.#primary.call('appendEvents', {
-        bytes,
-        lines: texts.length,
-        groups,
-        changes: waiting.map(({ line }) => line),
-      });
-      // Reads need not wait for the sync that changes wait for.
-      if (waiting.length > 0) this.#primary.call('eventsWritten').then(noteWritten, noteWritten);
-      const failed = await appended;
-      const faults = new Map(failed);
+      const faults = new Map(await this.#primary.call('appendEvents', batch));
       for (const { line, resolve, reject } of waiting) {
         const fault = faults.get(line);
         if (fault) reject(errorOf(fault));
@@ -141,7 +170,6 @@ export class JournalClient {
     } catch (error) {
       for (const { reject } of waiting) reject(error);
     } finally {
-      noteWritten();
       this.#underWay -= characters;
       if (this.#underWay < congestedCharacters) for (const resolve of this.#waitingForRoom.splice(0)) resolve();
     }

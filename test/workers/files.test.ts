@@ -118,3 +118,20 @@ test('a write lock of one worker holds in all of them', async (t) => {
   const free = await fleet.everywhere(2, () => fleet.put('/home/f', 'x', within(session)));
   assert.equal(countOf(free, 201), free.length);
 });
+
+test('a home folder that several workers find missing at once is made once, and everybody gets in', async (t) => {
+  const { hashPassword } = await import('../../src/accounts/passwords.ts');
+  const password = await hashPassword('secret');
+  const group = { create_home_folder: true, home_folder_structure: ['in', 'out/sub'] };
+  const names = ['n1', 'n2', 'n3'];
+  const fleet = await startFleet(t, 3, {
+    groups: { new: { ...group, home_folder_path: join('homes', '${USER}') } },
+    accounts: Object.fromEntries(names.map((name) => [name, { password, group: 'new' }])),
+  });
+  for (const name of names) {
+    const replies = await all(() => fleet.get('/home/', { user: `${name}:secret`, headers: { accept: 'application/json' } }));
+    assert.equal(countOf(replies, 200), lanes, replies.map(({ text }) => text).join('\n'));
+  }
+  const made = (await fleet.events()).filter(({ id }) => id === '20042').flatMap(({ data }) => data.created as string[]);
+  assert.equal(new Set(made).size, made.length, 'each folder by one of them');
+});
