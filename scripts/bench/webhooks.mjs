@@ -1,5 +1,5 @@
 // Events to webhooks: journal, delivery, latency, a long backlog, replay; beside a bare loop of POSTs in the same run.
-//   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into README.md
+//   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into docs/performance.md
 import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -313,8 +313,8 @@ const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((r
 const machine = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}, medians of ${rounds} rounds; sender and receiver share the cores.`;
 console.log(`${table}\n\n${machine}`);
 if (options.write) {
-  const readme = readFileSync('README.md', 'utf8');
+  const readme = readFileSync('docs/performance.md', 'utf8');
   const [start, end] = ['<!-- bench-webhooks:start -->', '<!-- bench-webhooks:end -->'];
   const head = readme.slice(0, readme.indexOf(start) + start.length);
-  writeFileSync('README.md', `${head}\n${table}\n\n${machine}\n${readme.slice(readme.indexOf(end))}`);
+  writeFileSync('docs/performance.md', `${head}\n${table}\n\n${machine}\n${readme.slice(readme.indexOf(end))}`);
 }

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { test } from 'node:test';
+
+/** Runs a benchmark as short as it can be; what it measures does not matter here. */
+function smoke(args: string[]): Promise<{ code: number | null; output: string; faults: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 110_000 });
+    let output = '';
+    let faults = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      faults += chunk;
+    });
+    child.on('close', (code) => resolve({ code, output, faults }));
+  });
+}
+
+test('npm run bench -- --smoke: every workload runs on svc and on the peers that are installed', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/run.mjs', '--smoke']);
+  assert.equal(code, 0, faults);
+  for (const workload of [
+    'GET 1 KiB',
+    'GET 1 GiB, 8 streams',
+    'PUT 1 KiB',
+    'PUT 1 GiB',
+    'PROPFIND',
+    'JSON listing',
+    'HTML listing',
+    'ZIP',
+  ]) {
+    const row = output.split('\n').find((line) => line.startsWith(`| ${workload}`));
+    assert.match(row ?? '', /^\| [^|]+ \| \*\*[\d.,]+\*\* \[/, `${workload}: a figure of svc`);
+  }
+  assert.match(output, /^\| workload \| svc \| svc, Basic \| svc, no events of reads \| svc, 2 workers \|/m);
+  assert.match(output, /\| memory at rest \(RSS\) \|/);
+});
