@@ -3,6 +3,7 @@ import {
   constants,
   fchmodSync,
   fchownSync,
+  fdatasync,
   fstatSync,
   fsync,
   futimes,
@@ -26,12 +27,16 @@ import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 import { temporaryName } from './temporaries.ts';
 
+const fdatasyncAsync = promisify(fdatasync);
 const fsyncAsync = promisify(fsync);
 const futimesAsync = promisify(futimes);
 const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
 
 /** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */
 const atOnceBytes = 128 * 1024;
+
+/** So much of a large file is sent to the disk at once while the rest still comes in. */
+const syncEveryBytes = 32 * 1024 * 1024;
 
 /** Where a file will be written: an opened parent folder and the name in it. */
 export interface WriteTarget {
@@ -96,6 +101,9 @@ export class FileWriter {
   #state: 'open' | 'ended' = 'open';
   /** Bytes written so far. */
   sizeBytes = 0;
+  #syncedBytes = 0;
+  #syncing: Promise<void> | undefined;
+  #syncFailure: unknown;
 
   constructor(target: WriteTarget, { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>) {
     this.#target = target;
@@ -136,9 +144,25 @@ export class FileWriter {
         while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
         if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
       }
+      this.#syncEarly();
+      // Linux tells of a failed sync once: it must not get lost.
+      if (this.#syncFailure !== undefined) throw this.#syncFailure;
     } catch (error) {
       throw asServiceError(error);
     }
+  }
+
+  // While a large file still comes in, what is there goes to the disk, so that the end has little to wait for.
+  #syncEarly(): void {
+    if (this.#syncing || this.sizeBytes - this.#syncedBytes < syncEveryBytes) return;
+    this.#syncedBytes = this.sizeBytes;
+    this.#syncing = fdatasyncAsync(this.#fd)
+      .catch((error) => {
+        this.#syncFailure ??= error;
+      })
+      .finally(() => {
+        this.#syncing = undefined;
+      });
   }
 
   /**
@@ -153,6 +177,8 @@ export class FileWriter {
   ): Promise<Entry> {
     const { parent, name } = this.#target;
     try {
+      await this.#syncing;
+      if (this.#syncFailure !== undefined) throw this.#syncFailure;
       if (options.modifiedMs !== undefined) await futimesAsync(this.#fd, options.modifiedMs / 1000, options.modifiedMs / 1000);
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));
@@ -207,6 +233,7 @@ export class FileWriter {
   async discard(): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
+    await this.#syncing;
     try {
       unlinkSync(this.#target.parent.member(this.#temporaryName));
     } catch (error) {
