@@ -87,6 +87,10 @@ export function forkHere(log: Log): WorkerProcess {
       end = listener;
     },
     disconnect: () => finish('exit code 0'),
-    kill: () => finish('signal SIGKILL'),
+    kill: () => {
+      // Nothing of this process ends with it, so its listeners are closed as at a stop.
+      worker.receive([[0, 0, 'stop', [0]]]);
+      finish('signal SIGKILL');
+    },
   };
 }
