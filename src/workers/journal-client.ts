@@ -111,10 +111,16 @@ export class JournalClient {
     this.#primary.flush();
   }
 
+  // While one batch is on its way the next gathers: the busier the server, the fewer messages.
+  #endTurn(): void {
+    const [first] = this.#asked;
+    if (first === undefined || first.sent > this.#sent) this.flush();
+  }
+
   #add(event: ServiceEvent, { group = undefined }: EventMarks): { batch: Batch; line: number } {
     if (!this.#batch) {
       this.#batch = { texts: [], characters: 0, groups: [], waiting: [], isAwaited: false };
-      setImmediate(() => this.flush());
+      setImmediate(() => this.#endTurn());
     }
     const batch = this.#batch;
     const text = eventJson(event);
@@ -153,6 +159,8 @@ export class JournalClient {
       this.#confirmed = Math.max(this.#confirmed, sent);
       const open = this.#asked.findIndex((asked) => asked.sent > this.#confirmed);
       for (const { resolve } of this.#asked.splice(0, open < 0 ? this.#asked.length : open)) resolve();
+      // Behind the replies that this lets go, so that what they tell comes along.
+      if (this.#batch) setImmediate(() => this.#endTurn());
     };
     answered.then(confirm, confirm);
   }
