@@ -76,7 +76,7 @@ async function measure(workload, unit, on, action) {
 async function start() {
   const svc = await servers.svc();
   const startMs = [svc.startMs];
-  const idleMiB = memoryMiB(svc.pid);
+  const { idleMiB } = svc;
   const withBasic = { ...svc, name: 'svc, Basic', headers: svc.basicHeaders };
   const workers = await servers.svc({ workers: 2, name: 'svc, 2 workers' });
   const silent = await servers.svc({ name: 'svc, no events of reads', executable: await buildWithoutReadEvents(folder) });
