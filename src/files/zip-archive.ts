@@ -1,6 +1,16 @@
 import { crc32 } from 'node:zlib';
 import { ServiceError } from '../lib/errors.ts';
-import { centralHeader, descriptor, endRecords, hasDescriptor, localHeader, type ZipEntry } from './zip-records.ts';
+import {
+  centralHeader,
+  centralHeaderLength,
+  descriptor,
+  descriptorLength,
+  endRecords,
+  hasDescriptor,
+  localHeader,
+  localHeaderLength,
+  type ZipEntry,
+} from './zip-records.ts';
 
 /**
  * The exact length in bytes of an archive of stored entries, known before its first byte.
@@ -12,8 +22,8 @@ export function zipLength(entries: Iterable<ZipEntry>): number {
   let directoryBytes = 0;
   let count = 0;
   for (const entry of entries) {
-    directoryBytes += centralHeader(entry, 0, offset).length;
-    offset += localHeader(entry, 0).length + entry.sizeBytes + (hasDescriptor(entry) ? descriptor(entry, 0).length : 0);
+    directoryBytes += centralHeaderLength(entry, offset);
+    offset += localHeaderLength(entry) + entry.sizeBytes + (hasDescriptor(entry) ? descriptorLength(entry) : 0);
     count++;
   }
   return offset + directoryBytes + endRecords(count, directoryBytes, offset).length;

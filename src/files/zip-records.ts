@@ -45,52 +45,72 @@ function dosTime(modifiedMs: number): { time: number; date: number } {
   };
 }
 
-/** The extended timestamp (0x5455): modification time in UTC seconds, where DOS time has two local seconds. */
-function timestampExtra(entry: ZipEntry): Buffer {
+/** Seconds of the extended timestamp (0x5455), in UTC where DOS time is local; undefined when the field cannot hold them. */
+function timestampOf(entry: ZipEntry): number | undefined {
   const seconds = Math.floor(entry.modifiedMs / 1000);
-  if (seconds > 0x7fffffff || seconds < -0x80000000) return Buffer.alloc(0);
-  const extra = Buffer.alloc(9);
-  extra.writeUInt16LE(0x5455, 0);
-  extra.writeUInt16LE(5, 2);
-  extra.writeUInt8(1, 4);
-  extra.writeInt32LE(seconds, 5);
-  return extra;
+  return seconds > 0x7fffffff || seconds < -0x80000000 ? undefined : seconds;
 }
 
-function zip64Extra(values: readonly number[]): Buffer {
-  if (values.length === 0) return Buffer.alloc(0);
-  const extra = Buffer.alloc(4 + 8 * values.length);
-  extra.writeUInt16LE(0x0001, 0);
-  extra.writeUInt16LE(8 * values.length, 2);
-  values.forEach((value, index) => {
-    extra.writeBigUInt64LE(BigInt(value), 4 + 8 * index);
-  });
-  return extra;
+const timestampBytes = 9;
+
+/** Bytes of both extra fields (APPNOTE 4.5.3, and Info-ZIP's timestamp). @param large how many values ZIP64 has to hold */
+function extraLength(entry: ZipEntry, large: number): number {
+  return (large === 0 ? 0 : 4 + 8 * large) + (timestampOf(entry) === undefined ? 0 : timestampBytes);
+}
+
+function writeExtras(header: Buffer, at: number, entry: ZipEntry, large: readonly number[]): void {
+  let offset = at;
+  if (large.length > 0) {
+    header.writeUInt16LE(0x0001, offset);
+    header.writeUInt16LE(8 * large.length, offset + 2);
+    offset += 4;
+    for (const value of large) offset = header.writeBigUInt64LE(BigInt(value), offset);
+  }
+  const seconds = timestampOf(entry);
+  if (seconds === undefined) return;
+  header.writeUInt16LE(0x5455, offset);
+  header.writeUInt16LE(5, offset + 2);
+  header.writeUInt8(1, offset + 4);
+  header.writeInt32LE(seconds, offset + 5);
+}
+
+/** Length of `localHeader` in bytes. */
+export function localHeaderLength(entry: ZipEntry): number {
+  return 30 + Buffer.byteLength(entry.name) + extraLength(entry, isZip64(entry) ? 2 : 0);
 }
 
 /** Local file header (APPNOTE 4.3.7). @param crc of the data, 0 when a descriptor follows */
 export function localHeader(entry: ZipEntry, crc: number): Buffer {
-  const name = Buffer.from(entry.name);
-  const extra = Buffer.concat([zip64Extra(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), timestampExtra(entry)]);
+  const large = isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : [];
+  const extraBytes = extraLength(entry, large.length);
+  const nameBytes = Buffer.byteLength(entry.name);
   const { time, date } = dosTime(entry.modifiedMs);
-  const header = Buffer.alloc(30);
+  const header = Buffer.allocUnsafe(30 + nameBytes + extraBytes);
   header.writeUInt32LE(0x04034b50, 0);
   header.writeUInt16LE(isZip64(entry) ? 45 : 20, 4);
   header.writeUInt16LE(flagsOf(entry), 6);
+  header.writeUInt16LE(0, 8);
   header.writeUInt16LE(time, 10);
   header.writeUInt16LE(date, 12);
   header.writeUInt32LE(crc, 14);
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
   header.writeUInt32LE(shownSize, 18);
   header.writeUInt32LE(shownSize, 22);
-  header.writeUInt16LE(name.length, 26);
-  header.writeUInt16LE(extra.length, 28);
-  return Buffer.concat([header, name, extra]);
+  header.writeUInt16LE(nameBytes, 26);
+  header.writeUInt16LE(extraBytes, 28);
+  header.write(entry.name, 30);
+  writeExtras(header, 30 + nameBytes, entry, large);
+  return header;
+}
+
+/** Length of `descriptor` in bytes. */
+export function descriptorLength(entry: ZipEntry): number {
+  return isZip64(entry) ? 24 : 16;
 }
 
 /** Data descriptor with its signature (APPNOTE 4.3.9). */
 export function descriptor(entry: ZipEntry, crc: number): Buffer {
-  const record = Buffer.alloc(isZip64(entry) ? 24 : 16);
+  const record = Buffer.alloc(descriptorLength(entry));
   record.writeUInt32LE(0x08074b50, 0);
   record.writeUInt32LE(crc, 4);
   if (isZip64(entry)) {
@@ -103,14 +123,25 @@ export function descriptor(entry: ZipEntry, crc: number): Buffer {
   return record;
 }
 
+function largeOf(entry: ZipEntry, offset: number): number[] {
+  return [...(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), ...(offset >= zip64Limit ? [offset] : [])];
+}
+
+/** Length of `centralHeader` in bytes. */
+export function centralHeaderLength(entry: ZipEntry, offset: number): number {
+  const large = (isZip64(entry) ? 2 : 0) + (offset >= zip64Limit ? 1 : 0);
+  return 46 + Buffer.byteLength(entry.name) + extraLength(entry, large);
+}
+
 /** Central directory header (APPNOTE 4.3.12). */
 export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buffer {
-  const name = Buffer.from(entry.name);
-  const large = [...(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), ...(offset >= zip64Limit ? [offset] : [])];
-  const extra = Buffer.concat([zip64Extra(large), timestampExtra(entry)]);
+  const large = largeOf(entry, offset);
+  const extraBytes = extraLength(entry, large.length);
+  const nameBytes = Buffer.byteLength(entry.name);
   const { time, date } = dosTime(entry.modifiedMs);
   const version = large.length > 0 ? 45 : 20;
-  const header = Buffer.alloc(46);
+  const header = Buffer.allocUnsafe(46 + nameBytes + extraBytes);
+  header.fill(0, 0, 46);
   header.writeUInt32LE(0x02014b50, 0);
   header.writeUInt16LE(madeByUnix | version, 4);
   header.writeUInt16LE(version, 6);
@@ -121,12 +152,14 @@ export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buf
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
   header.writeUInt32LE(shownSize, 20);
   header.writeUInt32LE(shownSize, 24);
-  header.writeUInt16LE(name.length, 28);
-  header.writeUInt16LE(extra.length, 30);
+  header.writeUInt16LE(nameBytes, 28);
+  header.writeUInt16LE(extraBytes, 30);
   // Unix mode in the upper half, the DOS directory bit in the lower.
   header.writeUInt32LE((entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0, 38);
   header.writeUInt32LE(Math.min(offset, zip64Limit), 42);
-  return Buffer.concat([header, name, extra]);
+  header.write(entry.name, 46);
+  writeExtras(header, 46 + nameBytes, entry, large);
+  return header;
 }
 
 /** End of central directory, with the ZIP64 records where they are needed (APPNOTE 4.3.14 to 4.3.16). */

@@ -2,7 +2,7 @@ import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { AccountFiles } from '../files/account-files.ts';
 import { ZipWriter, zipLength } from '../files/zip-archive.ts';
-import { hasDescriptor, localHeader, type ZipEntry } from '../files/zip-records.ts';
+import { hasDescriptor, localHeaderLength, type ZipEntry } from '../files/zip-records.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { contentDisposition } from '../lib/header-names.ts';
 import { baseName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
@@ -139,7 +139,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, path }: 
 
 // The CRC stands before the content that it is made of: the content is read to its place, then the header is put before it.
 async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
-  const headerBytes = localHeader(entry, 0).length;
+  const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);
   const content = free.subarray(headerBytes, headerBytes + entry.sizeBytes);
   for (let position = 0; position < content.length; ) {

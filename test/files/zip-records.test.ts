@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  centralHeader,
+  centralHeaderLength,
+  descriptor,
+  descriptorLength,
+  localHeader,
+  localHeaderLength,
+} from '../../src/files/zip-records.ts';
+
+const entries = fc.record({
+  name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 }),
+  isFolder: fc.boolean(),
+  sizeBytes: fc.oneof(fc.nat(), fc.constantFrom(0xfffffffe, 0xffffffff, 0x100000000, 2 ** 44)),
+  modifiedMs: fc.oneof(fc.nat({ max: 4_000_000_000_000 }), fc.constantFrom(-1, -(2 ** 43), 2 ** 43, 0x7fffffff * 1000)),
+});
+
+test('the lengths of ZIP records, which go into Content-Length, are those of the records', () => {
+  fc.assert(
+    fc.property(entries, fc.oneof(fc.nat(), fc.constantFrom(0xfffffffe, 0xffffffff, 2 ** 44)), fc.nat(), (entry, offset, crc) => {
+      assert.equal(localHeaderLength(entry), localHeader(entry, crc).length);
+      assert.equal(centralHeaderLength(entry, offset), centralHeader(entry, crc, offset).length);
+      assert.equal(descriptorLength(entry), descriptor(entry, crc).length);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('ZIP records of a file in the year 1 hold zeros where nothing is to be said, and the name as UTF-8', () => {
+  const entry = { name: 'größe.txt', isFolder: false, sizeBytes: 3, modifiedMs: -62_135_596_800_000 };
+  const header = localHeader(entry, 0x01020304);
+  assert.equal(header.readUInt32LE(0), 0x04034b50);
+  assert.equal(header.readUInt16LE(8), 0, 'stored');
+  assert.equal(header.readUInt32LE(14), 0x01020304);
+  assert.equal(header.readUInt16LE(28), 0, 'no extra field can hold the time');
+  assert.equal(header.subarray(30).toString(), 'größe.txt');
+  const central = centralHeader(entry, 0x01020304, 77);
+  assert.deepEqual([...central.subarray(32, 38)], [0, 0, 0, 0, 0, 0], 'no comment, one disk, no internal attributes');
+  assert.equal(central.readUInt32LE(42), 77);
+});
