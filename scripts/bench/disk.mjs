@@ -1,0 +1,56 @@
+// What the disk takes for a durable small upload, step by step, without any server: the floor under `PUT 1 KiB`.
+//   node scripts/bench/disk.mjs [FOLDER]   FOLDER lies on the disk to be measured; a temporary one is made in it
+import { closeSync, fdatasyncSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { machineLine, median } from './support/machine.mjs';
+
+const folder = mkdtempSync(join(process.argv[2] ?? tmpdir(), 'svc-bench-'));
+const parent = openSync(folder, 'r');
+const journal = openSync(join(folder, 'journal'), 'a');
+const content = Buffer.alloc(1024, 'x');
+
+function write(name, isSynced) {
+  const fd = openSync(join(folder, name), 'w');
+  writeSync(fd, content);
+  if (isSynced) fsyncSync(fd);
+  closeSync(fd);
+}
+
+const steps = {
+  'create, write, rename over another': (index) => {
+    write('temporary', false);
+    renameSync(join(folder, 'temporary'), join(folder, `file-${index % 100}`));
+  },
+  '… with the file synced before': (index) => {
+    write('temporary', true);
+    renameSync(join(folder, 'temporary'), join(folder, `file-${index % 100}`));
+  },
+  '… and the folder synced after': (index) => {
+    write('temporary', true);
+    renameSync(join(folder, 'temporary'), join(folder, `file-${index % 100}`));
+    fsyncSync(parent);
+  },
+  'append to a journal': () => writeSync(journal, content),
+  '… synced': () => {
+    writeSync(journal, content);
+    fdatasyncSync(journal);
+  },
+};
+
+console.log(`${machineLine()}\n\n| step | time, µs | CPU, µs |\n|---|---|---|`);
+for (const [name, action] of Object.entries(steps)) {
+  const times = [];
+  for (let index = 0; index < 50; index++) action(index);
+  const before = process.cpuUsage();
+  for (let index = 0; index < 500; index++) {
+    const startedMs = performance.now();
+    action(index);
+    times.push((performance.now() - startedMs) * 1000);
+  }
+  const { user, system } = process.cpuUsage(before);
+  console.log(`| ${name} | ${median(times).toFixed(0)} | ${((user + system) / 500).toFixed(0)} |`);
+}
+closeSync(parent);
+closeSync(journal);
+rmSync(folder, { recursive: true });
