@@ -2,12 +2,12 @@
 // in one run: whole reply, first byte, CPU of the server; then how much the memory of svc grows with 100,000 entries.
 //   node scripts/bench/webdav.mjs [--rounds N] [--smoke]
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { createServer } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { freePort, isInstalled, median, memoryMiB } from './support/machine.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '15' }, smoke: { type: 'boolean' } } });
@@ -30,16 +30,6 @@ const bodies = {
 };
 
 const children = [];
-const isInstalled = (program) =>
-  [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'].some((place) => statSync(join(place, program), { throwIfNoEntry: false }));
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function answering(server) {
   for (let attempt = 0; attempt < 200; attempt++) {
@@ -123,17 +113,9 @@ function propfind({ port, path }, body) {
   });
 }
 
-function median(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-}
-
 function cell(values) {
   const sorted = values.toSorted((a, b) => a - b);
   return `${median(sorted).toFixed(1)} [${sorted[0].toFixed(1)}–${sorted.at(-1).toFixed(1)}]`;
-}
-
-function rssMiB(pid) {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 }
 
 try {
@@ -164,10 +146,10 @@ try {
   const [svc] = servers;
   const growth = [];
   for (let round = 0; round < 3; round++) {
-    const before = rssMiB(svc.child.pid);
+    const before = memoryMiB(svc.child.pid);
     let peak = before;
     const sampler = setInterval(() => {
-      peak = Math.max(peak, rssMiB(svc.child.pid));
+      peak = Math.max(peak, memoryMiB(svc.child.pid));
     }, 5);
     const reply = await propfind(svc.at(largest), bodies['as rclone asks']);
     clearInterval(sampler);

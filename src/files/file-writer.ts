@@ -21,7 +21,7 @@ import { promisify } from 'node:util';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
-import { syncFolder } from './folder-sync.ts';
+import { syncOpenedFolder } from './folder-sync.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -186,7 +186,7 @@ export class FileWriter {
       else this.#putInPlace(options.verify);
       this.#state = 'ended';
       this.#temporaries.delete(this.#temporaryRealPath);
-      await syncFolder(parent.fd);
+      await syncOpenedFolder(parent.fd);
       return entry;
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT')

@@ -19,7 +19,7 @@ const waitingByFolder = new Map<string, Waiter[]>();
  * @param fd of the folder, open until the promise settles
  * @throws what fsync(2) reports, to all who shared the sync
  */
-export async function syncFolder(fd: number): Promise<void> {
+export async function syncOpenedFolder(fd: number): Promise<void> {
   const { dev, ino } = fstatSync(fd);
   const folder = `${dev}-${ino}`;
   const waiting = waitingByFolder.get(folder);

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from
 import { basename, dirname } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { ServiceError } from '../lib/errors.ts';
-import { syncFolder } from './folder-sync.ts';
+import { syncOpenedFolder } from './folder-sync.ts';
 import { memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -142,7 +142,7 @@ export async function changeInParent(roots: RealRoots, path: string, action: (me
   const parent = openParent(roots, path);
   try {
     action(parent.member(basename(path)));
-    await syncFolder(parent.fd);
+    await syncOpenedFolder(parent.fd);
   } catch (error) {
     throw asServiceError(error);
   } finally {

@@ -1,16 +1,14 @@
-import { fsync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import type { AccountPaths } from './account-paths.ts';
 import type { Entry } from './entry.ts';
+import { syncOpenedFolder } from './folder-sync.ts';
 import type { OpenedFolder } from './opened.ts';
 import { removeAll, type SetAside, setAside } from './set-aside.ts';
 import { asServiceError } from './system-errors.ts';
 import { inodeOf, temporaryName } from './temporaries.ts';
 import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
-
-const fsyncAsync = promisify(fsync);
 
 export interface MoveOptions {
   /** Whether something at the destination may be replaced. */
@@ -51,8 +49,8 @@ export async function relocate(
     if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
     put = await relocateAcross(paths, from, entry, ends, options);
   }
-  await fsyncAsync(ends.target.fd);
-  await fsyncAsync(ends.source.fd);
+  await syncOpenedFolder(ends.target.fd);
+  await syncOpenedFolder(ends.source.fd);
   await put.replaced?.remove();
   return put.created;
 }
@@ -127,7 +125,7 @@ async function relocateAcross(
     checkUnchanged(copied, source);
     const member = ends.target.member(hidden);
     put = await inTurn(paths, ends, () => putInPlace(paths, from, ends, { overwrite: options.overwrite }, entry, member));
-    await fsyncAsync(ends.target.fd);
+    await syncOpenedFolder(ends.target.fd);
   } catch (error) {
     source?.putBack();
     if (await removeAll(roots, hiddenPath).catch(() => false)) temporaries.delete(hiddenPath);

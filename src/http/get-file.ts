@@ -73,16 +73,10 @@ export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Re
   const download = files.openDownload(path);
   try {
     const early = conditional(exchange, path, download.entry);
-    if (early) {
-      await download.recorded();
-      return early;
-    }
+    if (early) return early;
     const { reply, parts, epilogue } = await fullOrRanges(exchange, path, download);
     await sendFile(exchange.outgoing, exchange.service.baseHeaders, reply, download, parts, epilogue);
     return alreadySent;
-  } catch (error) {
-    await download.recorded();
-    throw error;
   } finally {
     download.release();
   }

@@ -54,7 +54,6 @@ export async function sendFile(
   epilogue?: Buffer,
 ): Promise<void> {
   let sentBytes = 0;
-  let writer: BodyWriter | undefined;
   const sizeBytes = outgoing.req.httpVersionMajor >= 2 ? streamChunkBytes : chunkBytes;
   try {
     await download.recorded();
@@ -65,7 +64,7 @@ export async function sendFile(
       sentBytes = lengthOf(only.range);
       if (!(await endReply(outgoing, body))) throw clientGone();
     } else {
-      writer = new BodyWriter(outgoing);
+      const writer = new BodyWriter(outgoing);
       for (const part of parts) {
         if (part.preamble) await writer.write(part.preamble);
         sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);
@@ -90,7 +89,12 @@ function lengthOf(range: ByteRange): number {
 async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeBytes: number): Promise<number> {
   let buffer = takeBuffer(sizeBytes);
   let other = takeBuffer(sizeBytes);
-  const read = (position: number) => readAsync(fd, buffer, 0, Math.min(sizeBytes, range.end + 1 - position), position);
+  const read = (position: number) => {
+    const started = readAsync(fd, buffer, 0, Math.min(sizeBytes, range.end + 1 - position), position);
+    // Awaited once the client has taken what was read before; a failure until then must not count as unhandled.
+    started.catch(() => {});
+    return started;
+  };
   let reading = read(range.start);
   let flushed: Promise<void> | undefined;
   try {

@@ -53,23 +53,25 @@ export interface TestConfig {
 /** The configuration that `startServer` starts. */
 export async function testConfig(folder: string, config: TestConfig = {}) {
   learnFromText(JSON.stringify(config), 'the configuration');
-  return configFromObject(
-    {
-      server: {
-        name: 'test',
-        data_folder_path: join(folder, 'data'),
-        security_policy: { ban_after_failures: 0 },
-        shutdown_timeout: 5,
-        ...config.server,
-      },
-      groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home'), ...config.group }, ...config.groups },
-      accounts: { alice: { password: await cheapHash, ...config.account }, ...config.accounts },
-      authentications: config.authentications ?? {},
-      services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
-      event_handlers: config.event_handlers ?? {},
+  return configFromObject(await testSections(folder, config), folder);
+}
+
+/** The sections of a test's configuration, as a file holds them. */
+export async function testSections(folder: string, config: TestConfig) {
+  return {
+    server: {
+      name: 'test',
+      data_folder_path: join(folder, 'data'),
+      security_policy: { ban_after_failures: 0 },
+      shutdown_timeout: 5,
+      ...config.server,
     },
-    folder,
-  );
+    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home'), ...config.group }, ...config.groups },
+    accounts: { alice: { password: await cheapHash, ...config.account }, ...config.accounts },
+    authentications: config.authentications ?? {},
+    services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
+    event_handlers: config.event_handlers ?? {},
+  };
 }
 
 /** Starts a server in this process on a free port, stopped with the test. */

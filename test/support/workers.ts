@@ -2,15 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/event-log-file.ts';
 import { readEvents } from '../../src/events/event-log-reader.ts';
 import { type Running, start } from './child.ts';
 import { Client, type TestReply, type TestRequest } from './client.ts';
 import { until } from './receiver.ts';
-import { testPassword } from './secrets.ts';
-import type { TestConfig } from './server.ts';
+import { type TestConfig, testSections } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** `svc serve --workers` in processes of its own. */
@@ -38,24 +36,8 @@ export interface TestFleet extends Client {
   stop(): Promise<number | null>;
 }
 
-// One hash for all tests: hashing costs more than most tests.
-const cheapHash = hashPassword(testPassword);
-
-async function content(folder: string, config: TestConfig): Promise<unknown> {
-  return {
-    server: {
-      name: 'test',
-      data_folder_path: join(folder, 'data'),
-      security_policy: { ban_after_failures: 0 },
-      shutdown_timeout: 10,
-      ...config.server,
-    },
-    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home'), ...config.group }, ...config.groups },
-    accounts: { alice: { password: await cheapHash, ...config.account }, ...config.accounts },
-    authentications: config.authentications ?? {},
-    services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
-    event_handlers: config.event_handlers ?? {},
-  };
+function content(folder: string, config: TestConfig) {
+  return testSections(folder, { ...config, server: { shutdown_timeout: 10, ...config.server } });
 }
 
 /** Starts a server with workers, ended with the test. */
