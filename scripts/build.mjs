@@ -4,9 +4,8 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { build } from 'esbuild';
-import { bundleOptions, requireBanner } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, sbomOf } from './bundled-packages.mjs';
+import { bundleExecutable } from './executable.mjs';
 
 /** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
 const budgetBytes = 3_500_000;
@@ -19,49 +18,26 @@ mkdirSync(outFolder, { recursive: true });
 // Renamed into place at the end: whoever runs the executable meanwhile finds the old one or the new one.
 const unfinished = `${outfile}.${process.pid}`;
 
-/**
- * Loads modules of Node.js when the first module that needs them runs, not all of them at each start: in one ESM file their
- * imports would be hoisted, and http2, tls and crypto cost more than `svc --version` itself.
- */
-const lazyBuiltins = {
-  name: 'lazy-builtins',
-  setup(build) {
-    build.onResolve({ filter: /^node:/ }, ({ path, namespace }) =>
-      namespace === 'builtin' ? { path, external: true } : { path, namespace: 'builtin' },
-    );
-    build.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = require('${path}');`,
-      loader: 'js',
-    }));
-  },
-};
-
-const { metafile } = await build({
-  ...bundleOptions,
-  plugins: [...bundleOptions.plugins, lazyBuiltins],
-  entryPoints: ['bin/svc.ts'],
-  // esbuild keeps the folder in which it was loaded.
-  absWorkingDir: process.cwd(),
-  outfile: unfinished,
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'eof',
-  metafile: true,
-  // The shebang stands in bin/svc.ts; esbuild keeps it first.
-  banner: { js: requireBanner },
-});
-const [output] = Object.values(metafile.outputs);
-const packages = bundledPackages(output.inputs);
+const inputs = await bundleExecutable(unfinished);
+const packages = bundledPackages(inputs);
 appendFileSync(unfinished, licenceComment(packages));
 chmodSync(unfinished, 0o755);
 renameSync(unfinished, outfile);
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 writeFileSync(`${outFolder}/sbom.json`, sbomOf(packages, version));
 
-const sizeBytes = readFileSync(outfile).length;
-if (!quiet) report(output.inputs);
+const bytes = readFileSync(outfile);
+const sizeBytes = bytes.length;
+if (!quiet) report(inputs);
 if (sizeBytes > budgetBytes) {
   console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
+  process.exitCode = 1;
+}
+// One character beyond ASCII, and Node.js keeps the whole file with two bytes a character and takes longer to read it.
+const beyond = bytes.findIndex((byte) => byte > 0x7f);
+if (beyond >= 0) {
+  const around = bytes.toString('utf8', beyond - 60, beyond + 20).replaceAll('\n', ' ');
+  console.error(`build: ${outfile} has a character beyond ASCII in: ${around}`);
   process.exitCode = 1;
 }
 
@@ -69,7 +45,7 @@ function report(inputs) {
   const byPackage = new Map();
   for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
     const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? 'svc';
-    byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
+    byPackage.set(name, (byPackage.get(name) ?? 0) + (bytesInOutput ?? 0));
   }
   console.log(`${outfile}: ${(sizeBytes / 1000).toFixed(0)} kB of at most ${budgetBytes / 1000} kB`);
   const biggest = [...byPackage].sort((a, b) => b[1] - a[1]).slice(0, 10);

@@ -31,10 +31,12 @@ function licenceText(path) {
     .join('\n\n');
 }
 
-/** The licences as a comment for the end of the bundle. */
+/** The licences as a comment for the end of the bundle, in ASCII (build.mjs says why). */
 export function licenceComment(packages) {
   const texts = packages.map(({ name, version, license, licenceText }) => `${name} ${version}: ${license}\n\n${licenceText}`);
-  return `/*\nThis file holds these packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`).replaceAll('*/', '* /')}\n*/\n`;
+  const text = texts.join(`\n\n${'-'.repeat(80)}\n\n`).replaceAll('*/', '* /');
+  const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `/*\nThis file holds these packages (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
 }
 
 /** A CycloneDX document; it has no time and no serial number, so that the same sources give the same bytes. */

@@ -78,12 +78,15 @@ export interface Examined {
   removed: PropertyKey[][];
 }
 
+// A configuration is checked once: to compile its schema first would take longer.
+const once = { jitless: true };
+
 /** Checks a parsed file, and gives what is left of it when everything wrong is left out, for further checks. */
 export function examineConfig(source: Source, env: Environment): Examined {
   const folder = dirname(source.file);
   const { value, problems, secretPaths } = interpolate(source.value, env, folder);
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
-  const result = configSchema.safeParse(value);
+  const result = configSchema.safeParse(value, once);
   // A text that could not be filled in is reported as such, not as a bad value besides.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
@@ -95,7 +98,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
 
 /** A configuration made in memory, as `svc serve` without a file does. Relative paths are relative to `folder`. */
 export function configFromObject(value: unknown, folder: string): LoadedConfig {
-  const config = configSchema.parse(value);
+  const config = configSchema.parse(value, once);
   resolvePaths(config, folder);
   return { config, file: '', source: undefined };
 }

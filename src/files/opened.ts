@@ -1,6 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { isMainThread } from 'node:worker_threads';
 import { ServiceError } from '../lib/errors.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
 import { memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
@@ -53,9 +52,9 @@ export class OpenedFolder {
 /** The working folder that the process was started in, as an open descriptor: its path may be gone. */
 let startFd: number | undefined;
 
-/** @returns whether the folder could be entered through its descriptor */
+/** @returns whether the folder could be entered through its descriptor; a worker thread has no working folder of its own */
 function enter(fd: number): boolean {
-  if (!isMainThread || process.platform !== 'linux') return false;
+  if (process.platform !== 'linux') return false;
   try {
     startFd ??= openSync('.', openToLook | constants.O_DIRECTORY);
     process.chdir(`/proc/self/fd/${fd}`);

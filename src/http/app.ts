@@ -1,95 +1,12 @@
-import { getRequestListener } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { Hono } from 'hono';
 import { ServiceError } from '../lib/errors.ts';
 import { virtualPathOf } from '../lib/virtual-path.ts';
-import { accountServices, services } from './api-routes.ts';
+import { answer } from './answer.ts';
 import { authenticate } from './authenticate.ts';
-import { codingHeaders, wantsGzip } from './compression.ts';
 import { Exchange, type HttpService, type Incoming } from './exchange.ts';
-import { faultReply } from './fault-reply.ts';
 import { handleMember } from './member-handlers.ts';
 import { observeRequest } from './observe-request.ts';
-import { checkOrigin } from './origin-check.ts';
-import { assets } from './pages/assets.ts';
-import { alreadySent, type Handled, nameReply, type Outgoing, sendReply } from './reply.ts';
+import { type Handled, nameReply, type Outgoing } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
-import { endUnreadBody } from './unread-body.ts';
-import { optionsReply } from './webdav-class.ts';
-
-type Environment = { Bindings: { exchange: Exchange } };
-type Action = (exchange: Exchange) => Promise<Handled> | Handled;
-
-/**
- * The Hono application of the service's own URLs: routes to handlers, replies and faults to the Node response. Routes are
- * canonical (`/home`, `/service/login`): the raw target was read once, by `parseRequestTarget`, and nothing decodes or normalises it again.
- */
-function createApp(): Hono<Environment> {
-  const app = new Hono<Environment>();
-  const route = (path: string, action: Action) =>
-    app.all(path, async (context) => {
-      await answer(context.env.exchange, action);
-      return RESPONSE_ALREADY_SENT;
-    });
-  route('/root', redirectHome);
-  route('/home', redirectHome);
-  route('/server', aboutServer);
-  for (const name of assets.keys()) route(`/service/${name}`, (exchange) => sendAsset(exchange, name));
-  for (const [name, action] of Object.entries(services)) route(`/service/${name}`, action);
-  for (const [name, action] of Object.entries(accountServices)) route(`/account-service/${name}`, authenticated(action));
-  app.notFound(async (context) => {
-    const { exchange } = context.env;
-    const isReserved = exchange.target.kind === 'account-service';
-    await answer(exchange, isReserved ? authenticated(refuseReserved) : () => notFound());
-    return RESPONSE_ALREADY_SENT;
-  });
-  return app;
-}
-
-const serverMethods = 'OPTIONS, GET, HEAD, PUT, POST, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE';
-
-function aboutServer(exchange: Exchange): Handled {
-  if (exchange.method !== 'OPTIONS') throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
-  return optionsReply(exchange, serverMethods);
-}
-
-// Explorer and davfs2 ask the root what the server can do before they look at the path that they were given.
-function redirectHome(exchange: Exchange): Handled {
-  const { method, isHead, target } = exchange;
-  if (method === 'OPTIONS') return optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND');
-  return { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } };
-}
-
-// The name changes with the content, so browsers may keep it for ever.
-function sendAsset(exchange: Exchange, name: string): Handled {
-  const { method } = exchange;
-  const asset = assets.get(name);
-  if (!asset || (method !== 'GET' && method !== 'HEAD'))
-    throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow: 'GET, HEAD' } });
-  const isCompressed = wantsGzip(exchange);
-  const headers = {
-    'content-type': asset.contentType,
-    'cache-control': 'public, max-age=31536000, immutable',
-    'x-content-type-options': 'nosniff',
-    ...codingHeaders(isCompressed),
-  };
-  return { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() };
-}
-
-function notFound(): never {
-  throw new ServiceError('not-found', 'Path not found.');
-}
-
-function refuseReserved(): never {
-  throw new ServiceError('name-reserved', 'This name is reserved.');
-}
-
-function authenticated(action: Action): Action {
-  return async (exchange) => {
-    await authenticate(exchange);
-    return action(exchange);
-  };
-}
 
 // OPTIONS without credentials is answered, as WebDAV clients ask before they authenticate.
 async function member(exchange: Exchange): Promise<Handled> {
@@ -105,35 +22,11 @@ async function member(exchange: Exchange): Promise<Handled> {
   }
 }
 
-async function answer(exchange: Exchange, action: Action): Promise<void> {
-  const { outgoing, isHead, service } = exchange;
-  let handled: Handled;
-  try {
-    checkOrigin(exchange);
-    handled = await action(exchange);
-  } catch (error) {
-    handled = faultReply(exchange, error);
-    if (outgoing.headersSent) outgoing.destroy();
-  }
-  if (handled === alreadySent) return;
-  // What is answered is in the journal.
-  await service.events.grouped();
-  endUnreadBody(exchange);
-  sendReply(outgoing, isHead, service.baseHeaders, handled);
-}
-
 // PROPFIND of a folder without its final slash is answered, not redirected (decisions.md 4); the home folder is no exception.
 function targetOf(incoming: Incoming): RequestTarget {
   const target = parseRequestTarget(incoming.url ?? '');
   if (target.kind !== 'home' || incoming.method !== 'PROPFIND') return target;
   return { kind: 'member', path: virtualPathOf([]), isFolder: false, query: target.query };
-}
-
-function routeOf(target: RequestTarget): string {
-  if (target.kind === 'service' || target.kind === 'account-service') {
-    return /^[a-z0-9./_-]+$/i.test(target.name) ? `/${target.kind}/${target.name}` : '/unknown';
-  }
-  return `/${target.kind}`;
 }
 
 /**
@@ -142,16 +35,7 @@ function routeOf(target: RequestTarget): string {
  * @param service asked at each request, so that a reload takes effect at once
  */
 export function createListener(service: () => HttpService): (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => void {
-  const app = createApp();
-  const exchanges = new WeakMap<object, Exchange>();
-  const listener = getRequestListener(
-    (request, bindings) => app.fetch(request, { exchange: exchanges.get(bindings.incoming) as Exchange }),
-    {
-      overrideGlobalObjects: false,
-      autoCleanupIncoming: false,
-      hostname: 'svc',
-    },
-  );
+  let ownUrls: ((exchange: Exchange) => void) | undefined;
   return (incoming, outgoing, expectsContinue) => {
     const current = service();
     let exchange: Exchange;
@@ -174,9 +58,15 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
       void answer(exchange, member);
       return;
     }
-    exchanges.set(incoming, exchange);
-    incoming.url = routeOf(exchange.target);
-    void listener(incoming, outgoing);
+    if (ownUrls) {
+      ownUrls(exchange);
+      return;
+    }
+    // A server that only WebDAV clients use never loads what its pages need.
+    void import('./own-urls.ts').then(({ createOwnUrls }) => {
+      ownUrls ??= createOwnUrls();
+      ownUrls(exchange);
+    });
   };
 }
 

@@ -1,8 +1,7 @@
 // The same build without the events of reads, to see what they cost.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from 'esbuild';
-import { bundleOptions, requireBanner } from '../../bundle-options.mjs';
+import { bundleExecutable } from '../../executable.mjs';
 
 /** @param folder where the bundle goes @returns its path */
 export async function buildWithoutReadEvents(folder) {
@@ -18,15 +17,6 @@ export async function buildWithoutReadEvents(folder) {
       });
     },
   };
-  await build({
-    ...bundleOptions,
-    plugins: [...bundleOptions.plugins, without],
-    entryPoints: ['bin/svc.ts'],
-    absWorkingDir: process.cwd(),
-    outfile,
-    minifySyntax: true,
-    minifyWhitespace: true,
-    banner: { js: requireBanner },
-  });
+  await bundleExecutable(outfile, [without]);
   return outfile;
 }

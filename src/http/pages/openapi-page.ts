@@ -8,7 +8,7 @@ export function openapiPage(): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>API – svc</title>
+<title>API &ndash; svc</title>
 <link rel="icon" href="${assetPaths.icon}">
 <link rel="stylesheet" href="${assetPaths.swaggerStyle}">
 <link rel="stylesheet" href="${assetPaths.apiStyle}">
