@@ -1,10 +1,9 @@
 import type { Entry } from '../../files/entry.ts';
 import { inlineKind, mediaTypeOf } from '../../files/media-types.ts';
-import { memberPath } from '../../lib/virtual-path.ts';
-import { urlPathOf } from '../request-target.ts';
 import { escapeFormValue, escapeHtml, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import type { ListingModel } from './listing-model.ts';
+import type { Language } from './locales/language.ts';
 import type { PageContext } from './page-context.ts';
 
 /** Rows of one group; the browser lays out the groups in sight alone, so that 10,000 entries scroll smoothly. */
@@ -18,7 +17,7 @@ export async function* listingRows(context: PageContext, model: ListingModel): A
     let chunk = '';
     for (const entry of batch) {
       if (count % groupSize === 0) chunk += `${count === 0 ? '' : '</tbody>'}<tbody role="rowgroup">`;
-      chunk += row(context, model, entry, [before, after]);
+      chunk += row(context.language, entry, before, after);
       count++;
     }
     if (chunk !== '') yield chunk;
@@ -32,22 +31,30 @@ function ending({ language }: PageContext, model: ListingModel, count: number) {
   return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>`;
 }
 
-/** Names that are the same in HTML, in attributes and in URLs: most of them, so most rows need no escaping. */
+/** Names that are the same in HTML, in attributes without quotes and in URLs. */
 const plainName = /^[\w.-]+$/;
+
+/** Names that are the same in HTML and in attributes with quotes, and read from left to right: nearly all that are not plain. */
+const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
  * One row, in as few bytes as HTML allows (no end tags, no quotes, links relative to the folder): most of a large page is rows. The roles of
  * its cells are HTML's own; the script adds them for browsers that forget them where a table is laid out as a grid.
  */
-function row({ language }: PageContext, { path }: ListingModel, entry: Entry, label: readonly [string, string]): string {
+function row(language: Language, entry: Entry, before: string, after: string): string {
   const { name } = entry;
-  const isPlain = plainName.test(name);
-  const url = urlPathOf(memberPath(path, name), entry.isFolder).slice(urlPathOf(path, true).length);
-  const value = isPlain ? name : `"${escapeFormValue(name)}"`;
+  let [value, label, text, href] = [name, name, name, name];
+  if (!plainName.test(name)) {
+    const isQuotable = quotableName.test(name);
+    value = `"${isQuotable ? name : escapeFormValue(name)}"`;
+    label = isQuotable ? name : escapeHtml(name);
+    text = isQuotable ? name : `<bdi>${nameHtml(name)}</bdi>`;
+    href = escapeHtml(encodeURIComponent(name));
+  }
   const look = entry.isFolder ? 'folder' : lookOf(mediaTypeOf(name));
   return `<tr data-size=${entry.sizeBytes}>\
-<td><input type=checkbox name=selected-members value=${value} aria-label="${label[0]}${isPlain ? name : escapeHtml(name)}${label[1]}">\
-<td><a class="i ${look}" href="./${isPlain ? url : escapeHtml(url)}">${isPlain ? name : `<bdi>${nameHtml(name)}</bdi>`}</a>\
+<td><input type=checkbox name=selected-members value=${value} aria-label="${before}${label}${after}">\
+<td><a class="i ${look}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
 <td>${entry.isFolder ? '' : language.size(entry.sizeBytes)}\
 <td data-time=${Math.floor(entry.modifiedMs / 1000)}>${language.date(entry.modifiedMs)}\n`;
 }

@@ -13,14 +13,62 @@ const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
   es: es.pageTexts,
 };
 
+/** Texts of dates, times and sizes that are kept: to format one takes longer than the rest of its row of a listing. */
+const mostTexts = 2_000;
+
+const dayMinutes = 24 * 60;
+
+/** Writes times as `Intl.DateTimeFormat` does, date and short time in UTC, of parts that are kept. */
+class DateTexts {
+  readonly #whole: Intl.DateTimeFormat;
+  readonly #date: Intl.DateTimeFormat;
+  readonly #time: Intl.DateTimeFormat;
+  readonly #days = new Map<number, string>();
+  readonly #times: string[] = [];
+  /** What stands before the date, between it and the time, and after; undefined where the language knows no such order. */
+  readonly #around: readonly [string, string, string] | undefined;
+
+  constructor(formatTag: string) {
+    this.#whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+    this.#date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeZone: 'UTC' });
+    this.#time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short', timeZone: 'UTC' });
+    this.#around = this.#findAround();
+  }
+
+  text(timeMs: number): string {
+    const minute = Math.floor(Math.trunc(timeMs) / 60_000);
+    if (!this.#around || !Number.isFinite(minute)) return this.#whole.format(timeMs);
+    const day = Math.floor(minute / dayMinutes);
+    const ofDay = minute - day * dayMinutes;
+    let date = this.#days.get(day);
+    if (date === undefined) {
+      date = this.#date.format(timeMs);
+      if (this.#days.size < mostTexts) this.#days.set(day, date);
+    }
+    this.#times[ofDay] ??= this.#time.format(timeMs);
+    const [before, between, after] = this.#around;
+    return `${before}${date}${between}${this.#times[ofDay]}${after}`;
+  }
+
+  #findAround(): [string, string, string] | undefined {
+    const timeMs = Date.UTC(2001, 10, 23, 14, 47);
+    const whole = this.#whole.format(timeMs);
+    const [date, time] = [this.#date.format(timeMs), this.#time.format(timeMs)];
+    const dateAt = whole.indexOf(date);
+    const timeAt = whole.indexOf(time, dateAt + date.length);
+    if (dateAt < 0 || timeAt < 0) return undefined;
+    return [whole.slice(0, dateAt), whole.slice(dateAt + date.length, timeAt), whole.slice(timeAt + time.length)];
+  }
+}
+
 /** A language of the pages: its texts, and the formats of dates and sizes. */
 export class Language {
   /** Tag of the texts: en, de, fr or es. */
   readonly tag: string;
   readonly #texts: Record<PageTextName, Text>;
-  readonly #date: Intl.DateTimeFormat;
+  readonly #dates: DateTexts;
   readonly #sizes: readonly Intl.NumberFormat[];
-  #lastDate = { minute: Number.NaN, text: '' };
+  readonly #sizeTexts = new Map<number, string>();
 
   /**
    * @param tag language of the texts
@@ -29,7 +77,7 @@ export class Language {
   constructor(tag: string, formatTag: string) {
     this.tag = tag;
     this.#texts = texts[tag] as Record<PageTextName, Text>;
-    this.#date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+    this.#dates = new DateTexts(formatTag);
     this.#sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const).map(
       (unit) =>
         new Intl.NumberFormat(formatTag, {
@@ -47,22 +95,25 @@ export class Language {
 
   /** A time for people, in UTC. */
   date(timeMs: number): string {
-    const minute = Math.floor(timeMs / 60_000);
-    // Neighbours in a listing often have the same minute, and formatting costs more than the rest of their row.
-    if (minute !== this.#lastDate.minute) this.#lastDate = { minute, text: this.#date.format(timeMs) };
-    return this.#lastDate.text;
+    return this.#dates.text(timeMs);
   }
 
-  /** A size for people, in powers of 1000. */
+  /** A size for people, in powers of 1000, with one decimal. */
   size(bytes: number): string {
     const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), this.#sizes.length - 1);
-    return (this.#sizes[power] as Intl.NumberFormat).format(bytes / 1000 ** power);
+    const tenths = Math.round((bytes / 1000 ** power) * 10);
+    const key = power + tenths * this.#sizes.length;
+    const known = this.#sizeTexts.get(key);
+    if (known !== undefined) return known;
+    const text = (this.#sizes[power] as Intl.NumberFormat).format(tenths / 10);
+    if (this.#sizeTexts.size < mostTexts) this.#sizeTexts.set(key, text);
+    return text;
   }
 }
 
 const made = new Map<string, Language>();
 /** Regions are what the client says; only so many formatters are kept. */
-const mostKept = 100;
+const mostKept = 30;
 
 /**
  * The language for a reader.
