@@ -1,9 +1,11 @@
 // How dist/svc.mjs is bundled, beyond what it has in common with the tests (bundle-options.mjs): what a start does not need is neither
 // parsed nor loaded by it.
+import { writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { build } from 'esbuild';
 import { gzipSync } from 'fflate';
-import { bundleOptions, requireBanner } from './bundle-options.mjs';
+import { bundleOptions } from './bundle-options.mjs';
+import { linkParts } from './parts.mjs';
 
 /** Packages that few starts need: kept packed in the executable, and compiled when the first member of theirs is asked for. */
 const packedPackages = ['@redis/client', 're2js'];
@@ -26,22 +28,25 @@ export async function bundleExecutable(outfile, plugins = []) {
     entryPoints: ['bin/svc.ts'],
     // esbuild keeps the folder in which it was loaded.
     absWorkingDir: process.cwd(),
-    outfile,
     metafile: true,
-    // The shebang stands in bin/svc.ts; esbuild keeps it first.
-    banner: { js: requireBanner },
   };
   const names = await importedNames(common, plugins);
   const packed = new Map(await Promise.all(packedPackages.map(async (name) => [name, await pack(name)])));
-  const { metafile } = await build({
+  const { outputFiles, metafile } = await build({
     ...common,
     plugins: [...plugins, ...bundleOptions.plugins, modulesOfNode(names), packedModules(names, packed)],
+    splitting: true,
+    outdir: 'parts',
+    chunkNames: 'part-[hash]',
+    write: false,
     minifySyntax: true,
     minifyWhitespace: true,
-    legalComments: 'eof',
+    // The licences of all packages are written at the end of the executable.
+    legalComments: 'none',
   });
-  const [output] = Object.values(metafile.outputs);
-  return Object.assign({}, output.inputs, ...[...packed.values()].map(({ inputs }) => inputs));
+  writeFileSync(outfile, linkParts(outputFiles, metafile, 'svc.js'));
+  const inputs = Object.values(metafile.outputs).map((output) => output.inputs);
+  return Object.assign({}, ...inputs, ...[...packed.values()].map((one) => one.inputs));
 }
 
 /** Which members of modules of Node.js and of packed packages are imported by name: a first, unminified bundle says it. */

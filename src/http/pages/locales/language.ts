@@ -18,6 +18,8 @@ const mostTexts = 2_000;
 
 const dayMinutes = 24 * 60;
 
+const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
+
 /** Writes times as `Intl.DateTimeFormat` does, date and short time in UTC, of parts that are kept. */
 class DateTexts {
   readonly #whole: Intl.DateTimeFormat;
@@ -66,8 +68,10 @@ export class Language {
   /** Tag of the texts: en, de, fr or es. */
   readonly tag: string;
   readonly #texts: Record<PageTextName, Text>;
-  readonly #dates: DateTexts;
-  readonly #sizes: readonly Intl.NumberFormat[];
+  readonly #formatTag: string;
+  // Formatters are made when the first date or size is asked for: that takes longer than a whole page without them.
+  #dates: DateTexts | undefined;
+  #sizes: readonly Intl.NumberFormat[] | undefined;
   readonly #sizeTexts = new Map<number, string>();
 
   /**
@@ -76,17 +80,8 @@ export class Language {
    */
   constructor(tag: string, formatTag: string) {
     this.tag = tag;
+    this.#formatTag = formatTag;
     this.#texts = texts[tag] as Record<PageTextName, Text>;
-    this.#dates = new DateTexts(formatTag);
-    this.#sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const).map(
-      (unit) =>
-        new Intl.NumberFormat(formatTag, {
-          style: 'unit',
-          unit,
-          unitDisplay: unit === 'byte' ? 'long' : 'short',
-          maximumFractionDigits: 1,
-        }),
-    );
   }
 
   text(name: PageTextName, values?: TextValues): string {
@@ -95,20 +90,31 @@ export class Language {
 
   /** A time for people, in UTC. */
   date(timeMs: number): string {
+    this.#dates ??= new DateTexts(this.#formatTag);
     return this.#dates.text(timeMs);
   }
 
   /** A size for people, in powers of 1000, with one decimal. */
   size(bytes: number): string {
-    const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), this.#sizes.length - 1);
+    const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), sizeUnits.length - 1);
     const tenths = Math.round((bytes / 1000 ** power) * 10);
-    const key = power + tenths * this.#sizes.length;
+    const key = power + tenths * sizeUnits.length;
     const known = this.#sizeTexts.get(key);
     if (known !== undefined) return known;
+    this.#sizes ??= sizeUnits.map((unit) => sizeFormat(this.#formatTag, unit));
     const text = (this.#sizes[power] as Intl.NumberFormat).format(tenths / 10);
     if (this.#sizeTexts.size < mostTexts) this.#sizeTexts.set(key, text);
     return text;
   }
+}
+
+function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberFormat {
+  return new Intl.NumberFormat(tag, {
+    style: 'unit',
+    unit,
+    unitDisplay: unit === 'byte' ? 'long' : 'short',
+    maximumFractionDigits: 1,
+  });
 }
 
 const made = new Map<string, Language>();
