@@ -3,7 +3,7 @@
 //   node scripts/bench/run.mjs [--rounds N] [--only TEXT] [--smoke] [--write]
 //   --only measures the workloads whose name has TEXT; --write puts the tables into docs/performance.md
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,7 +11,7 @@ import { buildWithoutReadEvents } from './support/build-variant.mjs';
 import { bulk, loader, throughput, timed } from './support/load.mjs';
 import { machineLine, memoryMiB } from './support/machine.mjs';
 import { Servers } from './support/servers.mjs';
-import { cell, ratio, table } from './support/table.mjs';
+import { cell, ratio, table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({
@@ -85,7 +85,7 @@ async function start() {
     startMs.push(more.startMs);
     more.child.kill('SIGTERM');
   }
-  const peers = [await servers.nginx(), await servers.apache(), await servers.caddy(), await servers.rclone(), await servers.plain()];
+  const peers = [await servers.nginx(), await servers.apache(), await servers.caddy(), await servers.rclone(), await servers.limit()];
   return { svc, withBasic, workers, silent, startMs, idleMiB, peers };
 }
 
@@ -93,22 +93,24 @@ const { svc, withBasic, workers, silent, startMs, idleMiB, peers } = await start
   servers.stop();
   throw error;
 });
-const [nginx, apache, caddy, rclone, plain] = peers;
+const [nginx, apache, caddy, rclone, limit] = peers;
 try {
   const small = (server) => throughput(server, { path: server.at('small'), connections: 64, seconds, folder });
-  await measure('GET 1 KiB, 64 connections', '/s', [svc, withBasic, silent, workers, nginx, apache, caddy, rclone, plain], small);
+  await measure('GET 1 KiB, 64 connections', '/s', [svc, withBasic, silent, workers, nginx, apache, caddy, rclone, limit], small);
   for (const streams of [1, 8])
     await measure(
       `GET 1 GiB, ${streams} ${streams === 1 ? 'stream' : 'streams'}`,
       'MB/s',
-      [svc, nginx, apache, caddy, rclone, plain],
+      [svc, nginx, apache, caddy, rclone, limit],
       (server) => bulk(server, { path: server.at('big'), streams }),
     );
   const writers = [svc, nginx?.hasDav ? nginx : undefined, apache, rclone];
-  await measure('PUT 1 KiB, 32 connections', '/s', [...writers, workers], (server) =>
+  await measure('PUT 1 KiB, 32 connections', '/s', [...writers, workers, limit], (server) =>
     throughput(server, { path: server.at('put/file'), method: 'PUT', connections: 32, seconds, folder }),
   );
-  await measure('PUT 1 GiB', 'MB/s', writers, (server) => bulk(server, { method: 'PUT', path: server.at('put/big'), bodyBytes: gibibyte }));
+  await measure('PUT 1 GiB', 'MB/s', [...writers, limit], (server) =>
+    bulk(server, { method: 'PUT', path: server.at('put/big'), bodyBytes: gibibyte }),
+  );
   const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
   for (const count of entries) {
     await measure(`PROPFIND of ${count} entries`, 'ms', writers, (server) =>
@@ -188,10 +190,4 @@ function report() {
   if (!options.write) return;
   writeBetween('README.md', 'bench-summary', table(['svc', 'to', 'aim', 'measured', 'met'], aims));
   writeBetween('docs/performance.md', 'bench', text);
-}
-
-function writeBetween(path, mark, text) {
-  const page = readFileSync(path, 'utf8');
-  const [start, end] = [`<!-- ${mark}:start -->`, `<!-- ${mark}:end -->`];
-  writeFileSync(path, `${page.slice(0, page.indexOf(start))}${start}\n${text}\n${page.slice(page.indexOf(end))}`);
 }

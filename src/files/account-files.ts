@@ -14,7 +14,7 @@ import { type LeftBehind, removeFile, removeTree } from './folder-remover.ts';
 import type { LockGuard } from './lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
 import { moveEntry } from './move.ts';
-import { changeInParent, openFile, openFolder } from './opened.ts';
+import { changeInParent, type OpenedFolder, openFile, openFolder } from './opened.ts';
 import { LockedPath } from './path-lock.ts';
 import type { MoveOptions } from './relocate.ts';
 import { asServiceError } from './system-errors.ts';
@@ -100,6 +100,16 @@ export class AccountFiles {
     this.#paths.requireAll(path, ['read']);
     const { fd, stats } = openFile(this.mounts.roots, this.realPath(path));
     return { fd, sizeBytes: stats.size };
+  }
+
+  /**
+   * Opens a folder to read many of its files as part of a larger operation (ZIP), without an event of its own. What may be read is for the
+   * caller to ask (`mayRead`).
+   *
+   * @returns the folder, to be closed by the caller; undefined where members are not bound to an opened folder
+   */
+  openFolderQuietly(path: VirtualPath): OpenedFolder | undefined {
+    return process.platform === 'linux' ? openFolder(this.mounts.roots, this.realPath(path)) : undefined;
   }
 
   /** Whether a file may be read; for archives, which skip what may not. */

@@ -35,14 +35,20 @@ function flagsOf(entry: ZipEntry): number {
   return utf8Flag | (hasDescriptor(entry) ? descriptorFlag : 0);
 }
 
+// Both headers of a member ask for it.
+let lastDosTime = { modifiedMs: Number.NaN, time: 0, date: 0 };
+
 /** Time and date of MS-DOS (APPNOTE 4.4.6), local time as is the custom, within 1980 to 2107. */
 function dosTime(modifiedMs: number): { time: number; date: number } {
+  if (modifiedMs === lastDosTime.modifiedMs) return lastDosTime;
   const at = new Date(modifiedMs);
   const year = Math.min(Math.max(at.getFullYear(), 1980), 2107);
-  return {
+  lastDosTime = {
+    modifiedMs,
     time: (at.getHours() << 11) | (at.getMinutes() << 5) | (at.getSeconds() >> 1),
     date: ((year - 1980) << 9) | ((at.getMonth() + 1) << 5) | at.getDate(),
   };
+  return lastDosTime;
 }
 
 /** Seconds of the extended timestamp (0x5455), in UTC where DOS time is local; undefined when the field cannot hold them. */

@@ -34,7 +34,12 @@ export class PagedBody {
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** The first bytes of `free` were written to. */
+  /** The free end of the present page, however short. */
+  get rest(): Buffer {
+    return this.#page.subarray(this.#usedBytes);
+  }
+
+  /** The first bytes of `free`, or of `rest`, were written to. */
   use(bytes: number): void {
     this.#usedBytes += bytes;
   }

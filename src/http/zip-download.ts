@@ -1,11 +1,13 @@
 import { closeSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { AccountFiles } from '../files/account-files.ts';
+import type { Entry } from '../files/entry.ts';
+import type { OpenedFolder } from '../files/opened.ts';
 import { ZipWriter, zipLength } from '../files/zip-archive.ts';
 import { hasDescriptor, localHeaderLength, type ZipEntry } from '../files/zip-records.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { contentDisposition } from '../lib/header-names.ts';
-import { baseName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { baseName, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { BodyWriter } from './body-writer.ts';
 import { clientOf, type Exchange } from './exchange.ts';
 import { targetPath } from './folder-commands.ts';
@@ -21,10 +23,12 @@ const atOnceBytes = 128 * 1024;
 /** Less room than this is not worth a read. */
 const leastReadBytes = 64 * 1024;
 
-/** One member of the archive to be: its name there and its virtual path. */
+/** One member of the archive to be: its name there, and where it is. */
 interface Member {
   entry: ZipEntry;
-  path: VirtualPath;
+  folder: VirtualPath;
+  /** Name in that folder. */
+  name: string;
 }
 
 /**
@@ -64,7 +68,7 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
     }
     const zip = new ZipWriter();
     body = new PagedBody(writer);
-    for (const member of members) await sendMember(files, zip, member, body);
+    await sendMembers(files, zip, members, body);
     for (const bytes of zip.finish()) await body.add(bytes);
     await body.end();
     files.emit(40025, folder, eventData());
@@ -92,7 +96,7 @@ async function gatherMembers(files: AccountFiles, folder: VirtualPath, names: re
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     if (entry.isLink) continue;
     if (entry.isFolder) await gatherFolder(files, path, name, members);
-    else if (files.mayRead(path)) members.push(memberOf(name, path, entry));
+    else if (files.mayRead(path)) members.push(memberOf(name, parentPath(path), entry));
   }
   return members;
 }
@@ -107,7 +111,7 @@ async function gatherFolder(files: AccountFiles, top: VirtualPath, topName: stri
         const path = memberPath(folder.path, entry.name);
         const name = folder.name === '' ? entry.name : `${folder.name}/${entry.name}`;
         if (entry.isLink || (!entry.isFolder && !files.mayRead(path))) continue;
-        members.push(memberOf(name, path, entry));
+        members.push(memberOf(name, folder.path, entry));
         if (entry.isFolder) below.push({ path, name });
       }
     }
@@ -115,20 +119,76 @@ async function gatherFolder(files: AccountFiles, top: VirtualPath, topName: stri
   }
 }
 
-function memberOf(name: string, path: VirtualPath, entry: { isFolder: boolean; sizeBytes: number; modifiedMs: number }): Member {
-  return {
-    path,
-    entry: { name: entry.isFolder ? `${name}/` : name, isFolder: entry.isFolder, sizeBytes: entry.sizeBytes, modifiedMs: entry.modifiedMs },
-  };
+function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: Entry): Member {
+  return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }
 
-async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, path }: Member, body: PagedBody): Promise<void> {
+async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonly Member[], body: PagedBody): Promise<void> {
+  let folder: { path: VirtualPath; opened: OpenedFolder | undefined } | undefined;
+  try {
+    for (let at = 0; at < members.length; ) {
+      const member = members[at] as Member;
+      if (isQuick(member.entry)) {
+        await body.free(localHeaderLength(member.entry) + member.entry.sizeBytes);
+        if (member.folder !== folder?.path) {
+          folder?.opened?.close();
+          folder = { path: member.folder, opened: files.openFolderQuietly(member.folder) };
+        }
+        const sent = folder.opened?.readMembers((readInto) => putQuick(zip, members, at, body, readInto)) ?? 0;
+        at += sent;
+        if (sent > 0) continue;
+      }
+      await sendMember(files, zip, member, body);
+      at++;
+    }
+  } finally {
+    folder?.opened?.close();
+  }
+}
+
+/** Whether a member is read faster than anybody could wait for it. */
+function isQuick(entry: ZipEntry): boolean {
+  return entry.sizeBytes <= atOnceBytes && !entry.isFolder;
+}
+
+/**
+ * Puts quick members of one folder on the present page, as many as there is room for.
+ *
+ * @param start the first of them, for which there is room
+ * @returns how many
+ */
+function putQuick(
+  zip: ZipWriter,
+  members: readonly Member[],
+  start: number,
+  body: PagedBody,
+  readInto: (name: string, target: Buffer) => number,
+): number {
+  const { folder } = members[start] as Member;
+  let at = start;
+  for (; at < members.length; at++) {
+    const member = members[at] as Member;
+    const { entry } = member;
+    if (member.folder !== folder || !isQuick(entry)) break;
+    const headerBytes = localHeaderLength(entry);
+    const { rest } = body;
+    if (rest.length < headerBytes + entry.sizeBytes) break;
+    const content = rest.subarray(headerBytes, headerBytes + entry.sizeBytes);
+    if (content.length > 0 && readInto(member.name, content) < content.length) throw becameShorter();
+    zip.begin(entry, content).copy(rest);
+    zip.end();
+    body.use(headerBytes + entry.sizeBytes);
+  }
+  return at - start;
+}
+
+async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, name }: Member, body: PagedBody): Promise<void> {
   if (entry.isFolder || entry.sizeBytes === 0) {
     await body.add(zip.begin(entry));
     zip.end();
     return;
   }
-  const { fd } = files.openQuietly(path);
+  const { fd } = files.openQuietly(memberPath(folder, name));
   try {
     if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, body);
     else await sendSmallMember(zip, entry, fd, body);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasProgram } from '../support/requires.ts';
@@ -63,6 +64,62 @@ test('what may not be read is left out', async (t) => {
   writeFileSync(join(server.folder, 'x.zip'), (await server.get('/home/d/', { headers: { accept: 'application/zip' } })).body);
   assert.deepEqual(zipWith(join(server.folder, 'x.zip')).names, ['d/open/', 'd/secrets/', 'd/open/y']);
 });
+
+test('a folder of sizes around every limit of reading comes out byte by byte', async (t) => {
+  if (!hasProgram(t, 'unzip')) return;
+  const server = await startServer(t);
+  const sizes = [0, 1, 10_240, 131_071, 131_072, 131_073, 500_000, 1_048_575, 1_048_576, 1_048_577, 3_000_000, 0, 5];
+  const content = (index: number) => Buffer.alloc(sizes[index % sizes.length] as number, `file ${index} `);
+  for (const folder of ['a', 'a/b', 'c']) {
+    mkdirSync(join(server.home, 'd', folder), { recursive: true });
+    for (let index = 0; index < 40; index++) writeFileSync(join(server.home, 'd', folder, `${index}`), content(index));
+  }
+  const reply = await server.get('/home/d/', { headers: { accept: 'application/zip' } });
+  assert.equal(Number(reply.headers['content-length']), reply.body.length);
+  const file = join(server.folder, 'x.zip');
+  writeFileSync(file, reply.body);
+  execFileSync('unzip', ['-q', file, '-d', join(server.folder, 'out')]);
+  for (const folder of ['a', 'a/b', 'c'])
+    for (let index = 0; index < 40; index++)
+      assert.ok(readFileSync(join(server.folder, 'out/d', folder, `${index}`)).equals(content(index)), `${folder}/${index}`);
+});
+
+for (const [what, swap] of [
+  ['a link that leads outside', (path: string, outside: string) => symlinkSync(outside, path)],
+  ['a shorter file', (path: string) => writeFileSync(path, 'short')],
+  ['nothing', () => {}],
+] as const) {
+  test(`a small file that becomes ${what} while the archive is on its way cuts it, and nothing else is sent`, async (t) => {
+    const server = await startServer(t);
+    const outside = join(server.folder, 'outside');
+    writeFileSync(outside, 'not for you '.repeat(1000));
+    mkdirSync(join(server.home, 'd'));
+    for (let index = 100; index < 700; index++) writeFileSync(join(server.home, `d/${index}`), Buffer.alloc(100_000, 'x'));
+    const victim = join(server.home, 'd/699');
+    const incoming = await new Promise<IncomingMessage>((resolve) => {
+      const url = new URL('/home/d/', server.url);
+      request(url, { auth: testUser, headers: { accept: 'application/zip' } }, resolve).end();
+    });
+    unlinkSync(victim);
+    swap(victim, outside);
+    const chunks: Buffer[] = [];
+    const failure = await new Promise<Error | undefined>((resolve) => {
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => resolve(undefined));
+      incoming.on('error', resolve);
+    });
+    assert.match(String(failure), /aborted/);
+    const body = Buffer.concat(chunks);
+    assert.ok(body.length > 1_000_000 && body.length < Number(incoming.headers['content-length']), String(body.length));
+    assert.equal(body.includes('not for you'), false);
+    const ids = await server.eventIds();
+    assert.deepEqual(
+      [40016, 40041, 40025].map((id) => ids.filter((one) => one === id).length),
+      [1, 1, 0],
+    );
+    assert.equal((await server.get('/home/d/100')).status, 200);
+  });
+}
 
 test('more than 65,535 members need ZIP64', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'unzip')) return;

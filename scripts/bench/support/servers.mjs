@@ -56,8 +56,8 @@ export class Servers {
     throw new Error(`${server.name} does not answer`);
   }
 
-  /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table */
-  async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc' } = {}) {
+  /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table; @param options.nodeArgs of the interpreter */
+  async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', nodeArgs = [] } = {}) {
     const port = await freePort();
     const cwd = join(this.#folder, name.replaceAll(/\W+/g, '-'));
     mkdirSync(cwd);
@@ -71,7 +71,7 @@ export class Servers {
       services: { files: { type: 'http', port } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
-    const args = [executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
+    const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
     const server = await this.#started({ name, port, page: '/__svc__/login', at: (path) => `/home/${path}` }, process.execPath, args, {
       cwd,
     });
@@ -91,11 +91,12 @@ export class Servers {
     };
   }
 
-  /** A bare file server of Node.js without accounts, events or permissions. */
-  async plain() {
+  /** The limit of Node.js: the same system calls for the same promises, without accounts, events or permissions. */
+  async limit() {
     const port = await freePort();
-    const args = [join(process.cwd(), 'scripts/bench/plain-server.mjs'), this.#home, String(port)];
-    return this.#started({ name: 'plain node:http', port, at: (path) => `/home/${path}` }, process.execPath, args);
+    const args = [join(process.cwd(), 'scripts/bench/limit-server.mjs'), this.#home, String(port), join(this.#folder, 'limit-journal')];
+    const server = await this.#started({ name: 'limit of Node.js', port, at: (path) => `/home/${path}` }, process.execPath, args);
+    return { ...server, idleMiB: memoryMiB(server.pid) };
   }
 
   async nginx() {

@@ -1,4 +1,5 @@
 // Results as Markdown: medians with their spread, and svc against its targets, round by round.
+import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
 /** @param runs what the rounds gave: `value`, and CPU where it was measured */
@@ -26,4 +27,12 @@ export function ratio(mine, theirs) {
 
 export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+}
+
+/** Puts a text between the marks `<!-- MARK:start -->` and `<!-- MARK:end -->` of a page. */
+export function writeBetween(path, mark, text) {
+  const page = readFileSync(path, 'utf8');
+  const [start, end] = [`<!-- ${mark}:start -->`, `<!-- ${mark}:end -->`];
+  if (!page.includes(start) || !page.includes(end)) throw new Error(`${path} has no ${start} and ${end}`);
+  writeFileSync(path, `${page.slice(0, page.indexOf(start))}${start}\n${text}\n${page.slice(page.indexOf(end))}`);
 }

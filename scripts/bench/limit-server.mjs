@@ -1,0 +1,178 @@
+// What Node.js itself can do: node:http and the system calls of svc for the same promises (nothing is read outside the folder, an upload and
+// its event are on disk before the reply), with no accounts, permissions, conditions, quotas or filters. The limit that svc is measured against.
+//   node scripts/bench/limit-server.mjs ROOT PORT JOURNAL
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  fsync,
+  lstatSync,
+  openSync,
+  read,
+  readlinkSync,
+  readSync,
+  renameSync,
+  write,
+  writeSync,
+  writev,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const [root, port = '0', journalPath] = process.argv.slice(2);
+const [readAsync, fsyncAsync, fdatasyncAsync, writeAsync, writevAsync] = [read, fsync, fdatasync, write, writev].map((one) =>
+  promisify(one),
+);
+
+const journal = openSync(journalPath, 'a');
+// About as long as an event is.
+const line = `{"event":"${'x'.repeat(700)}"}\n`;
+const smallBytes = 128 * 1024;
+const chunkBytes = 1024 * 1024;
+const gatherBytes = 1024 * 1024;
+
+/** Lines of one turn of the event loop, written at once before their replies. */
+let turn;
+function recorded(lines) {
+  if (!turn) {
+    turn = { text: '', written: undefined };
+    turn.written = new Promise((resolve) =>
+      setImmediate(() => {
+        const { text } = turn;
+        turn = undefined;
+        writeSync(journal, text);
+        resolve();
+      }),
+    );
+  }
+  turn.text += line.repeat(lines);
+  return turn.written;
+}
+
+/** Callers that come while it runs share the next run. */
+function shared(action) {
+  let running;
+  let next;
+  return () => {
+    if (!running) {
+      running = action().finally(() => {
+        running = undefined;
+      });
+      return running;
+    }
+    next ??= running.then(() => {
+      next = undefined;
+      running = action().finally(() => {
+        running = undefined;
+      });
+      return running;
+    });
+    return next;
+  };
+}
+
+let durableLines = '';
+const durable = shared(async () => {
+  const text = durableLines;
+  durableLines = '';
+  await writeAsync(journal, text);
+  await fdatasyncAsync(journal);
+});
+
+function openVerified(path, flags) {
+  const fd = openSync(path, flags);
+  if (!readlinkSync(`/proc/self/fd/${fd}`).startsWith(root)) throw new Error('outside');
+  return fd;
+}
+
+async function get(path, outgoing) {
+  const fd = openVerified(path, constants.O_RDONLY);
+  const { size } = fstatSync(fd);
+  await recorded(1);
+  if (size <= smallBytes) {
+    const body = Buffer.allocUnsafe(size);
+    readSync(fd, body, 0, size, 0);
+    outgoing.writeHead(200, { 'content-length': size });
+    outgoing.end(body);
+  } else {
+    outgoing.writeHead(200, { 'content-length': size });
+    await send(fd, size, outgoing);
+  }
+  closeSync(fd);
+  await recorded(1);
+}
+
+async function send(fd, size, outgoing) {
+  const buffers = [Buffer.allocUnsafeSlow(chunkBytes), Buffer.allocUnsafeSlow(chunkBytes)];
+  let reading = readAsync(fd, buffers[0], 0, chunkBytes, 0);
+  let sent;
+  for (let position = 0, turns = 0; position < size; turns++) {
+    const { bytesRead } = await reading;
+    await sent;
+    position += bytesRead;
+    if (position < size) reading = readAsync(fd, buffers[(turns + 1) % 2], 0, chunkBytes, position);
+    sent = new Promise((resolve) => outgoing.write(buffers[turns % 2].subarray(0, bytesRead), resolve));
+  }
+  await sent;
+  outgoing.end();
+}
+
+let uploads = 0;
+/** How the folders are synced, each by the first descriptor of it, which stays open. */
+const folders = new Map();
+
+async function put(path, incoming, outgoing) {
+  const folder = dirname(path);
+  const parent = openVerified(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  const temporary = `/proc/self/fd/${parent}/.limit-${uploads++}`;
+  const target = `/proc/self/fd/${parent}/${basename(path)}`;
+  lstatSync(target, { throwIfNoEntry: false });
+  const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  let gathered = [];
+  let bytes = 0;
+  let syncing;
+  let unsynced = 0;
+  for await (const chunk of incoming) {
+    gathered.push(chunk);
+    bytes += chunk.length;
+    if (bytes < gatherBytes) continue;
+    await writevAsync(fd, gathered);
+    unsynced += bytes;
+    [gathered, bytes] = [[], 0];
+    if (unsynced > 32 * 1024 * 1024 && !syncing) {
+      unsynced = 0;
+      syncing = fdatasyncAsync(fd).then(() => {
+        syncing = undefined;
+      });
+    }
+  }
+  if (bytes > 0) writeSync(fd, Buffer.concat(gathered));
+  await syncing;
+  await fsyncAsync(fd);
+  renameSync(temporary, target);
+  const known = folders.get(folder);
+  if (!known)
+    folders.set(
+      folder,
+      shared(() => fsyncAsync(parent)),
+    );
+  await folders.get(folder)();
+  durableLines += line;
+  await durable();
+  closeSync(fd);
+  if (known) closeSync(parent);
+  outgoing.writeHead(201, { 'content-length': 0 });
+  outgoing.end();
+}
+
+const server = createServer((incoming, outgoing) => {
+  const path = join(root, incoming.url.slice('/home/'.length));
+  const work = incoming.method === 'PUT' ? put(path, incoming, outgoing) : get(path, outgoing);
+  work.catch((error) => {
+    outgoing.writeHead(500);
+    outgoing.end(String(error));
+  });
+});
+server.listen(Number(port), '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${server.address().port}/`));

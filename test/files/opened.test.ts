@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openFolder } from '../../src/files/opened.ts';
+import { RealRoots } from '../../src/files/real-roots.ts';
+import { isServiceError } from '../../src/lib/errors.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
+
+test('members of a folder are read whole, in turn, and no more than there is room for', onLinux, (t) => {
+  const root = temporaryFolder(t);
+  writeFileSync(join(root, 'one'), 'first');
+  writeFileSync(join(root, 'two'), 'second');
+  const folder = openFolder(new RealRoots([root], []), root);
+  t.after(() => folder.close());
+  const target = Buffer.alloc(6);
+  folder.readMembers((readInto) => {
+    assert.equal(readInto('one', target), 5);
+    assert.equal(target.toString('utf8', 0, 5), 'first');
+    assert.equal(readInto('two', target), 6);
+    assert.equal(target.toString(), 'second');
+    assert.equal(readInto('two', target.subarray(0, 3)), 3);
+  });
+});
+
+test('what is no file, or a link, is not found, and nothing waits for it', onLinux, (t) => {
+  const root = temporaryFolder(t);
+  const outside = temporaryFolder(t);
+  writeFileSync(join(outside, 'secret'), 'not for you');
+  symlinkSync(join(outside, 'secret'), join(root, 'link'));
+  symlinkSync('nowhere', join(root, 'dangling'));
+  mkdirSync(join(root, 'folder'));
+  execFileSync('mkfifo', [join(root, 'fifo')]);
+  const folder = openFolder(new RealRoots([root], []), root);
+  t.after(() => folder.close());
+  for (const name of ['link', 'dangling', 'folder', 'fifo', 'absent']) {
+    const target = Buffer.alloc(20, '.');
+    assert.throws(
+      () => folder.readMembers((readInto) => readInto(name, target)),
+      (error) => isServiceError(error, 'not-found'),
+      name,
+    );
+    assert.equal(target.toString(), '.'.repeat(20), name);
+  }
+});
+
+test('a folder that was moved away, with a link in its place, is still the one that is read', onLinux, (t) => {
+  const root = temporaryFolder(t);
+  const outside = temporaryFolder(t);
+  mkdirSync(join(root, 'folder'));
+  writeFileSync(join(root, 'folder', 'name'), 'inside');
+  writeFileSync(join(outside, 'name'), 'not me');
+  const folder = openFolder(new RealRoots([root], []), join(root, 'folder'));
+  t.after(() => folder.close());
+  renameSync(join(root, 'folder'), join(root, 'moved'));
+  symlinkSync(outside, join(root, 'folder'));
+  const target = Buffer.alloc(6);
+  folder.readMembers((readInto) => readInto('name', target));
+  assert.equal(target.toString(), 'inside');
+});
