@@ -1,4 +1,5 @@
 // What the build and the tests share: how a bundle is made of the sources.
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { build as bundle, transform } from 'esbuild';
 import { gzipSync } from 'fflate';
@@ -15,11 +16,16 @@ const swaggerUi = {
   setup(build) {
     build.onResolve({ filter: /^svc:swagger-ui$/ }, ({ path }) => ({ path, namespace: 'packed' }));
     build.onLoad({ filter: /.*/, namespace: 'packed' }, () => {
-      const packed = (name) => {
+      // A text inside a function costs a start nothing.
+      const file = (name) => {
         const bytes = readFileSync(new URL(`../node_modules/swagger-ui-dist/${name}`, import.meta.url));
-        return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
+        const base64 = Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
+        return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${base64}'; } }`;
       };
-      return { contents: JSON.stringify({ css: packed('swagger-ui.css'), js: packed('swagger-ui-bundle.js') }), loader: 'json' };
+      return {
+        contents: `export const css = ${file('swagger-ui.css')};\nexport const js = ${file('swagger-ui-bundle.js')};`,
+        loader: 'js',
+      };
     });
   },
 };

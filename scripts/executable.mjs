@@ -8,7 +8,7 @@ import { bundleOptions } from './bundle-options.mjs';
 import { linkParts } from './parts.mjs';
 
 /** Packages that few starts need: kept packed in the executable, and compiled when the first member of theirs is asked for. */
-const packedPackages = ['@redis/client', 're2js'];
+const packedPackages = ['@fastify/busboy', '@redis/client', 'fast-xml-parser', 're2js'];
 
 /** Modules of Node.js that few starts need: loaded when the first member of theirs is asked for. */
 const lateModules = ['node:child_process', 'node:http2', 'node:https', 'node:readline', 'node:tls'];

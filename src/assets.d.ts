@@ -28,8 +28,12 @@ declare module 'svc:page-script' {
   export default text;
 }
 
-/** Swagger UI's style and script, gzip-compressed, in base64; made by the bundler. */
+/** Swagger UI's style and script, made by the bundler: the SHA-256 of the content, and the content as gzip, in base64. */
 declare module 'svc:swagger-ui' {
-  const files: { css: string; js: string };
-  export default files;
+  interface PackedFile {
+    readonly digest: string;
+    packed(): string;
+  }
+  export const css: PackedFile;
+  export const js: PackedFile;
 }

@@ -35,5 +35,17 @@ test('npm run bench -- --smoke: every workload runs on svc and on the peers that
     assert.match(row ?? '', /^\| [^|]+ \| \*\*[\d.,]+\*\* \[/, `${workload}: a figure of svc`);
   }
   assert.match(output, /^\| workload \| svc \| svc, Basic \| svc, no events of reads \| svc, 2 workers \|/m);
-  assert.match(output, /\| memory at rest \(RSS\) \|/);
+  assert.match(output, /\| memory at rest \(RSS\), a page was asked for \| limit of Node\.js: \d+ MiB \|/);
+});
+
+test('the profile says where the time of a request goes, and of a start', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/profile.mjs', 'get', 'start', '--seconds', '1', '--functions', '3']);
+  assert.equal(code, 0, faults);
+  assert.match(output, /^\| of the busy time of the main thread \| GET of 1 KiB \| start \|/m);
+  const shares = [...output.matchAll(/^\| (?!main thread)[^|]+ \| (\d+) % \| (\d+) % \|$/gm)];
+  for (const column of [1, 2]) {
+    const sum = shares.reduce((total, row) => total + Number(row[column]), 0);
+    assert.ok(sum >= 95 && sum <= 105, `the shares add up: ${sum}`);
+  }
+  assert.match(output, /^GET of 1 KiB\n {2}\d+\.\d % {2}\S+ svc:part-/m);
 });

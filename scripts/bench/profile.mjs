@@ -1,6 +1,6 @@
 // Where the time of a request goes: runs svc under V8's sampling profiler, with one workload, and prints shares of the busy time of its
 // main thread by what was running. Compare shares, not times: the profiler costs some itself.
-//   node scripts/bench/profile.mjs [get|put|put-large|zip|listing|start] [--seconds N] [--functions N] [--write]
+//   node scripts/bench/profile.mjs [get|basic|put|put-large|zip|listing|start] [--seconds N] [--functions N] [--write]
 //   without a name all of them; --functions prints so many functions of svc; --write puts the table into docs/performance.md
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,6 +39,10 @@ async function repeated(action) {
 
 const workloads = {
   get: ['GET of 1 KiB', (svc) => throughput(svc, { path: svc.at('small'), connections: 64, seconds, folder })],
+  basic: [
+    'GET of 1 KiB, Basic',
+    (svc) => throughput(svc, { path: svc.at('small'), connections: 64, seconds, folder, headers: svc.basicHeaders }),
+  ],
   put: ['PUT of 1 KiB', (svc) => throughput(svc, { path: svc.at('put/file'), method: 'PUT', connections: 32, seconds, folder })],
   'put-large': ['PUT of 1 GiB', (svc) => repeated(() => bulk(svc, { method: 'PUT', path: svc.at('put/big'), bodyBytes: 2 ** 30 }))],
   zip: ['ZIP', (svc) => repeated(() => bulk(svc, { path: svc.at('zip/'), headers: { accept: 'application/zip' } }))],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { parse as parseYaml, stringify as toYaml } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { writeFileAtomically } from '../lib/atomic-write.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isServiceError } from '../lib/errors.ts';
 import { expressionText, integer, largestSizeBytes, optionalText, textList, uuidText, yesNo } from '../lib/option-types.ts';
 import { parseVirtualPath } from '../lib/virtual-path.ts';

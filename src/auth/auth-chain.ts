@@ -34,6 +34,9 @@ export class AuthChain {
   /** The accounts made so far; a reload makes a new chain, an accounts file that changed new configurations. */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
 
+  /** Whose home folder was looked at in this turn. */
+  readonly #prepared = new Set<Account>();
+
   /** @param service the service that clients reach, component of the chain's own events */
   constructor(
     methods: readonly AuthMethod[],
@@ -99,7 +102,7 @@ export class AuthChain {
       return this.#rejected(method, question, error.message);
     }
     try {
-      const { created } = prepareHomeFolder(account);
+      const created = this.#prepare(account);
       if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
@@ -117,6 +120,15 @@ export class AuthChain {
       data: methodData(method),
     });
     return { outcome: 'authenticated', account };
+  }
+
+  // Logins of one turn of the event loop find the same home folder.
+  #prepare(account: Account): string[] {
+    if (this.#prepared.has(account)) return [];
+    const { created } = prepareHomeFolder(account);
+    if (this.#prepared.size === 0) setImmediate(() => this.#prepared.clear());
+    this.#prepared.add(account);
+    return created;
   }
 
   // A client with Basic logs in with each request: what was made of the very same configuration is taken again.

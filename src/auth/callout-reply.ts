@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { AccountConfiguration } from '../accounts/account.ts';
 import { permissionsOption, structureOption, virtualFoldersOption } from '../accounts/options.ts';
 import { nearestName } from '../lib/nearest-name.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { number, optionalText, requestHeaderLines, urlList, uuidText, yesNo } from '../lib/option-types.ts';
 
 const common = {

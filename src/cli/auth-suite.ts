@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Credentials } from '../auth/credentials.ts';
 import { readPlainYaml } from '../config/source.ts';
 import type { EventPeer } from '../events/event.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { credentialTypes } from '../auth/credentials.ts';
 import { readPlainYaml } from '../config/source.ts';
 import { isEventId } from '../events/catalogue.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { findingCodes } from '../config/finding-codes.ts';
 
 // What `--json` prints. Members are added, never changed or taken away; tests hold the commands to it.

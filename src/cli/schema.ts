@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { configJsonSchema } from '../config/json-schema.ts';
 import { casesSchema } from './config-cases.ts';
 import { exitCode } from './exit-codes.ts';

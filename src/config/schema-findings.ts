@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { nearestName } from '../lib/nearest-name.ts';
 import type { FindingCode } from './finding-codes.ts';
 import { type Finding, pathText } from './findings.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { accountOptions, groupOptions } from '../accounts/options.ts';
 import { isUserName } from '../accounts/user-names.ts';
 import { authenticationOptions } from '../auth/options.ts';

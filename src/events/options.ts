@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { integer, largestSizeBytes, number } from '../lib/option-types.ts';
 
 /** `server.events`: the journal. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { contrastRatio } from '../lib/color-contrast.ts';
 import { optionalText } from '../lib/option-types.ts';
 

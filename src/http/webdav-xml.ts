@@ -23,7 +23,7 @@ const deepest = 50;
 const mostElements = 5000;
 
 // Order kept, nothing interpreted: entities are refused before, text is only ever a name or an owner.
-const parser = new XMLParser({
+const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
   attributeNamePrefix: '',
@@ -35,7 +35,10 @@ const parser = new XMLParser({
   processEntities: false,
   cdataPropName: '#cdata',
   maxNestedTags: deepest,
-});
+} as const;
+
+/** Made when the first body comes: the library is loaded with it. */
+let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
 type Scope = ReadonlyMap<string, string>;
@@ -74,6 +77,7 @@ export function parseXml(text: string): XmlElement {
   if (verdict !== true) throw malformed(verdict.err.msg);
   let nodes: Node[];
   try {
+    parser ??= new XMLParser(parserOptions);
     nodes = parser.parse(text) as Node[];
   } catch (error) {
     throw malformed((error as Error).message);

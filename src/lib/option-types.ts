@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ServiceError } from './errors.ts';
 import { compileExpression } from './expression.ts';
 import { isHeaderName, isHeaderValue } from './header-names.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { integer, yesNo } from '../lib/option-types.ts';
 
 /** A service of type monitor. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { eventGroups, isEventId } from '../events/catalogue.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';

@@ -45,12 +45,11 @@ export class Servers {
     const startedMs = performance.now();
     for (let attempt = 0; attempt < 400; attempt++) {
       if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
-      // svc is asked for a page that needs no login: what a password costs is no part of the start.
-      const reply = await ask(server.port, 'GET', server.page ?? server.at('small'), server.page ? {} : { authorization: basic }).catch(
-        () => undefined,
-      );
-      if (reply?.status === 200)
-        return { headers: { authorization: basic }, ...server, pid: child.pid, child, startMs: performance.now() - startedMs };
+      // The first reply of svc is its challenge: what a password costs is no part of the start.
+      const headers = server.firstStatus === 401 ? {} : { authorization: basic };
+      const reply = await ask(server.port, 'GET', server.at('small'), headers).catch(() => undefined);
+      if (reply?.status === (server.firstStatus ?? 200))
+        return { headers: { authorization: basic }, ...server, pid: child.pid, child, startedMs, startMs: performance.now() - startedMs };
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     throw new Error(`${server.name} does not answer`);
@@ -72,9 +71,10 @@ export class Servers {
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
     const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
-    const server = await this.#started({ name, port, page: '/__svc__/login', at: (path) => `/home/${path}` }, process.execPath, args, {
-      cwd,
-    });
+    const server = await this.#started({ name, port, firstStatus: 401, at: (path) => `/home/${path}` }, process.execPath, args, { cwd });
+    const page = await ask(port, 'GET', '/__svc__/login');
+    if (page.status !== 200) throw new Error(`the login page gave ${page.status}`);
+    const pageMs = performance.now() - server.startedMs;
     const idleMiB = memoryMiB(server.pid);
     const login = await ask(
       port,
@@ -86,6 +86,7 @@ export class Servers {
     return {
       ...server,
       idleMiB,
+      pageMs,
       headers: { authorization: `session ${JSON.parse(login.text).results[0].session}` },
       basicHeaders: { authorization: basic },
     };

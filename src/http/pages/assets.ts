@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import pageScript from 'svc:page-script';
-import swaggerUi from 'svc:swagger-ui';
+import * as swaggerUi from 'svc:swagger-ui';
 import apiStyle from '../assets/api.css';
 import card from '../assets/card.css';
 import controls from '../assets/controls.css';
@@ -24,9 +24,14 @@ export interface Asset {
 const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 const all = new Map<string, Asset>();
 
-function add(name: string, extension: keyof typeof contentTypes, text: string, content: Pick<Asset, 'body' | 'packed'>): string {
-  const path = `assets/${name}.${createHash('sha256').update(text).digest('hex').slice(0, 12)}.${extension}`;
-  all.set(path, { contentType: contentTypes[extension], ...content });
+interface Content extends Pick<Asset, 'body' | 'packed'> {
+  /** Hexadecimal. */
+  digest: string;
+}
+
+function add(name: string, extension: keyof typeof contentTypes, { digest, body, packed }: Content): string {
+  const path = `assets/${name}.${digest.slice(0, 12)}.${extension}`;
+  all.set(path, { contentType: contentTypes[extension], body, packed });
   return `/__svc__/${path}`;
 }
 
@@ -35,29 +40,29 @@ const style = [page, controls, frame, card, listing, script, screens].join('\n')
 
 /** URL paths of the files that pages refer to. */
 export const assetPaths = {
-  style: add('page', 'css', style, plain(style)),
-  icon: add('icon', 'svg', icon, plain(icon)),
-  pageScript: add('page', 'js', pageScript, plain(pageScript)),
-  apiStyle: add('openapi', 'css', apiStyle, plain(apiStyle)),
-  apiScript: add('openapi', 'js', apiScript, plain(apiScript)),
+  style: add('page', 'css', plain(style)),
+  icon: add('icon', 'svg', plain(icon)),
+  pageScript: add('page', 'js', plain(pageScript)),
+  apiStyle: add('openapi', 'css', plain(apiStyle)),
+  apiScript: add('openapi', 'js', plain(apiScript)),
   // Packed into the executable; unpacked when somebody opens the API page.
-  swaggerStyle: add('swagger-ui', 'css', swaggerUi.css, packedInBuild(swaggerUi.css)),
-  swaggerScript: add('swagger-ui', 'js', swaggerUi.js, packedInBuild(swaggerUi.js)),
+  swaggerStyle: add('swagger-ui', 'css', packedInBuild(swaggerUi.css)),
+  swaggerScript: add('swagger-ui', 'js', packedInBuild(swaggerUi.js)),
 };
 
 /** All assets by their name below `/__svc__/`. */
 export const assets: ReadonlyMap<string, Asset> = all;
 
-function plain(text: string): Pick<Asset, 'body' | 'packed'> {
+function plain(text: string): Content {
   let packed: Buffer | undefined;
   const pack = () => {
     packed ??= gzipSync(text, { level: 9 });
     return packed;
   };
-  return { body: () => Buffer.from(text), packed: pack };
+  return { digest: createHash('sha256').update(text).digest('hex'), body: () => Buffer.from(text), packed: pack };
 }
 
-function packedInBuild(base64: string): Pick<Asset, 'body' | 'packed'> {
-  const packed = () => Buffer.from(base64, 'base64');
-  return { body: () => gunzipSync(packed()), packed };
+function packedInBuild(file: typeof swaggerUi.css): Content {
+  const packed = () => Buffer.from(file.packed(), 'base64');
+  return { digest: file.digest, body: () => gunzipSync(packed()), packed };
 }
