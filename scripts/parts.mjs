@@ -3,6 +3,7 @@
 // a tenth of the time of code.
 
 import { existsSync, readFileSync } from 'node:fs';
+import { compileFunction } from 'node:vm';
 
 /** Stands for the end of a comment inside the parts; none of them has it otherwise. */
 const commentEnd = { written: '*(svc)/', meant: '*/' };
@@ -12,7 +13,8 @@ const commentEnd = { written: '*(svc)/', meant: '*/' };
  * @param {import('esbuild').Metafile} metafile of the same build
  * @param {string} entryName file name of the part that runs first; its text may begin with a shebang and use `await`
  * @returns {string} the text of the executable
- * @throws Error for what cannot be linked this way: parts that import each other, or variables that change after they are exported
+ * @throws Error for what cannot be linked this way: parts that import each other, variables that change after they are exported, and
+ *   `await` outside of functions in any part but the first
  */
 export function linkParts(outputFiles, metafile, entryName) {
   const nameOf = (path) => path.slice(path.lastIndexOf('/') + 1).replace(/\.m?js$/, '');
@@ -27,7 +29,10 @@ export function linkParts(outputFiles, metafile, entryName) {
   let texts = '';
   for (const [name, text] of [...parts].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (text.includes(commentEnd.written)) throw new Error(`${name} has ${commentEnd.written}.`);
-    const written = `"use strict";${asFunctionBody(name, text)}`.replaceAll(commentEnd.meant, commentEnd.written);
+    const body = `"use strict";${asFunctionBody(name, text)}`;
+    // Throws now what would be a fault of whoever asks for the part.
+    compileFunction(body, ['svcPart', 'svcImport', 'require'], { filename: name });
+    const written = body.replaceAll(commentEnd.meant, commentEnd.written);
     const start = opening.length + texts.length;
     texts += written;
     places[name] = [start, start + written.length];

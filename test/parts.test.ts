@@ -75,4 +75,8 @@ test('what cannot be linked is refused when the executable is made', async (t) =
     }),
     /keeps .*import\.meta/,
   );
+  await assert.rejects(
+    link(t, { 'main.js': `await import('./later.js');`, 'later.js': 'export const value = await Promise.resolve(1);' }),
+    /await is only valid/,
+  );
 });

@@ -1,6 +1,7 @@
 // What Node.js itself can do: node:http and the system calls of svc for the same promises (nothing is read outside the folder, an upload and
 // its event are on disk before the reply), with no accounts, permissions, conditions, quotas or filters. The limit that svc is measured against.
-//   node scripts/bench/limit-server.mjs ROOT PORT JOURNAL
+//   node scripts/bench/limit-server.mjs ROOT PORT JOURNAL [PROCESSES]
+import cluster from 'node:cluster';
 import {
   closeSync,
   constants,
@@ -10,6 +11,7 @@ import {
   lstatSync,
   openSync,
   read,
+  readdirSync,
   readlinkSync,
   readSync,
   renameSync,
@@ -20,8 +22,9 @@ import {
 import { createServer } from 'node:http';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
 
-const [root, port = '0', journalPath] = process.argv.slice(2);
+const [root, port = '0', journalPath, processes = '1'] = process.argv.slice(2);
 const [readAsync, fsyncAsync, fdatasyncAsync, writeAsync, writevAsync] = [read, fsync, fdatasync, write, writev].map((one) =>
   promisify(one),
 );
@@ -119,6 +122,38 @@ async function send(fd, size, outgoing) {
   outgoing.end();
 }
 
+/** An archive without names and directory: every member is looked at, opened, read, summed up and sent, as svc does it. */
+async function archive(folder, outgoing) {
+  const members = readdirSync(folder).map((name) => ({ path: join(folder, name), size: lstatSync(join(folder, name)).size }));
+  outgoing.writeHead(200, { 'content-length': members.reduce((sum, { size }) => sum + size, 0) });
+  const pages = [Buffer.allocUnsafeSlow(chunkBytes), Buffer.allocUnsafeSlow(chunkBytes)];
+  let [used, turns, sent] = [0, 0, undefined];
+  const turn = async () => {
+    await sent;
+    const bytes = pages[turns++ % 2].subarray(0, used);
+    sent = new Promise(setImmediate).then(() => new Promise((resolve) => outgoing.write(bytes, resolve)));
+    used = 0;
+  };
+  for (const { path, size } of members) {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    fstatSync(fd);
+    for (let position = 0, sum = 0; position < size; ) {
+      if (used === chunkBytes || (size <= smallBytes && used + size > chunkBytes)) await turn();
+      const page = pages[turns % 2];
+      const wanted = Math.min(size - position, chunkBytes - used);
+      const bytesRead =
+        size <= smallBytes ? readSync(fd, page, used, wanted, position) : (await readAsync(fd, page, used, wanted, position)).bytesRead;
+      sum = crc32(page.subarray(used, used + bytesRead), sum);
+      used += bytesRead;
+      position += bytesRead;
+    }
+    closeSync(fd);
+  }
+  await turn();
+  await sent;
+  outgoing.end();
+}
+
 let uploads = 0;
 /** How the folders are synced, each by the first descriptor of it, which stays open. */
 const folders = new Map();
@@ -169,10 +204,21 @@ async function put(path, incoming, outgoing) {
 
 const server = createServer((incoming, outgoing) => {
   const path = join(root, incoming.url.slice('/home/'.length));
-  const work = incoming.method === 'PUT' ? put(path, incoming, outgoing) : get(path, outgoing);
+  const work =
+    incoming.method === 'PUT'
+      ? put(path, incoming, outgoing)
+      : incoming.headers.accept === 'application/zip'
+        ? archive(path, outgoing)
+        : get(path, outgoing);
   work.catch((error) => {
     outgoing.writeHead(500);
     outgoing.end(String(error));
   });
 });
-server.listen(Number(port), '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${server.address().port}/`));
+// Each process writes its own lines: nobody delivers them.
+if (cluster.isPrimary && Number(processes) > 1) {
+  for (let one = 0; one < Number(processes); one++) cluster.fork();
+  process.on('SIGTERM', () => process.exit());
+} else {
+  server.listen(Number(port), '127.0.0.1');
+}

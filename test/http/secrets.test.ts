@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -164,6 +164,8 @@ test('secrets are shown nowhere: not in logs, events, journals, records of deliv
 
   server.child.kill('SIGUSR2');
   const heap = await heapWrittenTo(snapshots);
+  // What the service sends to others has to be in its memory, and so in this file of the test's, which is not looked through at the end.
+  rmSync(snapshots, { recursive: true });
   assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the heap has texts');
   assertNoSecret(heap, 'the heap', [secrets.password, secrets.nextPassword, secrets.wrongPassword]);
   for (const session of sessions) assert.equal(heap.includes(session), false, 'the heap shows a session');

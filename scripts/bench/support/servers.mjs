@@ -93,10 +93,11 @@ export class Servers {
   }
 
   /** The limit of Node.js: the same system calls for the same promises, without accounts, events or permissions. */
-  async limit() {
+  async limit({ processes = 1, name = 'limit of Node.js' } = {}) {
     const port = await freePort();
-    const args = [join(process.cwd(), 'scripts/bench/limit-server.mjs'), this.#home, String(port), join(this.#folder, 'limit-journal')];
-    const server = await this.#started({ name: 'limit of Node.js', port, at: (path) => `/home/${path}` }, process.execPath, args);
+    const journal = join(this.#folder, `limit-journal-${processes}`);
+    const args = [join(process.cwd(), 'scripts/bench/limit-server.mjs'), this.#home, String(port), journal, String(processes)];
+    const server = await this.#started({ name, port, at: (path) => `/home/${path}` }, process.execPath, args);
     return { ...server, idleMiB: memoryMiB(server.pid) };
   }
 
