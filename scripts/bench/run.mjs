@@ -172,7 +172,7 @@ function report() {
     const found = ratio(runs.get(mine.name), runs.get(theirs.name));
     const isMet = sense === '≥' ? found >= aim : found <= aim;
     const limitRuns = runs.get(atBest.name);
-    const limitFound = limitRuns && theirs !== svc ? ratio(limitRuns, runs.get(theirs.name)).toFixed(2) : '–';
+    const limitFound = limitRuns && peers.includes(theirs) ? ratio(limitRuns, runs.get(theirs.name)).toFixed(2) : '–';
     return [[what, theirs.name, `${sense} ${aim}`, found.toFixed(2), isMet ? 'yes' : '**no**', limitFound]];
   });
   const zip = results.get('ZIP of 256 MiB, stored')?.runs;

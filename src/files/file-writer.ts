@@ -22,6 +22,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
+import { closeElsewhere, takeNameAway } from './freeing.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -182,11 +183,12 @@ export class FileWriter {
       if (options.modifiedMs !== undefined) await futimesAsync(this.#fd, options.modifiedMs / 1000, options.modifiedMs / 1000);
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));
-      if (this.#turns) await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(options.verify));
-      else this.#putInPlace(options.verify);
+      const put = () => this.#putInPlace(options.verify);
+      const { freed } = this.#turns ? await this.#turns.inTurn([`${parent.realPath}/${name}`], put) : put();
       this.#state = 'ended';
       this.#temporaries.delete(this.#temporaryRealPath);
       await syncOpenedFolder(parent.fd);
+      await freed;
       return entry;
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT')
@@ -197,14 +199,17 @@ export class FileWriter {
     }
   }
 
-  #putInPlace(verify: ((current: Entry | undefined) => void) | undefined): void {
+  #putInPlace(verify: ((current: Entry | undefined) => void) | undefined): { freed: Promise<void> | undefined } {
     const { parent, name } = this.#target;
     const current = lstatOrUndefined(parent.member(name));
     verify?.(this.#currentEntry());
-    if (current || !verify || !this.#linkAsNew()) {
-      if (!current) verify?.(this.#currentEntry());
-      renameSync(parent.member(this.#temporaryName), parent.member(name));
+    const rename = () => renameSync(parent.member(this.#temporaryName), parent.member(name));
+    if (current) return takeNameAway(parent.member(name), current, rename);
+    if (!verify || !this.#linkAsNew()) {
+      verify?.(this.#currentEntry());
+      rename();
     }
+    return { freed: undefined };
   }
 
   // Of several nodes that create a name under a condition, one succeeds: link(2) fails where there is a name already, rename does not.
@@ -240,11 +245,12 @@ export class FileWriter {
       if (systemErrorCode(error) !== 'ENOENT') throw asServiceError(error);
     } finally {
       this.#temporaries.delete(this.#temporaryRealPath);
-      this.#close();
+      this.#target.parent.close();
+      await closeElsewhere(this.#fd);
     }
   }
 
-  // What is synced already, or removed, has nothing left that a close could wait for.
+  // What is synced already has nothing left that a close could wait for.
   #close(): void {
     this.#target.parent.close();
     closeSync(this.#fd);

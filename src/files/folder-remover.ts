@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { takeNameAway } from './freeing.ts';
 import { changeInParent, type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -80,7 +81,8 @@ export async function removeTree(
       const folder = openFolder(roots, folderPath);
       try {
         for (const name of readdirSync(folder.member('.'))) {
-          const removed = removeMember(folder.member(name));
+          const { result: removed, freed } = removeMember(folder.member(name));
+          if (freed) await freed;
           if (removed !== undefined && !isRemovedName(name))
             left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, message: removed });
           if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
@@ -114,16 +116,19 @@ async function hideFolder(roots: RealRoots, path: string, temporaries: Temporari
   await changeInParent(roots, path, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
-function removeMember(path: string): string | undefined {
-  try {
-    unlinkSync(path);
-    return undefined;
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return undefined;
-    // Its own turn comes, or came and reported: a folder is no fault here.
-    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
-    return asServiceError(error).message;
-  }
+/** @returns why it could not be removed */
+function removeMember(path: string): { result: string | undefined; freed: Promise<void> | undefined } {
+  return takeNameAway(path, undefined, () => {
+    try {
+      unlinkSync(path);
+      return undefined;
+    } catch (error) {
+      if (systemErrorCode(error) === 'ENOENT') return undefined;
+      // Its own turn comes, or came and reported: a folder is no fault here.
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+      return asServiceError(error).message;
+    }
+  });
 }
 
 /** Removes one empty folder, through its verified parent. */
@@ -137,8 +142,10 @@ async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> 
  * @throws ServiceError `not-found`, `is-folder`, `forbidden`
  */
 export async function removeFile(roots: RealRoots, path: string): Promise<void> {
-  await changeInParent(roots, path, (member) => {
-    if (lstatSync(member).isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
-    unlinkSync(member);
+  const { freed } = await changeInParent(roots, path, (member) => {
+    const stats = lstatSync(member);
+    if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
+    return takeNameAway(member, stats, () => unlinkSync(member));
   });
+  await freed;
 }

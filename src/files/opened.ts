@@ -168,13 +168,15 @@ export function openParent(roots: RealRoots, path: string): OpenedFolder {
  * Changes one name in its verified parent folder; the change is on disk when the promise resolves.
  *
  * @param action gets a path bound to the opened parent
+ * @returns what `action` returned
  * @throws ServiceError `parent-missing` when there is no parent, and what `action` throws
  */
-export async function changeInParent(roots: RealRoots, path: string, action: (member: string) => void): Promise<void> {
+export async function changeInParent<T>(roots: RealRoots, path: string, action: (member: string) => T): Promise<T> {
   const parent = openParent(roots, path);
   try {
-    action(parent.member(basename(path)));
+    const result = action(parent.member(basename(path)));
     await syncOpenedFolder(parent.fd);
+    return result;
   } catch (error) {
     throw asServiceError(error);
   } finally {

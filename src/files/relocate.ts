@@ -4,6 +4,7 @@ import type { VirtualPath } from '../lib/virtual-path.ts';
 import type { AccountPaths } from './account-paths.ts';
 import type { Entry } from './entry.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
+import { takeNameAway } from './freeing.ts';
 import type { OpenedFolder } from './opened.ts';
 import { removeAll, type SetAside, setAside } from './set-aside.ts';
 import { asServiceError } from './system-errors.ts';
@@ -42,7 +43,7 @@ export async function relocate(
   ends: MoveEnds,
   options: MoveOptions,
 ): Promise<boolean> {
-  let put: { created: boolean; replaced: SetAside | undefined };
+  let put: { created: boolean; replaced: SetAside | undefined; freed?: Promise<void> | undefined };
   try {
     put = await inTurn(paths, ends, () => putInPlace(paths, from, ends, options, entry, ends.source.member(ends.sourceName)));
   } catch (error) {
@@ -52,6 +53,7 @@ export async function relocate(
   await syncOpenedFolder(ends.target.fd);
   await syncOpenedFolder(ends.source.fd);
   await put.replaced?.remove();
+  await put.freed;
   return put.created;
 }
 
@@ -65,7 +67,7 @@ function putInPlace(
   options: MoveOptions,
   entry: Entry,
   member: string,
-): { created: boolean; replaced: SetAside | undefined } {
+): { created: boolean; replaced: SetAside | undefined; freed?: Promise<void> | undefined } {
   const current = paths.entryAt(from);
   if (current) options.verify?.(current);
   const source = lstatSync(member);
@@ -78,9 +80,13 @@ function putInPlace(
     unlinkSync(member);
     return { created: false, replaced: undefined };
   }
-  if (!existing || (!isFolder && !existing.isDirectory())) {
+  if (!existing) {
     renameSync(member, target);
-    return { created: !existing, replaced: undefined };
+    return { created: true, replaced: undefined };
+  }
+  if (!isFolder && !existing.isDirectory()) {
+    const { freed } = takeNameAway(target, existing, () => renameSync(member, target));
+    return { created: false, replaced: undefined, freed };
   }
   const replaced = setAside(ends.target, ends.targetName, paths.mounts.roots, paths.environment.temporaries);
   try {
@@ -112,7 +118,7 @@ async function relocateAcross(
   const hiddenPath = `${ends.target.realPath}/${hidden}`;
   temporaries.add(hiddenPath);
   let source: SetAside | undefined;
-  let put: { created: boolean; replaced: SetAside | undefined };
+  let put: { created: boolean; replaced: SetAside | undefined; freed?: Promise<void> | undefined };
   try {
     const copied = await copyTree(roots, ends.source, ends.sourceName, ends.target.member(hidden));
     const current = paths.entryAt(from);

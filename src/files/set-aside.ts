@@ -1,5 +1,6 @@
 import { lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { removeTree, walkTree } from './folder-remover.ts';
+import { takeNameAway } from './freeing.ts';
 import { changeInParent, type OpenedFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { type Successor, type Temporaries, temporaryName } from './temporaries.ts';
@@ -50,7 +51,8 @@ export async function removeAll(roots: RealRoots, realPath: string): Promise<boo
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
   if (!stats.isDirectory()) {
-    await changeInParent(roots, realPath, (member) => unlinkSync(member));
+    const { freed } = await changeInParent(roots, realPath, (member) => takeNameAway(member, stats, () => unlinkSync(member)));
+    await freed;
     return true;
   }
   const folders: string[] = [];

@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { syncFolder } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { takeNameAway } from './freeing.ts';
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
 
@@ -69,7 +70,7 @@ export function removeAbandoned(path: string, nowMs: number): void {
     const stats = lstatSync(path);
     if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
     notAbandonedBeforeMs.set(name, stats.ctimeMs + abandonedAfterMs);
-    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) unlinkSync(path);
+    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) takeNameAway(path, stats, () => unlinkSync(path));
   } catch {
     // Gone, or not ours to remove.
   }

@@ -1,0 +1,55 @@
+import { close, closeSync, constants, lstatSync, openSync, type Stats, statfsSync } from 'node:fs';
+import { openToLook } from './real-roots.ts';
+
+/** To free a file takes the kernel a fifth of a second for each GiB; from this size on another thread waits for it. */
+const largeBytes = 4 * 1024 * 1024;
+
+/** Types of statfs(2) that give an open file a hidden name where its last one is taken away: NFS, SMB (three versions), FUSE. */
+const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546]);
+
+/**
+ * Takes a name away from a file, by unlink(2) or a rename(2) over it, without waiting here until the kernel has freed what the file
+ * took: of a file with many GiB that would keep everybody else waiting for seconds. The file stays open meanwhile, and what frees it is
+ * its close, in the thread pool.
+ *
+ * @param member the path whose name is taken away
+ * @param stats what it is, by lstat(2), where that is known
+ * @param action takes the name away, synchronously
+ * @returns what the action returned, and a promise that resolves once the space is free; undefined when it is already. It never rejects
+ * @throws what the action throws
+ */
+export function takeNameAway<T>(
+  member: string,
+  stats: Stats | undefined,
+  action: () => T,
+): { result: T; freed: Promise<void> | undefined } {
+  const fd = held(member, stats);
+  if (fd === undefined) return { result: action(), freed: undefined };
+  try {
+    const result = action();
+    return { result, freed: closeElsewhere(fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/**
+ * Closes what may be the last descriptor of a file without a name, in the thread pool.
+ *
+ * @returns resolves once the space is free; never rejects
+ */
+export function closeElsewhere(fd: number): Promise<void> {
+  return new Promise((resolve) => close(fd, () => resolve()));
+}
+
+function held(member: string, known: Stats | undefined): number | undefined {
+  try {
+    const stats = known ?? lstatSync(member);
+    if (!stats.isFile() || stats.size < largeBytes || hidingTypes.has(statfsSync(member).type)) return undefined;
+    return openSync(member, openToLook | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    // Then it is freed here and now.
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { existsSync, lstatSync, readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { takeNameAway } from '../../src/files/freeing.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
+const large = Buffer.alloc(5 * 1024 * 1024, 'x');
+
+/** What this process holds open below a folder, names that are gone included. */
+function openBelow(folder: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${fd}`);
+      return path.startsWith(folder) ? [path.slice(folder.length + 1)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+test('a large file that loses its name is open still, and gone once it was closed elsewhere', onLinux, async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'a');
+  for (const action of [() => unlinkSync(path), () => renameSync(join(folder, 'b'), path)]) {
+    writeFileSync(path, large);
+    writeFileSync(join(folder, 'b'), 'new');
+    const { result, freed } = takeNameAway(path, undefined, () => {
+      action();
+      return openBelow(folder);
+    });
+    assert.deepEqual(result, ['a (deleted)'], 'so the action had nothing to free');
+    assert.ok(freed);
+    await freed;
+    assert.deepEqual(openBelow(folder), []);
+  }
+  assert.equal(lstatSync(path).size, 3);
+});
+
+test('small files, links to large ones and folders are not opened; what fails leaves nothing open', onLinux, (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'small'), 'x');
+  writeFileSync(join(folder, 'large'), large);
+  symlinkSync('large', join(folder, 'link'));
+  for (const name of ['small', 'link']) {
+    const held: string[][] = [];
+    const { result, freed } = takeNameAway(join(folder, name), undefined, () => {
+      held.push(openBelow(folder));
+      unlinkSync(join(folder, name));
+      return name;
+    });
+    assert.deepEqual([result, freed, held, existsSync(join(folder, name))], [name, undefined, [[]], false]);
+  }
+  assert.ok(existsSync(join(folder, 'large')));
+  assert.throws(
+    () =>
+      takeNameAway(join(folder, 'large'), lstatSync(join(folder, 'large')), () => {
+        assert.deepEqual(openBelow(folder), ['large']);
+        throw new Error('not removed');
+      }),
+    /not removed/,
+  );
+  assert.deepEqual(openBelow(folder), []);
+  assert.throws(() => takeNameAway(join(folder, 'absent'), undefined, () => unlinkSync(join(folder, 'absent'))), /ENOENT/);
+});
