@@ -1,7 +1,7 @@
-import { closeSync } from 'node:fs';
 import { baseName, type VirtualPath } from '../lib/virtual-path.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { FileScope } from './file-scope.ts';
+import { closeFile } from './freeing.ts';
 import type { OpenedFile } from './opened.ts';
 
 /** A file opened for reading. The one who opened it calls `end` or `release` once; both close it. */
@@ -29,7 +29,7 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
     events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
   let isOpen = true;
   const closeOnce = () => {
-    if (isOpen) closeSync(opened.fd);
+    if (isOpen) closeFile(opened.fd, opened.stats.size);
     const wasOpen = isOpen;
     isOpen = false;
     return wasOpen;

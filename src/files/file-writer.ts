@@ -1,5 +1,4 @@
 import {
-  closeSync,
   constants,
   fchmodSync,
   fchownSync,
@@ -22,7 +21,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
-import { closeElsewhere, takeNameAway } from './freeing.ts';
+import { closeElsewhere, closeFile, takeNameAway } from './freeing.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -253,7 +252,7 @@ export class FileWriter {
   // What is synced already has nothing left that a close could wait for.
   #close(): void {
     this.#target.parent.close();
-    closeSync(this.#fd);
+    closeFile(this.#fd, this.sizeBytes);
   }
 }
 

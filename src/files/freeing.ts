@@ -43,6 +43,16 @@ export function closeElsewhere(fd: number): Promise<void> {
   return new Promise((resolve) => close(fd, () => resolve()));
 }
 
+/**
+ * Closes a file that may have lost its last name since it was opened: a large one in the thread pool.
+ *
+ * @param sizeBytes about what it takes
+ */
+export function closeFile(fd: number, sizeBytes: number): void {
+  if (sizeBytes < largeBytes) closeSync(fd);
+  else void closeElsewhere(fd);
+}
+
 function held(member: string, known: Stats | undefined): number | undefined {
   try {
     const stats = known ?? lstatSync(member);

@@ -1,7 +1,8 @@
-import { closeSync, read, readSync } from 'node:fs';
+import { read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { AccountFiles } from '../files/account-files.ts';
 import type { Entry } from '../files/entry.ts';
+import { closeFile } from '../files/freeing.ts';
 import type { OpenedFolder } from '../files/opened.ts';
 import { ZipWriter, zipLength } from '../files/zip-archive.ts';
 import { hasDescriptor, localHeaderLength, type ZipEntry } from '../files/zip-records.ts';
@@ -193,7 +194,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
     if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, body);
     else await sendSmallMember(zip, entry, fd, body);
   } finally {
-    closeSync(fd);
+    closeFile(fd, entry.sizeBytes);
   }
 }
 

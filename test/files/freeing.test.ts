@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync, readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, openSync, readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { takeNameAway } from '../../src/files/freeing.ts';
+import { closeFile, takeNameAway } from '../../src/files/freeing.ts';
+import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
@@ -63,4 +64,20 @@ test('small files, links to large ones and folders are not opened; what fails le
   );
   assert.deepEqual(openBelow(folder), []);
   assert.throws(() => takeNameAway(join(folder, 'absent'), undefined, () => unlinkSync(join(folder, 'absent'))), /ENOENT/);
+});
+
+test('a small file is closed at once, a large one elsewhere', onLinux, async (t) => {
+  const folder = temporaryFolder(t);
+  for (const [name, content] of [
+    ['small', Buffer.from('x')],
+    ['large', large],
+  ] as const) {
+    writeFileSync(join(folder, name), content);
+    const fd = openSync(join(folder, name), 'r');
+    unlinkSync(join(folder, name));
+    assert.deepEqual(openBelow(folder), [`${name} (deleted)`]);
+    closeFile(fd, content.length);
+    if (name === 'large') await until('it is closed', () => openBelow(folder).length === 0);
+    assert.deepEqual(openBelow(folder), []);
+  }
 });
