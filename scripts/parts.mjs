@@ -2,8 +2,8 @@
 // file again, in which each is compiled when it is first asked for. Node.js reads the parts as one long comment until then, which takes
 // a tenth of the time of code.
 
-import { existsSync, readFileSync } from 'node:fs';
 import { compileFunction } from 'node:vm';
+import { parse } from 'acorn';
 
 /** Stands for the end of a comment inside the parts; none of them has it otherwise. */
 const commentEnd = { written: '*(svc)/', meant: '*/' };
@@ -19,7 +19,6 @@ const commentEnd = { written: '*(svc)/', meant: '*/' };
 export function linkParts(outputFiles, metafile, entryName) {
   const nameOf = (path) => path.slice(path.lastIndexOf('/') + 1).replace(/\.m?js$/, '');
   checkOrder(metafile, nameOf);
-  checkConstants(metafile);
   const parts = new Map(outputFiles.map(({ path, text }) => [nameOf(path), text]));
   const entry = nameOf(entryName);
   const { shebang, code } = /^(?<shebang>#![^\n]*\n)?(?<code>[\s\S]*)$/.exec(parts.get(entry)).groups;
@@ -29,10 +28,7 @@ export function linkParts(outputFiles, metafile, entryName) {
   let texts = '';
   for (const [name, text] of [...parts].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (text.includes(commentEnd.written)) throw new Error(`${name} has ${commentEnd.written}.`);
-    const body = `"use strict";${asFunctionBody(name, text)}`;
-    // Throws now what would be a fault of whoever asks for the part.
-    compileFunction(body, ['svcPart', 'svcImport', 'require'], { filename: name });
-    const written = body.replaceAll(commentEnd.meant, commentEnd.written);
+    const written = asFunctionBody(name, text).replaceAll(commentEnd.meant, commentEnd.written);
     const start = opening.length + texts.length;
     texts += written;
     places[name] = [start, start + written.length];
@@ -45,7 +41,9 @@ function svcPart(name) {
   let part = svcLoaded.get(name);
   if (part === undefined) {
     const text = svcTexts.toString().slice(...svcPlaces[name]).replaceAll(${JSON.stringify(commentEnd.written)}, ${JSON.stringify(commentEnd.meant)});
-    const compiled = require('node:vm').compileFunction(text, ['svcPart', 'svcImport', 'require'], { filename: 'svc:' + name });
+    const { compileFunction, constants } = require('node:vm');
+    const options = { filename: 'svc:' + name, importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+    const compiled = compileFunction(text, ['svcPart', 'svcImport', 'require'], options);
     part = compiled(svcPart, svcImport, require);
     svcLoaded.set(name, part);
   }
@@ -59,7 +57,12 @@ ${opening}${texts}*/}
 
 function asFunctionBody(name, text) {
   const { body, exported } = linked(name, text);
-  return `${body}\nreturn{${exported.map(({ local, exportedAs }) => (local === exportedAs ? local : `${JSON.stringify(exportedAs)}:${local}`)).join(',')}};`;
+  const members = exported.map(({ local, exportedAs }) => (local === exportedAs ? local : `${JSON.stringify(exportedAs)}:${local}`));
+  const functionBody = `"use strict";${body}\nreturn{${members.join(',')}};`;
+  // Throws now what would be a fault of whoever asks for the part.
+  compileFunction(functionBody, ['svcPart', 'svcImport', 'require'], { filename: name });
+  checkConstants(name, functionBody, exported);
+  return functionBody;
 }
 
 /** Replaces the imports and the exports of a part, which esbuild writes at its beginning and at its end. */
@@ -86,26 +89,50 @@ function linked(name, text) {
   return { body, exported };
 }
 
-/** A part gets the members of another one when it is loaded: what changes later would not reach it. */
-function checkConstants(metafile) {
-  for (const [path, { format }] of Object.entries(metafile.inputs)) {
-    if (format !== 'esm' || !existsSync(path)) continue;
-    const text = readFileSync(path, 'utf8');
-    const lists = [...text.matchAll(/^export\s*\{([^}]*)\}/gm)].flatMap(([, list]) =>
-      list.split(',').map((one) => one.trim().split(/\s/)[0]),
-    );
-    const named = [...text.matchAll(/^export (?:let|var) ([\w$]+)/gm)].map(([, name]) => name);
-    const listed = lists.filter((name) => /^[\w$]+$/.test(name) && new RegExp(`^(?:let|var) ${quoted(name)}\\b`, 'm').test(text));
-    for (const name of [...named, ...listed]) {
-      const assignment = new RegExp(`(?<![\\w$.'"])${quoted(name)}\\s*(?:=(?![=>])|\\+\\+|--|(?:[-+*/%|&^]|\\|\\||&&|\\?\\?|<<|>>)=)`, 'g');
-      const times = text.match(assignment)?.length ?? 0;
-      if (times > 1) throw new Error(`${path} exports ${name}, which is assigned ${times} times.`);
+/**
+ * A part gets the members of another one when it is loaded: what changes later would not reach it. So no function may assign to what is
+ * exported. A variable of a function that has the same name is taken for it, as esbuild hardly ever leaves such names.
+ */
+function checkConstants(name, body, exported) {
+  const locals = new Set(exported.map(({ local }) => local));
+  const visit = (node, isInFunction) => {
+    if (Array.isArray(node)) {
+      for (const one of node) visit(one, isInFunction);
+      return;
     }
-  }
+    if (typeof node?.type !== 'string') return;
+    const local = isInFunction ? assignedNames(targetOf(node)).find((one) => locals.has(one)) : undefined;
+    if (local !== undefined) throw new Error(`${name} exports ${local}, which a function of it assigns.`);
+    const isFunction = /Function/.test(node.type) || node.type === 'PropertyDefinition' || node.type === 'StaticBlock';
+    for (const child of Object.values(node)) visit(child, isInFunction || isFunction);
+  };
+  visit(parse(body, { ecmaVersion: 'latest', sourceType: 'script', allowReturnOutsideFunction: true }).body, false);
 }
 
-function quoted(name) {
-  return name.replaceAll('$', '\\$');
+/** What a node assigns to. */
+function targetOf(node) {
+  if (node.type === 'AssignmentExpression') return node.left;
+  if (node.type === 'UpdateExpression') return node.argument;
+  if ((node.type === 'ForInStatement' || node.type === 'ForOfStatement') && node.left.type !== 'VariableDeclaration') return node.left;
+  return undefined;
+}
+
+/** The variables that an assignment to a target changes; those of a pattern, too. */
+function assignedNames(target) {
+  switch (target?.type) {
+    case 'Identifier':
+      return [target.name];
+    case 'ArrayPattern':
+      return target.elements.flatMap(assignedNames);
+    case 'ObjectPattern':
+      return target.properties.flatMap((one) => assignedNames(one.type === 'Property' ? one.value : one));
+    case 'AssignmentPattern':
+      return assignedNames(target.left);
+    case 'RestElement':
+      return assignedNames(target.argument);
+    default:
+      return [];
+  }
 }
 
 function checkOrder(metafile, nameOf) {

@@ -14,8 +14,9 @@ import { type LeftBehind, removeFile, removeTree } from './folder-remover.ts';
 import type { LockGuard } from './lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
 import { moveEntry } from './move.ts';
-import { changeInParent, type OpenedFolder, openFile, openFolder } from './opened.ts';
+import { changeInParent, type OpenedFolder, openFile, openFolder, openFolderToPass } from './opened.ts';
 import { LockedPath } from './path-lock.ts';
+import { descriptorsNameFiles } from './real-roots.ts';
 import type { MoveOptions } from './relocate.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -106,10 +107,16 @@ export class AccountFiles {
    * Opens a folder to read many of its files as part of a larger operation (ZIP), without an event of its own. What may be read is for the
    * caller to ask (`mayRead`).
    *
-   * @returns the folder, to be closed by the caller; undefined where members are not bound to an opened folder
+   * @returns the folder, to be closed by the caller, and the names in it that virtual folders have, which are not its own; undefined where
+   *   members are not bound to an opened folder
    */
-  openFolderQuietly(path: VirtualPath): OpenedFolder | undefined {
-    return process.platform === 'linux' ? openFolder(this.mounts.roots, this.realPath(path)) : undefined;
+  openFolderQuietly(path: VirtualPath): { opened: OpenedFolder; foreignNames: ReadonlySet<string> } | undefined {
+    const location = this.mounts.locate(path);
+    if (!descriptorsNameFiles || location.kind !== 'real') return undefined;
+    return {
+      opened: openFolderToPass(this.mounts.roots, location.realPath),
+      foreignNames: new Set(this.mounts.virtualMembers(path)),
+    };
   }
 
   /** Whether a file may be read; for archives, which skip what may not. */

@@ -1,4 +1,3 @@
-import { closeSync } from 'node:fs';
 import { basename } from 'node:path';
 import { ServiceError } from '../lib/errors.ts';
 import { baseName, type VirtualPath } from '../lib/virtual-path.ts';
@@ -6,6 +5,7 @@ import type { AccountPaths } from './account-paths.ts';
 import { type Entry, entryOf } from './entry.ts';
 import { contentOf } from './file-content.ts';
 import { FileWriter, openWriteTarget, type WriteTarget } from './file-writer.ts';
+import { closeFile } from './freeing.ts';
 import { checkNesting } from './move.ts';
 import { type OpenedFile, openFile, openParent } from './opened.ts';
 import type { QuotaReservation } from './quota.ts';
@@ -56,7 +56,7 @@ export async function copyFile(
   } catch (error) {
     throw paths.reported(40067, from, error, { destination: to });
   } finally {
-    if (opened) closeSync(opened.fd);
+    if (opened) closeFile(opened.fd, opened.stats.size);
   }
 }
 
@@ -103,7 +103,7 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
 
 function realPathOf(paths: AccountPaths, to: VirtualPath): string {
   const file = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(to)));
-  closeSync(file.fd);
+  closeFile(file.fd, file.stats.size);
   return file.realPath;
 }
 

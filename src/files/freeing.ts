@@ -1,11 +1,11 @@
 import { close, closeSync, constants, lstatSync, openSync, type Stats, statfsSync } from 'node:fs';
-import { openToLook } from './real-roots.ts';
+import { descriptorsNameFiles, openToLook } from './real-roots.ts';
 
 /** To free a file takes the kernel a fifth of a second for each GiB; from this size on another thread waits for it. */
 const largeBytes = 4 * 1024 * 1024;
 
-/** Types of statfs(2) that give an open file a hidden name where its last one is taken away: NFS, SMB (three versions), FUSE. */
-const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546]);
+/** Types of statfs(2) that give an open file a hidden name where its last one is taken away: NFS, SMB (three versions), FUSE, AFS (two). */
+const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546, 0x5346414f, 0x6b414653]);
 
 /**
  * Takes a name away from a file, by unlink(2) or a rename(2) over it, without waiting here until the kernel has freed what the file
@@ -55,6 +55,8 @@ export function closeFile(fd: number, sizeBytes: number): void {
 
 function held(member: string, known: Stats | undefined): number | undefined {
   try {
+    // Other systems number their file systems otherwise, or keep open files from being replaced.
+    if (!descriptorsNameFiles) return undefined;
     const stats = known ?? lstatSync(member);
     if (!stats.isFile() || stats.size < largeBytes || hidingTypes.has(statfsSync(member).type)) return undefined;
     return openSync(member, openToLook | constants.O_NOFOLLOW | constants.O_NONBLOCK);

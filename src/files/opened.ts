@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type St
 import { basename, dirname } from 'node:path';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
-import { memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
+import { descriptorsNameFiles, memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
 /** A verified, open file. `close` is called exactly once by whoever owns it. */
@@ -44,13 +44,14 @@ export class OpenedFolder {
   }
 
   /**
-   * Reads small files of this folder one after the other, in one go: nothing else runs meanwhile. On Linux, where a member is bound to
-   * this very folder.
+   * Reads small files of this folder one after the other, in one go: nothing else runs meanwhile. Only where `descriptorsNameFiles`:
+   * elsewhere a member is not bound to this very folder, and what was opened would have to be verified.
    *
    * @param action gets what reads the beginning of member `name`, a file and no link, into a buffer, and returns the bytes read: fewer
    *   than the buffer has when the file ends before. It throws ServiceError `not-found` or `forbidden`
    */
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
+    if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
     return this.inside((pathOf) => action((name, target) => readMember(pathOf(name), target)));
   }
 
@@ -127,6 +128,16 @@ export function openFile(roots: RealRoots, path: string): OpenedFile {
  */
 export function openFolder(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  return new OpenedFolder(fd, realPath);
+}
+
+/**
+ * Opens a folder to reach members whose names are known; it need not be readable.
+ *
+ * @throws ServiceError as `openFolder`
+ */
+export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
+  const { fd, realPath } = roots.openVerified(path, openToLook | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);
 }
 

@@ -4,7 +4,8 @@ import { ServiceError } from '../lib/errors.ts';
 import { asServiceError } from './system-errors.ts';
 
 const descriptorsFolder = '/proc/self/fd';
-const descriptorsNameFiles = process.platform === 'linux' && canReadDescriptors();
+/** Whether a path through a descriptor names what is open: on Linux with /proc. */
+export const descriptorsNameFiles = process.platform === 'linux' && canReadDescriptors();
 
 function canReadDescriptors(): boolean {
   try {

@@ -63,10 +63,16 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
       return;
     }
     // A server that only WebDAV clients use never loads what its pages need.
-    void import('./own-urls.ts').then(({ createOwnUrls }) => {
-      ownUrls ??= createOwnUrls();
-      ownUrls(exchange);
-    });
+    import('./own-urls.ts')
+      .then(({ createOwnUrls }) => {
+        ownUrls ??= createOwnUrls();
+        ownUrls(exchange);
+      })
+      .catch((error) =>
+        answer(exchange, () => {
+          throw error;
+        }),
+      );
   };
 }
 

@@ -124,8 +124,14 @@ function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, 
   return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }
 
+interface OpenFolder {
+  path: VirtualPath;
+  opened?: OpenedFolder;
+  foreignNames?: ReadonlySet<string>;
+}
+
 async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonly Member[], body: PagedBody): Promise<void> {
-  let folder: { path: VirtualPath; opened: OpenedFolder | undefined } | undefined;
+  let folder: OpenFolder | undefined;
   try {
     for (let at = 0; at < members.length; ) {
       const member = members[at] as Member;
@@ -133,9 +139,10 @@ async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonl
         await body.free(localHeaderLength(member.entry) + member.entry.sizeBytes);
         if (member.folder !== folder?.path) {
           folder?.opened?.close();
-          folder = { path: member.folder, opened: files.openFolderQuietly(member.folder) };
+          folder = { path: member.folder, ...files.openFolderQuietly(member.folder) };
         }
-        const sent = folder.opened?.readMembers((readInto) => putQuick(zip, members, at, body, readInto)) ?? 0;
+        const { opened, foreignNames } = folder;
+        const sent = opened?.readMembers((readInto) => putQuick(zip, members, at, { body, readInto, foreignNames })) ?? 0;
         at += sent;
         if (sent > 0) continue;
       }
@@ -156,21 +163,25 @@ function isQuick(entry: ZipEntry): boolean {
  * Puts quick members of one folder on the present page, as many as there is room for.
  *
  * @param start the first of them, for which there is room
- * @returns how many
+ * @param folder how its members are read, and which names are not its own
+ * @returns how many; none when the first has to be sent by itself
  */
 function putQuick(
   zip: ZipWriter,
   members: readonly Member[],
   start: number,
-  body: PagedBody,
-  readInto: (name: string, target: Buffer) => number,
+  {
+    body,
+    readInto,
+    foreignNames,
+  }: { body: PagedBody; readInto: (name: string, target: Buffer) => number; foreignNames: ReadonlySet<string> | undefined },
 ): number {
   const { folder } = members[start] as Member;
   let at = start;
   for (; at < members.length; at++) {
     const member = members[at] as Member;
     const { entry } = member;
-    if (member.folder !== folder || !isQuick(entry)) break;
+    if (member.folder !== folder || !isQuick(entry) || foreignNames?.has(member.name)) break;
     const headerBytes = localHeaderLength(entry);
     const { rest } = body;
     if (rest.length < headerBytes + entry.sizeBytes) break;

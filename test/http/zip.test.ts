@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
 import { hasProgram } from '../support/requires.ts';
-import { startServer } from '../support/server.ts';
+import { startServer, testSections } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const readZip = `
 import sys, zipfile, json
@@ -63,6 +66,50 @@ test('what may not be read is left out', async (t) => {
   for (const name of ['d/secret.txt', 'd/secrets/x', 'd/open/y']) writeFileSync(join(server.home, name), 'x');
   writeFileSync(join(server.folder, 'x.zip'), (await server.get('/home/d/', { headers: { accept: 'application/zip' } })).body);
   assert.deepEqual(zipWith(join(server.folder, 'x.zip')).names, ['d/open/', 'd/secrets/', 'd/open/y']);
+});
+
+test('a name that a virtual folder has is that one in an archive, too, even when a file stands there', async (t) => {
+  if (!hasProgram(t, 'unzip')) return;
+  const elsewhere = join(temporaryFolder(t), 'file');
+  writeFileSync(elsewhere, 'from elsewhere');
+  const server = await startServer(t, { group: { virtual_folders: [['/v', elsewhere]] } });
+  writeFileSync(join(server.home, 'v'), 'hidden by it!!');
+  writeFileSync(join(server.home, 'w'), 'beside it');
+  assert.equal((await server.get('/home/v')).text, 'from elsewhere');
+  const reply = await server.send('POST', '/home/', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/zip' },
+    body: 'action=download-members&selected-members=v&selected-members=w',
+  });
+  assert.equal(reply.status, 200);
+  const file = join(server.folder, 'x.zip');
+  writeFileSync(file, reply.body);
+  assert.equal(execFileSync('unzip', ['-p', file, 'v'], { encoding: 'utf8' }), 'from elsewhere');
+  assert.equal(execFileSync('unzip', ['-p', file, 'w'], { encoding: 'utf8' }), 'beside it');
+});
+
+test('a file in a folder that may be passed but not read comes out of it', async (t) => {
+  if (!hasProgram(t, 'unzip')) return;
+  if (process.getuid?.() !== 0) return t.skip('needs root, to be somebody else');
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'home/passable'), { recursive: true });
+  writeFileSync(join(folder, 'home/passable/file'), 'by its name');
+  chmodSync(join(folder, 'home/passable'), 0o711);
+  const config = await testSections(folder, { server: { data_folder_path: join(folder, 'data/d') } });
+  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config), { mode: 0o644 });
+  mkdirSync(join(folder, 'data'));
+  chownSync(join(folder, 'data'), 65534, 65534);
+  chmodSync(folder, 0o755);
+  const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder, uid: 65534 });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  assert.equal((await client.get('/home/passable/', { headers: { accept: 'application/json' } })).status, 403);
+  const reply = await client.send('POST', '/home/passable/', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/zip' },
+    body: 'action=download-members&selected-members=file',
+  });
+  assert.equal(reply.status, 200);
+  const file = join(folder, 'x.zip');
+  writeFileSync(file, reply.body);
+  assert.equal(execFileSync('unzip', ['-p', file], { encoding: 'utf8' }), 'by its name');
 });
 
 test('a folder of sizes around every limit of reading comes out byte by byte', async (t) => {
