@@ -76,6 +76,8 @@ export async function login(page: Page, url: string, target = '/home/'): Promise
   await page.locator('input[name=password]').fill(testPassword);
   await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
+  // The page's script runs once all of the page is there: what a test does before that goes unnoticed.
+  await page.waitForLoadState('load');
 }
 
 /** A real drag of real files and folders, as the browser gets it from the desktop. */
