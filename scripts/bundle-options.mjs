@@ -10,6 +10,11 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
 
+/** Bytes as gzip in base64; the same bytes give the same text. */
+export function packed(bytes) {
+  return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
+}
+
 /** `svc:swagger-ui`: Swagger UI's two files, packed; one path for all platforms keeps the build reproducible. */
 const swaggerUi = {
   name: 'swagger-ui',
@@ -19,8 +24,7 @@ const swaggerUi = {
       // A text inside a function costs a start nothing.
       const file = (name) => {
         const bytes = readFileSync(new URL(`../node_modules/swagger-ui-dist/${name}`, import.meta.url));
-        const base64 = Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
-        return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${base64}'; } }`;
+        return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
       };
       return {
         contents: `export const css = ${file('swagger-ui.css')};\nexport const js = ${file('swagger-ui-bundle.js')};`,

@@ -3,8 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { build } from 'esbuild';
-import { gzipSync } from 'fflate';
-import { bundleOptions } from './bundle-options.mjs';
+import { bundleOptions, packed } from './bundle-options.mjs';
 import { linkParts } from './parts.mjs';
 
 /** Packages that few starts need: kept packed in the executable, and compiled when the first member of theirs is asked for. */
@@ -31,10 +30,10 @@ export async function bundleExecutable(outfile, plugins = []) {
     metafile: true,
   };
   const names = await importedNames(common, plugins);
-  const packed = new Map(await Promise.all(packedPackages.map(async (name) => [name, await pack(name)])));
+  const texts = new Map(await Promise.all(packedPackages.map(async (name) => [name, await pack(name)])));
   const { outputFiles, metafile } = await build({
     ...common,
-    plugins: [...plugins, ...bundleOptions.plugins, modulesOfNode(names), packedModules(names, packed)],
+    plugins: [...plugins, ...bundleOptions.plugins, modulesOfNode(names), packedModules(names, texts)],
     splitting: true,
     outdir: 'parts',
     chunkNames: 'part-[hash]',
@@ -46,7 +45,7 @@ export async function bundleExecutable(outfile, plugins = []) {
   });
   writeFileSync(outfile, linkParts(outputFiles, metafile, 'svc.js'));
   const inputs = Object.values(metafile.outputs).map((output) => output.inputs);
-  return Object.assign({}, ...inputs, ...[...packed.values()].map((one) => one.inputs));
+  return Object.assign({}, ...inputs, ...[...texts.values()].map((one) => one.inputs));
 }
 
 /** Which members of modules of Node.js and of packed packages are imported by name: a first, unminified bundle says it. */
@@ -101,15 +100,15 @@ function modulesOfNode(names) {
   };
 }
 
-/** @param {Map<string, { base64: string }>} packed */
-function packedModules(names, packed) {
+/** @param {Map<string, { base64: string }>} texts */
+function packedModules(names, texts) {
   return {
     name: 'packed-modules',
     setup(setup) {
       setup.onResolve({ filter: packedFilter }, ({ path }) => ({ path, namespace: 'packed-module' }));
       setup.onLoad({ filter: /.*/, namespace: 'packed-module' }, ({ path }) => ({
         contents: `const unpack = () => {
-  const text = require('node:zlib').gunzipSync(Buffer.from('${packed.get(path).base64}', 'base64')).toString('latin1');
+  const text = require('node:zlib').gunzipSync(Buffer.from('${texts.get(path).base64}', 'base64')).toString('latin1');
   const compiled = require('node:vm').compileFunction(text, ['module', 'exports', 'require'], { filename: 'svc:${path}' });
   const own = { exports: {} };
   compiled(own, own.exports, require);
@@ -141,6 +140,5 @@ async function pack(name) {
     minifyWhitespace: true,
     legalComments: 'none',
   });
-  const base64 = Buffer.from(gzipSync(outputFiles[0].contents, { level: 9, mtime: 1 })).toString('base64');
-  return { base64, inputs: metafile.inputs };
+  return { base64: packed(outputFiles[0].contents), inputs: metafile.inputs };
 }

@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 
 /** Runs a benchmark as short as it can be; what it measures does not matter here. */
 function smoke(args: string[]): Promise<{ code: number | null; output: string; faults: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 110_000 });
-    let output = '';
-    let faults = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      faults += chunk;
-    });
-    child.on('close', (code) => resolve({ code, output, faults }));
+    const child = execFile(process.execPath, args, { timeout: 110_000 }, (_, output, faults) =>
+      resolve({ code: child.exitCode, output, faults }),
+    );
   });
 }
 

@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from '../bundle-options.mjs';
+import { writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({
@@ -312,9 +313,4 @@ rmSync(folder, { recursive: true, force: true });
 const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
 const machine = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}, medians of ${rounds} rounds; sender and receiver share the cores.`;
 console.log(`${table}\n\n${machine}`);
-if (options.write) {
-  const readme = readFileSync('docs/performance.md', 'utf8');
-  const [start, end] = ['<!-- bench-webhooks:start -->', '<!-- bench-webhooks:end -->'];
-  const head = readme.slice(0, readme.indexOf(start) + start.length);
-  writeFileSync('docs/performance.md', `${head}\n${table}\n\n${machine}\n${readme.slice(readme.indexOf(end))}`);
-}
+if (options.write) writeBetween('docs/performance.md', 'bench-webhooks', `${table}\n\n${machine}`);

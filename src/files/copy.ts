@@ -56,7 +56,7 @@ export async function copyFile(
   } catch (error) {
     throw paths.reported(40067, from, error, { destination: to });
   } finally {
-    if (opened) closeFile(opened.fd, opened.stats.size);
+    if (opened) void closeFile(opened.fd, opened.stats.size);
   }
 }
 
@@ -103,7 +103,7 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
 
 function realPathOf(paths: AccountPaths, to: VirtualPath): string {
   const file = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(to)));
-  closeFile(file.fd, file.stats.size);
+  void closeFile(file.fd, file.stats.size);
   return file.realPath;
 }
 

@@ -29,7 +29,7 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
     events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
   let isOpen = true;
   const closeOnce = () => {
-    if (isOpen) closeFile(opened.fd, opened.stats.size);
+    if (isOpen) void closeFile(opened.fd, opened.stats.size);
     const wasOpen = isOpen;
     isOpen = false;
     return wasOpen;

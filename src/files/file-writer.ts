@@ -21,7 +21,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
-import { closeElsewhere, closeFile, takeNameAway } from './freeing.ts';
+import { closeFile, takeNameAway } from './freeing.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -194,7 +194,7 @@ export class FileWriter {
         throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
       throw asServiceError(error);
     } finally {
-      if (this.#state === 'ended') this.#close();
+      if (this.#state === 'ended') void this.#close();
     }
   }
 
@@ -244,15 +244,14 @@ export class FileWriter {
       if (systemErrorCode(error) !== 'ENOENT') throw asServiceError(error);
     } finally {
       this.#temporaries.delete(this.#temporaryRealPath);
-      this.#target.parent.close();
-      await closeElsewhere(this.#fd);
+      await this.#close();
     }
   }
 
-  // What is synced already has nothing left that a close could wait for.
-  #close(): void {
+  /** @returns resolves once the space of a file that has no name any more is free */
+  #close(): Promise<void> | undefined {
     this.#target.parent.close();
-    closeFile(this.#fd, this.sizeBytes);
+    return closeFile(this.#fd, this.sizeBytes);
   }
 }
 

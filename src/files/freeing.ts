@@ -27,7 +27,8 @@ export function takeNameAway<T>(
   if (fd === undefined) return { result: action(), freed: undefined };
   try {
     const result = action();
-    return { result, freed: closeElsewhere(fd) };
+    // What is held is large.
+    return { result, freed: closeFile(fd, largeBytes) };
   } catch (error) {
     closeSync(fd);
     throw error;
@@ -35,22 +36,15 @@ export function takeNameAway<T>(
 }
 
 /**
- * Closes what may be the last descriptor of a file without a name, in the thread pool.
- *
- * @returns resolves once the space is free; never rejects
- */
-export function closeElsewhere(fd: number): Promise<void> {
-  return new Promise((resolve) => close(fd, () => resolve()));
-}
-
-/**
  * Closes a file that may have lost its last name since it was opened: a large one in the thread pool.
  *
  * @param sizeBytes about what it takes
+ * @returns resolves once a large file is closed, and its space free if that was its last name; never rejects. Undefined for a small one
  */
-export function closeFile(fd: number, sizeBytes: number): void {
-  if (sizeBytes < largeBytes) closeSync(fd);
-  else void closeElsewhere(fd);
+export function closeFile(fd: number, sizeBytes: number): Promise<void> | undefined {
+  if (sizeBytes >= largeBytes) return new Promise((resolve) => close(fd, () => resolve()));
+  closeSync(fd);
+  return undefined;
 }
 
 function held(member: string, known: Stats | undefined): number | undefined {

@@ -48,9 +48,7 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
     } catch (error) {
       exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);
       if (!isAdmitted) admit(exchange);
-      void answer(exchange, () => {
-        throw error;
-      });
+      void refuse(exchange, error);
       return;
     }
     // Files and folders are most of all requests, and there is nothing to route.
@@ -68,12 +66,14 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
         ownUrls ??= createOwnUrls();
         ownUrls(exchange);
       })
-      .catch((error) =>
-        answer(exchange, () => {
-          throw error;
-        }),
-      );
+      .catch((error) => refuse(exchange, error));
   };
+}
+
+function refuse(exchange: Exchange, error: unknown): Promise<void> {
+  return answer(exchange, () => {
+    throw error;
+  });
 }
 
 function admit(exchange: Exchange): void {

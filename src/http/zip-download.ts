@@ -205,7 +205,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
     if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, body);
     else await sendSmallMember(zip, entry, fd, body);
   } finally {
-    closeFile(fd, entry.sizeBytes);
+    void closeFile(fd, entry.sizeBytes);
   }
 }
 

@@ -76,7 +76,7 @@ test('a small file is closed at once, a large one elsewhere', onLinux, async (t)
     const fd = openSync(join(folder, name), 'r');
     unlinkSync(join(folder, name));
     assert.deepEqual(openBelow(folder), [`${name} (deleted)`]);
-    closeFile(fd, content.length);
+    void closeFile(fd, content.length);
     if (name === 'large') await until('it is closed', () => openBelow(folder).length === 0);
     assert.deepEqual(openBelow(folder), []);
   }

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
 import { deserialize, serialize } from 'node:v8';
 import type { SecurityPolicy } from '../../src/auth/ban-list.ts';
+import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
+import type { FileEventLog } from '../../src/events/event-log-file.ts';
 import { Channel } from '../../src/lib/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { Worker } from '../../src/service-worker.ts';
 import { JournalClient } from '../../src/workers/journal-client.ts';
-import type { JournalHost } from '../../src/workers/journal-host.ts';
+import { JournalHost } from '../../src/workers/journal-host.ts';
 import type { Peer } from '../../src/workers/peer.ts';
 import type { PrimaryApi, ToPrimary, WorkerApi } from '../../src/workers/protocol.ts';
 import { StateClient } from '../../src/workers/state-client.ts';
@@ -24,6 +27,14 @@ export interface LoopbackWorker {
 }
 
 let lastNumber = 0;
+
+/** The journal of a primary process for workers, until the test's end. */
+export function hostJournal(t: TestContext, log: FileEventLog, host: StateHost): JournalHost {
+  const events = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, systemClock);
+  const journal = new JournalHost(log, events, host.peers, systemClock);
+  t.after(() => journal.close());
+  return journal;
+}
 
 /** Connects a worker to what a primary process has. */
 export function connectWorker(host: StateHost, journalHost: JournalHost | undefined, policy: () => SecurityPolicy): LoopbackWorker {

@@ -3,7 +3,6 @@ import { type TestContext, test } from 'node:test';
 import { effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
 import type { AddressBans, SecurityPolicy } from '../../src/auth/ban-list.ts';
-import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { EventLog, EventMarks } from '../../src/events/event-log.ts';
 import { FileEventLog } from '../../src/events/event-log-file.ts';
 import { comparePositions } from '../../src/events/event-log-position.ts';
@@ -12,14 +11,13 @@ import { faultOf } from '../../src/lib/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { JournalHost } from '../../src/workers/journal-host.ts';
 import { StateHost, type StateSurroundings } from '../../src/workers/state-host.ts';
 import { bansContract } from '../contracts/bans.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
 import { lockStoreContract } from '../contracts/lock-store.ts';
 import { type SessionsSurroundings, sessionsContract } from '../contracts/sessions.ts';
 import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
-import { connectWorker, type LoopbackWorker } from '../support/loopback.ts';
+import { connectWorker, hostJournal, type LoopbackWorker } from '../support/loopback.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -108,9 +106,7 @@ async function openJournal(t: TestContext) {
     log: silentLog,
   });
   const { host } = open(t);
-  const events = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, systemClock);
-  const journal = new JournalHost(log, events, host.peers, systemClock);
-  t.after(() => journal.close());
+  const journal = hostJournal(t, log, host);
   return { log, host, journal, worker: connectWorker(host, journal, lenient) };
 }
 
@@ -160,13 +156,7 @@ test('journal of a worker: what cannot be written fails the change it belongs to
     },
   });
   const { host } = open(t);
-  const journal = new JournalHost(
-    log,
-    new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, systemClock),
-    host.peers,
-    systemClock,
-  );
-  t.after(() => journal.close());
+  const journal = hostJournal(t, log, host);
   const worker = connectWorker(host, journal, lenient);
   const marks = { group: 'A', takenBy: undefined };
   room = 2 * (JSON.stringify(testEvent('x')).length + 1) + 10;

@@ -2,18 +2,16 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import { FileEventLog } from '../../src/events/event-log-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
 import { createService } from '../../src/service.ts';
-import { JournalHost } from '../../src/workers/journal-host.ts';
 import { confirmed, type Peer } from '../../src/workers/peer.ts';
 import { StateHost } from '../../src/workers/state-host.ts';
 import type { WorkerProcess } from '../../src/workers/worker-process.ts';
 import { testEvent } from '../contracts/event-log.ts';
 import { Client } from '../support/client.ts';
-import { connectWorker, forkHere } from '../support/loopback.ts';
+import { connectWorker, forkHere, hostJournal } from '../support/loopback.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 import { testConfig } from '../support/server.ts';
@@ -89,13 +87,7 @@ test('requests of a worker wait while the primary process is behind with its eve
   });
   const lifetimes = () => ({ idleMs: 1, maximumAgeMs: 1 });
   const host = new StateHost({ clock: systemClock, policy, lifetimes, onTimeout: () => {} });
-  const journal = new JournalHost(
-    log,
-    new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, systemClock),
-    host.peers,
-    systemClock,
-  );
-  t.after(() => journal.close());
+  const journal = hostJournal(t, log, host);
   const worker = connectWorker(host, journal, policy);
   const marks = { group: undefined, takenBy: undefined };
   const changes: Promise<void>[] = [];
