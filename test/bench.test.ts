@@ -27,6 +27,8 @@ test('npm run bench -- --smoke: every workload runs on svc and on the peers that
     const row = output.split('\n').find((line) => line.startsWith(`| ${workload}`));
     assert.match(row ?? '', /^\| [^|]+ \| \*\*[\d.,]+\*\* \[/, `${workload}: a figure of svc`);
   }
+  assert.match(output, /^\| Basic, one callout each \| \d+ \|/m);
+  assert.match(output, /^\| delivered, `batch_size: 100`, in order \| \d+ events\/s/m);
   assert.match(output, /^\| workload \| svc \| svc, Basic \| svc, no events of reads \| svc, 2 workers \|/m);
   assert.match(output, /^\| memory at rest \(RSS\), a page was asked for \| – \| < 80 MiB \| \d+ MiB \| \S+ \| \d+ MiB \|$/m);
 });

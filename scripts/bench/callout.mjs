@@ -1,14 +1,18 @@
 // Callout-authenticated Basic GETs against the same GETs with a session, interleaved; latency added; sockets at the endpoint.
-//   node scripts/bench/callout.mjs [--rounds N] [--smoke]
+//   node scripts/bench/callout.mjs [--rounds N] [--smoke] [--write]
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { machineLine } from './support/machine.mjs';
+import { table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, smoke: { type: 'boolean' } } });
+const { values: options } = parseArgs({
+  options: { rounds: { type: 'string', default: '3' }, smoke: { type: 'boolean' }, write: { type: 'boolean' } },
+});
 const rounds = options.smoke ? 1 : Number(options.rounds);
 const seconds = options.smoke ? 0.3 : 4;
 const connections = 32;
@@ -99,11 +103,15 @@ for (const child of children) child.kill('SIGTERM');
 rmSync(folder, { recursive: true, force: true });
 
 const median = (runs, name) => runs.map((run) => run[name]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
-console.log('| GET 1 KiB, 32 connections | req/s | service CPU | p50 | p99 |\n|---|---|---|---|---|');
-for (const [name, runs] of Object.entries(results)) {
-  const label = name === 'basic' ? 'Basic, one callout each' : 'session';
-  console.log(
-    `| ${label} | ${median(runs, 'perSecond').toFixed(0)} | ${median(runs, 'cpuUs').toFixed(0)} µs | ${median(runs, 'p50').toFixed(2)} ms | ${median(runs, 'p99').toFixed(2)} ms |`,
-  );
-}
-console.log(`\nsockets at the endpoint: ${sockets} (at most ${connections} and one for the start test)`);
+const rows = Object.entries(results).map(([name, runs]) => [
+  name === 'basic' ? 'Basic, one callout each' : 'session',
+  median(runs, 'perSecond').toFixed(0),
+  `${median(runs, 'cpuUs').toFixed(0)} µs`,
+  `${median(runs, 'p50').toFixed(2)} ms`,
+  `${median(runs, 'p99').toFixed(2)} ms`,
+]);
+const text = `${table(['GET 1 KiB, 32 connections', 'req/s', 'service CPU', 'p50', 'p99'], rows)}
+
+Sockets at the endpoint: ${sockets} (at most ${connections} and one for the start test). ${machineLine()}, medians of ${rounds} rounds.`;
+console.log(text);
+if (options.write) writeBetween('docs/performance.md', 'bench-callout', text);

@@ -1,6 +1,6 @@
 // `npm run bench`: measures svc and, where they are installed, nginx (nginx-extras), Apache mod_dav, Caddy and `rclone serve webdav`
 // in the same run, interleaved; prints Markdown tables. Needs a quiet machine; `wrk` makes the load where it is installed.
-//   node scripts/bench/run.mjs [--rounds N] [--only TEXT] [--smoke] [--write]
+//   node scripts/bench/run.mjs [--rounds N] [--only TEXT] [--smoke] [--write]; then callout.mjs and webhooks.mjs, which have no peers
 //   --only measures the workloads whose name has TEXT; --write puts the tables into docs/performance.md
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -139,6 +139,12 @@ report();
 // Servers that were told to end write a last time.
 await new Promise((resolve) => setTimeout(resolve, 500));
 rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+for (const name of ['callout', 'webhooks']) {
+  if (!name.includes(options.only.toLowerCase())) continue;
+  const args = [`scripts/bench/${name}.mjs`, ...(options.smoke ? ['--smoke'] : []), ...(options.write ? ['--write'] : [])];
+  console.log('');
+  execFileSync(process.execPath, args, { stdio: 'inherit' });
+}
 process.exit(0);
 
 /** What svc aims at: for each row the workload, the peer, and the least (or, for times, the most) of svc to one of the peer. */
