@@ -30,8 +30,8 @@ export interface Receiver {
   requests: Received[];
   /** Resolves when there are so many requests; fails after ten seconds. */
   received(count: number): Promise<Received[]>;
-  /** The events of all requests so far; the bodies must be JSON. */
-  events(): ServiceEvent[];
+  /** The events of all requests so far, or of those that pass; the bodies must be JSON. */
+  events(passes?: (request: Received, index: number) => boolean): ServiceEvent[];
   stop(): void;
 }
 
@@ -81,7 +81,8 @@ export async function startReceiver(
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}/hook`,
     requests,
     received,
-    events: () => requests.flatMap(({ body }) => (JSON.parse(body.toString('utf8')) as { events: ServiceEvent[] }).events),
+    events: (passes = () => true) =>
+      requests.filter(passes).flatMap(({ body }) => (JSON.parse(body.toString('utf8')) as { events: ServiceEvent[] }).events),
     stop,
   };
 }
