@@ -6,6 +6,7 @@ import { comparePositions } from '../events/event-log-position.ts';
 import { eventProblem } from '../events/event-shape.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
+import { contentUuid } from './content-uuid.ts';
 import type { Journal } from './journal-shape.ts';
 
 /** An event to be looked at or sent again; `group` is known for events of the journal. */
@@ -93,25 +94,29 @@ function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator
     onBadLine(place, '"events" must be a list');
     return;
   }
-  for (const [index, event] of list.entries()) {
-    const problem = eventProblem(event);
-    if (problem !== undefined) onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, problem);
-    else {
-      const raw = textOf(event);
-      if (raw) yield { event: event as ServiceEvent, raw, group: undefined };
-      else onBadLine(place, 'it nests too deep');
-    }
+  for (const [index, item] of list.entries()) {
+    const event = sourceEvent(item);
+    if (typeof event !== 'string') yield event;
+    else onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, event);
   }
 }
 
-/** @returns undefined for what nests too deep to be written */
-function textOf(event: unknown): Buffer | undefined {
+/** @returns an event, or why a value is none */
+function sourceEvent(item: unknown): SourceEvent | string {
   try {
-    return Buffer.from(JSON.stringify(event));
+    const event = withUuid(item);
+    return eventProblem(event) ?? { event: event as ServiceEvent, raw: Buffer.from(JSON.stringify(event)), group: undefined };
   } catch (error) {
-    if (error instanceof RangeError) return undefined;
+    if (error instanceof RangeError) return 'it nests too deep';
     throw error;
   }
+}
+
+/** An event written by hand need not have a UUID; receivers that look for repeats need the same one each time. */
+function withUuid(item: unknown): unknown {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
+  const { id, uuid, ...rest } = item as Record<string, unknown>;
+  return uuid === undefined || uuid === null || uuid === '' ? { id, uuid: contentUuid({ id, ...rest }), ...rest } : item;
 }
 
 function parse(text: string): unknown {

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts';
+import type { Source } from '../config/source.ts';
 import { journalStream, readGroups } from '../events/event-log-redis.ts';
 import { StreamReader } from '../events/event-log-redis-reader.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -15,7 +16,7 @@ const dayMs = 86_400_000;
  *
  * @throws ServiceError `unavailable` when it cannot be reached
  */
-export async function redisJournal(config: Config): Promise<Journal> {
+export async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
   const link = redisLinkOf(config.server.state, systemClock, silentLog);
   await link.start();
   const state = link.check();
@@ -27,6 +28,7 @@ export async function redisJournal(config: Config): Promise<Journal> {
   const retentionDays = config.server.state.retention_days || config.server.events.retention_days;
   return {
     config,
+    source,
     missing: undefined,
     serverUuid: config.server.uuid,
     openReader: (onBadLine) => new StreamReader(link, stream, onBadLine),

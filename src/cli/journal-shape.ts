@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts';
+import type { Source } from '../config/source.ts';
 import type { BadLine, EventReader } from '../events/event-log.ts';
 import type { LogPosition } from '../events/event-log-position.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
@@ -7,6 +8,8 @@ import type { DeliveryRecords } from '../webhooks/delivery-records.ts';
 /** The journal of a service, or of all nodes of one, and its configuration when there is one. */
 export interface Journal {
   config: Config | undefined;
+  /** The file of the configuration, as it was written. */
+  source: Source | undefined;
   /** Why there is no journal; undefined when there is one. */
   missing: string | undefined;
   serverUuid: string | undefined;

@@ -1,8 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../config/check.ts';
-import { findConfigFile } from '../config/load.ts';
+import { findConfigFile, type LoadedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
+import type { Source } from '../config/source.ts';
 import { journalFolder } from '../events/event-log-file.ts';
 import type { LogPosition } from '../events/event-log-position.ts';
 import { JournalReader } from '../events/event-log-reader.ts';
@@ -34,13 +35,13 @@ const defaultDataFolder = './svc-data';
  * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions): Promise<Journal> {
-  const config = await configOf(options);
+  const { config, source } = (await configOf(options)) ?? {};
   if (options.dataFolder === undefined && config?.server.state.type === 'redis') {
     // Loaded only where it is wanted.
     const { redisJournal } = await import('./journal-redis.ts');
-    return redisJournal(config);
+    return redisJournal(config, source);
   }
-  return fileJournal(config, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
+  return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
 /** @throws ServiceError `bad-request` when there is no journal */
@@ -48,13 +49,14 @@ export function assertJournal({ missing }: Journal): void {
   if (missing !== undefined) throw new ServiceError('bad-request', missing);
 }
 
-function fileJournal(config: Config | undefined, folder: string): Journal {
+function fileJournal(config: Config | undefined, source: Source | undefined, folder: string): Journal {
   const eventsFolder = journalFolder(folder);
   const recordsFolder = deliveriesFolder(folder);
   const { ownerPid, serverUuid } = existsSync(folder) ? peekDataFolder(folder) : { ownerPid: undefined, serverUuid: undefined };
   const isThere = existsSync(eventsFolder);
   return {
     config,
+    source,
     missing: isThere ? undefined : `There is no journal in ${eventsFolder}; name its place with --config or --data-folder.`,
     serverUuid: config?.server.uuid ?? serverUuid,
     openReader: (onBadLine) => new JournalReader(eventsFolder, onBadLine),
@@ -74,9 +76,8 @@ function eventsSince(folder: string, sinceMs: number | undefined): LogPosition |
   return first && { segment: first.number, offset: 0 };
 }
 
-async function configOf(options: JournalOptions): Promise<Config | undefined> {
+async function configOf(options: JournalOptions): Promise<LoadedConfig | undefined> {
   const where = { file: options.config, cwd: process.cwd(), env: process.env };
   if (!(await findConfigFile(where)) && options.config === undefined) return undefined;
-  const loaded = await loadConfig(where);
-  return loaded.config;
+  return loadConfig(where);
 }

@@ -4,9 +4,11 @@ import { addSelection, positiveNumber } from './event-selection.ts';
 const replayHelp = `
 Without FILE the events of the journal are sent. FILE has one event a line, or request bodies ({"events": […]}); - is stdin.
 Each handler gets what its filters want (--force: everything), rendered as the configuration says today.
+An event without uuid gets one made from its content, the same each time. A malformed line is reported and skipped, and the run fails.
 
 Exit codes:
-  0  all delivered (or nothing to send)   1  a delivery failed, or --diff found differences
+  0  all delivered (or nothing to send)   1  a delivery failed, a line was malformed, or --diff
+                                           found differences
   2  wrong use, or FILE not readable      130, 143  ended by a signal
 
 Examples:
@@ -41,6 +43,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--dry-run', 'print each request and send nothing')
     .option('--exact', 'send what the journal recorded, byte for byte, with the same IDs')
     .option('--diff', 'print what the configuration would send differently today, and send nothing')
+    .option('--skip-malformed', 'do not fail because of malformed lines')
     .option('--strict', 'end the run at the first malformed line')
     .option('--concurrency <number>', "most requests at once to a handler (default: the handler's own)", positiveNumber)
     .option('--json', 'print one JSON object a delivery')

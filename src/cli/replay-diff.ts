@@ -1,4 +1,5 @@
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import type { BadLines } from './bad-lines.ts';
 import { isSelected, type SelectionOptions } from './event-selection.ts';
 import { journalEvents } from './event-source.ts';
 import { exitCode } from './exit-codes.ts';
@@ -11,24 +12,36 @@ import { comparedText } from './replay-request.ts';
 /**
  * Prints what today's configuration would send differently from what was recorded; sends nothing.
  *
- * @returns 0 when nothing differs, 1 when something does
+ * @returns 0 when nothing differs, 1 when something does or a line was malformed
  */
 export async function diffRequests(
   journal: Journal,
   handlers: readonly WebhookHandler[],
   options: SelectionOptions & { json?: boolean },
+  bad: BadLines,
 ): Promise<number> {
-  const onBadLine = (place: string, reason: string) => complain(`${place}: ${reason}; skipped`);
+  const counts = { compared: 0, different: 0 };
+  await bad.unlessEnded(compare(journal, handlers, options, bad, counts));
+  const { compared, different } = counts;
+  complain(`${count(compared, 'request')} compared, ${different} different${bad.count > 0 ? `, ${bad.summary}` : ''}`);
+  return different > 0 || bad.isFailure ? exitCode.no : exitCode.done;
+}
+
+async function compare(
+  journal: Journal,
+  handlers: readonly WebhookHandler[],
+  options: SelectionOptions & { json?: boolean },
+  bad: BadLines,
+  counts: { compared: number; different: number },
+): Promise<void> {
   const groups = new Map<string, string | undefined>();
-  for await (const { event, group } of journalEvents(journal, options.since, onBadLine))
+  for await (const { event, group } of journalEvents(journal, options.since, (place, reason) => bad.add(place, reason)))
     if (isSelected(event, options)) groups.set(event.uuid, group);
   const byUuid = new Map(handlers.map((handler) => [handler.uuid, handler]));
-  let compared = 0;
-  let different = 0;
-  const requests = recordedRequests(journal, (handler, uuid) => byUuid.has(handler) && groups.has(uuid), onBadLine);
+  const requests = recordedRequests(journal, (handler, uuid) => byUuid.has(handler) && groups.has(uuid), bad);
   for await (const { record, events, rendered } of requests) {
-    if (options.limit !== undefined && compared >= options.limit) break;
-    compared++;
+    if (options.limit !== undefined && counts.compared >= options.limit) break;
+    counts.compared++;
     const handler = byUuid.get(record.handler) as WebhookHandler;
     const differences: string[] = [];
     const unwanted = events.filter(({ event }) => !handler.wants(event, groups.get(event.uuid)));
@@ -42,7 +55,7 @@ export async function diffRequests(
       differences.push(...lineDiff(comparedText(record.method, then), comparedText(method, now)));
     }
     if (differences.length === 0) continue;
-    different++;
+    counts.different++;
     const [first] = events;
     if (options.json)
       print(
@@ -57,6 +70,4 @@ export async function diffRequests(
         ].join('\n'),
       );
   }
-  complain(`${count(compared, 'request')} compared, ${different} different`);
-  return different > 0 ? exitCode.no : exitCode.done;
 }

@@ -4,6 +4,7 @@ import { parseEvent } from '../events/event-log-reader.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
 import type { RenderedPayload } from '../webhooks/payload.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
+import type { BadLines } from './bad-lines.ts';
 import type { Journal } from './journal-shape.ts';
 
 /** A request as it was sent once. */
@@ -18,15 +19,15 @@ export interface RecordedRequest {
  * event to the same handler the newest.
  *
  * @param isWanted whether a record is asked for, by handler and the UUID of one of its events
- * @param onMissing a record whose events the journal does not have any more, or whose body was not kept
+ * @param bad told of malformed records, and of those whose events the journal does not have any more or whose body was not kept
  */
 export async function* recordedRequests(
   journal: Journal,
   isWanted: (handler: string, uuid: string) => boolean,
-  onMissing: (place: string, reason: string) => void,
+  bad: Pick<BadLines, 'add' | 'missing'>,
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
-  for await (const { record, place } of records(journal, onMissing)) {
+  for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
     // What came from a file has no place in the journal to be read from.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
     if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
@@ -38,19 +39,16 @@ export async function* recordedRequests(
       const events = await eventsOf(record, lines);
       const rendered = events && renderedOf(record, events);
       if (rendered) yield { record, events, rendered };
-      else onMissing(`${record.handler} ${record.events[0]?.uuid}`, 'what was sent is not kept any more');
+      else bad.missing(`${record.handler} ${record.events[0]?.uuid}`, 'what was sent is not kept any more');
     }
   } finally {
     lines.close();
   }
 }
 
-async function* records(
-  journal: Journal,
-  onMissing: (place: string, reason: string) => void,
-): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
+async function* records(journal: Journal, onBadLine: (reason: string) => void): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
   for (const kind of ['deliveries', 'replays'] as const) {
-    for await (const { record, position } of journal.records.read(kind, undefined, (reason) => onMissing('records', reason)))
+    for await (const { record, position } of journal.records.read(kind, undefined, onBadLine))
       yield { record, place: `${kind} ${formatPosition(position)}` };
   }
 }

@@ -1,4 +1,5 @@
 import type { Delivered, WebhookHandler } from '../webhooks/webhook-handler.ts';
+import type { BadLines } from './bad-lines.ts';
 import { complain, count, paint, print, visible } from './output.ts';
 
 /** How often the progress line is drawn, in milliseconds. */
@@ -52,13 +53,13 @@ export class ReplayReport {
   }
 
   /** Ends the progress line and prints the sum. */
-  finish(skipped: number): void {
+  finish(bad: BadLines): void {
     this.#clear();
     const { delivered, failed, discarded } = this.#counts;
     const rest = [
       ...(failed > 0 ? [`${failed} failed`] : []),
       ...(discarded > 0 ? [`${discarded} discarded`] : []),
-      ...(skipped > 0 ? [`${count(skipped, 'malformed line')} skipped`] : []),
+      ...(bad.count > 0 ? [bad.summary] : []),
     ];
     const text = `${count(this.#events, 'event')} in ${count(this.#requests, 'request')}: ${[`${delivered} delivered`, ...rest].join(', ')}`;
     if (this.#isJson) complain(text);

@@ -1,7 +1,12 @@
+import { isSecretHeader } from '../lib/header-names.ts';
 import { shownUrl, withQuery } from '../webhooks/delivery.ts';
 import type { RenderedPayload } from '../webhooks/payload.ts';
 import { messageId, signatureHeaders, signingKey } from '../webhooks/signing.ts';
 import type { SentEvent, WebhookHandler } from '../webhooks/webhook-handler.ts';
+import type { IsLiteral } from './literal-headers.ts';
+
+/** What stands in the place of a secret. */
+const masked = '***';
 
 /** A request for people's eyes: what would be sent, secrets masked. */
 export interface ShownRequest {
@@ -12,22 +17,26 @@ export interface ShownRequest {
   body: string;
 }
 
-/** Values of these headers are no secrets. */
-const openHeaders = new Set(['accept', 'content-type', 'user-agent', 'soapaction']);
-
 /**
  * The request that a handler would make.
  *
  * @param nowMs time of the signature, Unix time in milliseconds
+ * @param isLiteral whether a configured header may be shown unless its name says that it is a secret
  */
-export function requestOf(handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload, nowMs: number): ShownRequest {
+export function requestOf(
+  handler: WebhookHandler,
+  events: readonly SentEvent[],
+  rendered: RenderedPayload,
+  nowMs: number,
+  isLiteral: IsLiteral,
+): ShownRequest {
   const { options } = handler;
-  const headers: Record<string, string> = {};
-  if (rendered.contentType !== undefined) headers['content-type'] = rendered.contentType;
-  for (const [name, value] of options.headers) headers[name.toLowerCase()] = openHeaders.has(name.toLowerCase()) ? value : '***';
-  if (options.username !== '' || options.password !== '') headers.authorization = 'Basic ***';
+  const sent: [string, string][] = rendered.contentType === undefined ? [] : [['content-type', rendered.contentType]];
+  sent.push(...options.headers.map(([name, value]): [string, string] => [name.toLowerCase(), isLiteral(name, value) ? value : masked]));
   const id = messageId(events.map(({ event }) => event.uuid));
-  Object.assign(headers, signatureHeaders(options.signing_secret.map(signingKey), id, nowMs, rendered.body));
+  sent.push(...Object.entries(signatureHeaders(options.signing_secret.map(signingKey), id, nowMs, rendered.body)));
+  const headers = Object.fromEntries(sent.map(([name, value]) => [name, isSecretHeader(name) ? masked : value]));
+  if (options.username !== '' || options.password !== '') headers.authorization = `Basic ${masked}`;
   const [url = ''] = options.url;
   return {
     handler: handler.uuid,

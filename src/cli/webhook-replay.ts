@@ -5,13 +5,15 @@ import { MemoryUrlHealth } from '../lib/url-health.ts';
 import { DeliveryHistory } from '../webhooks/delivery-history.ts';
 import { eventHandlerOptions } from '../webhooks/options.ts';
 import { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import { BadLines, type MalformedOptions } from './bad-lines.ts';
 import { isSelected, type SelectionOptions } from './event-selection.ts';
 import { fileEvents, journalEvents, type SourceEvent } from './event-source.ts';
 import { exitCode } from './exit-codes.ts';
 import { interruptible } from './interrupt.ts';
 import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 import type { Journal } from './journal-shape.ts';
-import { complain, print, visible } from './output.ts';
+import { literalHeaders } from './literal-headers.ts';
+import { complain, print } from './output.ts';
 import { diffRequests } from './replay-diff.ts';
 import { recordedRequests } from './replay-exact.ts';
 import { ReplayLane } from './replay-lane.ts';
@@ -20,14 +22,13 @@ import { requestOf, requestText } from './replay-request.ts';
 import { UndeliveredEvents } from './undelivered-events.ts';
 
 /** Options of `svc webhook-replay`. */
-export interface ReplayOptions extends SelectionOptions, JournalOptions {
+export interface ReplayOptions extends SelectionOptions, JournalOptions, MalformedOptions {
   handler: string[];
   url?: string;
   dryRun?: boolean;
   exact?: boolean;
   diff?: boolean;
   force?: boolean;
-  strict?: boolean;
   concurrency?: number;
   json?: boolean;
 }
@@ -49,9 +50,9 @@ export async function webhookReplay(source: string | undefined, options: ReplayO
 async function replayFrom(source: string | undefined, journal: Journal, options: ReplayOptions): Promise<number> {
   if (source === undefined) assertJournal(journal);
   const handlers = handlersOf(journal, options);
-  if (options.diff) return await diffRequests(journal, handlers, options);
+  const bad = new BadLines(options);
+  if (options.diff) return await diffRequests(journal, handlers, options, bad);
   const report = new ReplayReport(options.json ?? false);
-  const bad = new BadLines(options.strict ?? false);
   let records: ReturnType<Journal['openReplayLog']> | undefined;
   const record = () => {
     records ??= journal.openReplayLog();
@@ -65,21 +66,25 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
           signal,
           record: options.url === undefined && journal.config ? record : undefined,
           onDelivered: (sender, delivered) => report.delivered(sender, delivered),
-          preview: options.dryRun ? (...request) => print(shownText(options, requestOf(...request, systemClock.nowMs()))) : undefined,
+          preview: options.dryRun
+            ? (...request) =>
+                print(shownText(options, requestOf(...request, systemClock.nowMs(), literalHeaders(journal.source, handler.uuid))))
+            : undefined,
         }),
     );
     try {
       const selected = options.exact
         ? replayExactly(journal, lanes, options, bad, signal)
         : replay(source, journal, lanes, options, bad, signal);
-      const matched = await selected;
+      const matched = await bad.unlessEnded(selected);
       for (const lane of lanes) await lane.finish();
-      if (!options.dryRun) report.finish(bad.count);
+      if (!options.dryRun) report.finish(bad);
+      else if (bad.count > 0) complain(`svc: ${bad.summary}`);
       if (matched === 0) complain('svc: no event was selected that a handler wants; --force sends what its filters leave out');
     } finally {
       await records?.close();
     }
-    return report.failures > 0 || bad.hasEnded ? exitCode.no : exitCode.done;
+    return report.failures > 0 || bad.isFailure ? exitCode.no : exitCode.done;
   });
 }
 
@@ -87,6 +92,7 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   const refuse = (text: string) => {
     throw new ServiceError('bad-request', text);
   };
+  if (options.strict && options.skipMalformed) refuse('--strict and --skip-malformed exclude each other.');
   if (options.exact && options.diff) refuse('--exact and --diff exclude each other.');
   if ((options.exact || options.diff) && source !== undefined)
     refuse('--exact and --diff compare with what the journal recorded; they take no file.');
@@ -141,7 +147,7 @@ async function replay(
     : undefined;
   let matched = 0;
   for await (const sent of events) {
-    if (signal.aborted || bad.hasEnded) break;
+    if (signal.aborted) break;
     if (!isSelected(sent.event, options)) continue;
     const takers = lanes.filter(({ handler }) => {
       if (handler.uuid === plainHandler) return undelivered?.isMissingSomewhere(sent.event, sent.group, sent.position) ?? true;
@@ -170,13 +176,9 @@ async function replayExactly(
     if (isSelected(event, options)) selected.add(event.uuid);
   const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;
-  const requests = recordedRequests(
-    journal,
-    (handler, uuid) => byHandler.has(handler) && selected.has(uuid),
-    (place, reason) => bad.add(place, reason),
-  );
+  const requests = recordedRequests(journal, (handler, uuid) => byHandler.has(handler) && selected.has(uuid), bad);
   for await (const { record, events, rendered } of requests) {
-    if (signal.aborted || bad.hasEnded) break;
+    if (signal.aborted) break;
     const lane = byHandler.get(record.handler) as ReplayLane;
     if (options.failed && events.every(({ event, position }) => history.isDelivered(record.handler, event.uuid, position))) continue;
     if (options.limit !== undefined && matched + events.length > options.limit && matched > 0) break;
@@ -188,21 +190,4 @@ async function replayExactly(
 
 function shownText(options: ReplayOptions, request: ReturnType<typeof requestOf>): string {
   return options.json ? JSON.stringify(request) : requestText(request);
-}
-
-/** Malformed lines: told at once, counted, and with `--strict` the end of the run. */
-class BadLines {
-  readonly #isStrict: boolean;
-  count = 0;
-  hasEnded = false;
-
-  constructor(isStrict: boolean) {
-    this.#isStrict = isStrict;
-  }
-
-  add(place: string, reason: string): void {
-    this.count++;
-    complain(`${visible(place)}: ${visible(reason)}; ${this.#isStrict ? 'the run ends' : 'skipped'}`);
-    if (this.#isStrict) this.hasEnded = true;
-  }
 }

@@ -41,6 +41,11 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
   return { value: visit(value, []), secretPaths, problems };
 }
 
+/** Whether a text as it stands in a configuration asks for a variable or a file. */
+export function hasReference(text: string): boolean {
+  return /\$\{(?:env|file):[^}]*\}/.test(text);
+}
+
 function fromEnvironment(argument: string, env: Readonly<Record<string, string | undefined>>): string {
   const mark = argument.indexOf(':-');
   const name = mark < 0 ? argument : argument.slice(0, mark);

@@ -33,6 +33,11 @@ export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   'etag',
 ]);
 
+/** Whether the name of a header says that its value is nobody else's business. */
+export function isSecretHeader(name: string): boolean {
+  return /authorization|cookie|token|secret|password|key|signature/i.test(name);
+}
+
 /** Whether a text is a header name (RFC 9110 §5.1, token). */
 export function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);

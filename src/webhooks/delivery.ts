@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
+import { isSecretHeader } from '../lib/header-names.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
 import { childTraceparent } from '../lib/trace-context.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
@@ -221,7 +222,7 @@ function recordedReply(reply: Extract<RemoteResult, { kind: 'reply' }>): Recorde
   return {
     status,
     reason,
-    headers: headers.filter(([name]) => name.toLowerCase() !== 'set-cookie'),
+    headers: headers.map(([name, value]) => [name, isSecretHeader(name) ? '***' : value]),
     body: body.subarray(0, keptReplyBytes).toString('utf8'),
     is_truncated: reply.isTruncated || body.length > keptReplyBytes,
   };

@@ -24,6 +24,9 @@ export interface RunnerSurroundings {
 /** How soon a journal that could not be read is read again. */
 const readAgainMs = 1000;
 
+/** A log line names so many events of a batch at most; the record of deliveries has them all. */
+const mostUuidsInLog = 100;
+
 /** A request under way, or an upload's that is waited for: the position stays before the oldest of them. */
 interface Flight {
   from: LogPosition;
@@ -152,6 +155,8 @@ export class HandlerRunner {
         handler: uuid,
         outcome: result.outcome,
         events: events.length,
+        event_ids: [...new Set(events.map(({ event }) => event.id))],
+        event_uuids: events.slice(0, mostUuidsInLog).map(({ event }) => event.uuid),
         reason: result.details,
       });
   }

@@ -114,7 +114,7 @@ test('--dry-run prints method, URL, headers and body, masks secrets, and sends n
   assert.equal(text.code, 0);
   assert.match(
     text.stdout,
-    /^POST http:\/\/127\.0\.0\.1:\d+\/hook\?…\ncontent-type: application\/json\nx-api-key: \*\*\*\nauthorization: Basic \*\*\*\nwebhook-id: /,
+    /^POST http:\/\/127\.0\.0\.1:\d+\/hook\?…\ncontent-type: application\/json\nx-api-key: \*\*\*\nwebhook-id: .*\nwebhook-timestamp: \d+\nwebhook-signature: \*\*\*\nauthorization: Basic \*\*\*\n/,
   );
   assert.match(text.stdout, /\n\n\{"events":\[\{"id":"40017"/);
   const json = jsonOutputs['webhook-replay-dry-run'].parse(
@@ -124,6 +124,41 @@ test('--dry-run prints method, URL, headers and body, masks secrets, and sends n
   assert.equal(JSON.parse(String(json.body)).events[0].id, '40017');
   for (const stdout of [text.stdout, JSON.stringify(json)]) assert.equal(stdout.includes('marker-'), false);
   assert.equal(receiver.requests.length, 1);
+});
+
+test('--dry-run shows headers that are no secrets: neither by name nor because they came from a variable or a file', async (t) => {
+  const cwd = project(t, '');
+  writeFileSync(join(cwd, 'hook'), 'from-a-file\n');
+  const input = JSON.stringify({
+    id: '40017',
+    timestamp: { timestamp: '1700000000' },
+    message: 'm',
+    account: { uuid: 'u', name: 'n', peer: { address: '127.0.0.1' } },
+    component: { uuid: 'c' },
+    server: { uuid: 's' },
+    data: {},
+  });
+  const env = { HOOK: 'from-a-variable', LINES: 'x-e: from-a-variable\nx-g: shown' };
+  const headers = async (written: string): Promise<Record<string, string>> => {
+    configure(cwd, `crm: {type: http, url: "http://127.0.0.1:1/", headers: ${written}}`);
+    const { stdout, stderr } = await run(t, ['webhook-replay', '-', '--dry-run', '--json'], { cwd, env, input });
+    assert.equal(`${stdout}${stderr}`.includes('from-a'), false, stdout);
+    const { 'content-type': _, ...shown } = jsonOutputs['webhook-replay-dry-run'].parse(JSON.parse(stdout)).headers;
+    return shown;
+  };
+  assert.deepEqual(await headers('{X-Tenant: acme, Accept: text/plain, X-Number: 5}'), {
+    'x-tenant': 'acme',
+    accept: 'text/plain',
+    'x-number': '5',
+  });
+  const secret = ['X-Authorization', 'My-Cookie', 'X-Token', 'Client-Secret', 'X-Api-Key', 'X-Signature-2', 'X-Password'];
+  const masked = Object.fromEntries(secret.map((name) => [name.toLowerCase(), '***']));
+  assert.deepEqual(await headers(JSON.stringify(secret.map((name) => `${name}: from-a-person`))), masked);
+  assert.deepEqual(await headers(`"X-A: shown\\nX-B: \${env:HOOK}\\nX-C: a \${file:hook} b\\nX-D: \${env:NONE:-from-a-default}"`), {
+    'x-a': 'shown',
+    ...{ 'x-b': '***', 'x-c': '***', 'x-d': '***' },
+  });
+  assert.deepEqual(await headers('"X-G: shown\\n${env:LINES}"'), { 'x-g': '***', 'x-e': '***' }, 'lines that a variable adds');
 });
 
 test('--exact sends what was sent, byte for byte, with the same IDs; --diff shows what today would differ', async (t) => {
@@ -183,7 +218,7 @@ test('files: events a line, request bodies, one pretty document, stdin; malforme
   assert.match(piped.stdout, /^1 event in/);
   assert.deepEqual(files(receiver.events()).slice(2), ['a', 'b', 'a', 'b', 'a', 'a', 'b', 'b']);
   const bad = await run(t, ['webhook-replay', 'bad.ndjson'], { cwd });
-  assert.equal(bad.code, 0);
+  assert.equal(bad.code, 1, 'malformed lines fail the run');
   assert.match(bad.stdout, /^2 events in 2 requests: 2 delivered, 3 malformed lines skipped/);
   assert.match(
     bad.stderr,
@@ -191,7 +226,45 @@ test('files: events a line, request bodies, one pretty document, stdin; malforme
   );
   const strict = await run(t, ['webhook-replay', 'bad.ndjson', '--strict'], { cwd });
   assert.equal(strict.code, 1);
-  assert.match(strict.stdout, /^1 event in 1 request/);
+  assert.match(strict.stdout, /^1 event in 1 request: 1 delivered, 1 malformed line ended the run/);
+  const lenient = await run(t, ['webhook-replay', 'bad.ndjson', '--skip-malformed'], { cwd });
+  assert.equal(lenient.code, 0);
+  assert.match(lenient.stdout, /2 delivered, 3 malformed lines skipped/);
+  const shown = await run(t, ['webhook-replay', 'bad.ndjson', '--dry-run'], { cwd });
+  assert.deepEqual([shown.code, shown.stderr.trim().split('\n').at(-1)], [1, 'svc: 3 malformed lines skipped']);
+  const both = await run(t, ['webhook-replay', 'bad.ndjson', '--strict', '--skip-malformed'], { cwd });
+  assert.deepEqual([both.code, both.stderr], [2, 'svc: --strict and --skip-malformed exclude each other.\n']);
+});
+
+test('an event without UUID gets one that is made of its content, the same each time', async (t) => {
+  const receiver = await startReceiver(t);
+  const cwd = project(t, crm(receiver.url));
+  await upload(t, cwd, 'a', 'b');
+  const [a, b] = receiver.events();
+  const { uuid: _, data, ...bare } = a as ServiceEvent;
+  const written = [
+    { ...bare, data },
+    { data: Object.fromEntries(Object.entries(data).reverse()), ...bare, uuid: null },
+    { ...bare, data, uuid: '' },
+    { ...bare, data: { ...data, path: '/other' } },
+    b,
+  ];
+  writeFileSync(join(cwd, 'events.ndjson'), written.map((event) => `${JSON.stringify(event)}\n`).join(''));
+  for (let round = 0; round < 2; round++) {
+    const end = await run(t, ['webhook-replay', 'events.ndjson', '--handler', 'crm'], { cwd });
+    assert.equal(end.code, 0, end.stderr);
+  }
+  const uuids = receiver
+    .events()
+    .slice(2)
+    .map(({ uuid }) => uuid);
+  assert.match(uuids[0] ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.deepEqual([uuids[1], uuids[2]], [uuids[0], uuids[0]], 'however it is written');
+  assert.notEqual(uuids[3], uuids[0]);
+  assert.equal(uuids[4], b?.uuid);
+  assert.deepEqual(uuids.slice(5), uuids.slice(0, 5));
+  const selected = await run(t, ['webhook-replay', 'events.ndjson', '--uuid', uuids[3] ?? '', '--json'], { cwd });
+  assert.equal(JSON.parse(selected.stdout).events[0].uuid, uuids[3]);
 });
 
 test('wrong use is exit 2 with one line', async (t) => {

@@ -204,6 +204,29 @@ test('user_groups filters hold after a restart, though the event does not carry 
   assert.deepEqual(paths(receiver.events()), ['/b.txt', '/d.txt']);
 });
 
+test('the log names handler, IDs and UUIDs of events that were not delivered', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ delayMs: 300 }], otherwise: { status: 418, reason: 'Teapot' } });
+  const lines: string[] = [];
+  const crm = { type: 'http', url: receiver.url, target: '40017, 40021', batch_size: 10, fail_after_errors: 0 };
+  const { service, client } = await startOn(t, temporaryFolder(t), { event_handlers: { crm } }, lines);
+  for (const name of ['a', 'b', 'c']) await client.put(`/home/${name}`, 'x');
+  await receiver.received(2);
+  await service.stop();
+  const lost = lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ message }) => message === 'events were not delivered');
+  const failed = receiver.events((_, index) => index > 0);
+  assert.ok(failed.length > 0);
+  assert.deepEqual(
+    lost.flatMap(({ event_uuids }) => event_uuids),
+    failed.map(({ uuid }) => uuid),
+  );
+  const [first] = lost;
+  assert.equal(first?.handler, 'crm');
+  assert.equal(first.events, (first.event_uuids as string[]).length);
+  for (const { event_ids } of lost) assert.ok((event_ids as string[]).every((id) => id === '40017' || id === '40021'));
+});
+
 test('the record of deliveries: attempts, a bounded copy of the reply, the body as sent', async (t) => {
   const receiver = await startReceiver(t, {
     script: [{ status: 500, headers: { 'x-why': 'because', 'set-cookie': 'secret=1' }, body: 'x'.repeat(100_000) }, { status: 200 }],
@@ -222,6 +245,7 @@ test('the record of deliveries: attempts, a bounded copy of the reply, the body 
   assert.equal(failed.reply?.is_truncated, true);
   assert.ok(failed.reply?.headers.some(([name, value]) => name === 'x-why' && value === 'because'));
   assert.equal(JSON.stringify(failed).includes('secret'), false);
+  assert.ok(failed.reply?.headers.some(([name, value]) => name === 'set-cookie' && value === '***'));
   assert.equal(delivered?.outcome, 'delivered');
   assert.equal(delivered.reply, undefined);
   assert.deepEqual(
