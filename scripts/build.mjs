@@ -1,11 +1,13 @@
 // Makes dist/svc.mjs: one executable file that needs nothing beside it but Node.js, the licences of all it holds at its end;
-// and dist/sbom.json, which lists them (CycloneDX). The same sources give the same bytes.
+// its source map, dist/svc.mjs.map, for `node --enable-source-maps`; and dist/sbom.json, which lists the packages (CycloneDX).
+// The same sources give the same bytes.
 //   node scripts/build.mjs [--quiet] [--out FOLDER]
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+import { executableOptions } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, sbomOf } from './bundled-packages.mjs';
-import { bundleExecutable } from './executable.mjs';
 
 /** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
 const budgetBytes = 3_500_000;
@@ -15,16 +17,12 @@ const outFolder = out === undefined ? 'dist' : resolve(out);
 const outfile = `${outFolder}/svc.mjs`;
 process.chdir(new URL('..', import.meta.url).pathname);
 mkdirSync(outFolder, { recursive: true });
-// Renamed into place at the end: whoever runs the executable meanwhile finds the old one or the new one.
-const unfinished = `${outfile}.${process.pid}`;
-
-const inputs = await bundleExecutable(unfinished);
+const { outputFiles, metafile } = await build({ ...executableOptions, outfile, write: false, metafile: true });
+const { inputs } = Object.values(metafile.outputs).find(({ entryPoint }) => entryPoint !== undefined);
 const packages = bundledPackages(inputs);
-appendFileSync(unfinished, licenceComment(packages));
-chmodSync(unfinished, 0o755);
-renameSync(unfinished, outfile);
+for (const { path, text } of outputFiles) place(path, path.endsWith('.map') ? text : text + licenceComment(packages));
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-writeFileSync(`${outFolder}/sbom.json`, sbomOf(packages, version));
+place(`${outFolder}/sbom.json`, sbomOf(packages, version));
 
 const bytes = readFileSync(outfile);
 const sizeBytes = bytes.length;
@@ -39,6 +37,14 @@ if (beyond >= 0) {
   const around = bytes.toString('utf8', beyond - 60, beyond + 20).replaceAll('\n', ' ');
   console.error(`build: ${outfile} has a character beyond ASCII in: ${around}`);
   process.exitCode = 1;
+}
+
+/** Renamed into place: whoever runs the executable meanwhile finds the old one or the new one. */
+function place(path, text) {
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, text);
+  if (path.endsWith('.mjs')) chmodSync(unfinished, 0o755);
+  renameSync(unfinished, path);
 }
 
 function report(inputs) {

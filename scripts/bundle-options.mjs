@@ -11,7 +11,7 @@ export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
 
 /** Bytes as gzip in base64; the same bytes give the same text. */
-export function packed(bytes) {
+function packed(bytes) {
   return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
 }
 
@@ -55,34 +55,6 @@ const pageScript = {
   },
 };
 
-/** zod's messages in fifty languages, which svc never shows (the default one is not among these): parsed at each start. */
-const oneLanguage = {
-  name: 'one-language',
-  setup(build) {
-    build.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer, path }) =>
-      /\/zod\/v4\//.test(importer) ? { path, namespace: 'nothing' } : undefined,
-    );
-    build.onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'export {};', loader: 'js' }));
-  },
-};
-
-/**
- * Of ofetch only what makes a client of a `fetch` that it is given: the rest asks Node.js for its own `fetch` and `Headers`, which
- * takes as long as everything of svc together and is never used.
- */
-const givenFetch = {
-  name: 'given-fetch',
-  setup(build) {
-    build.onLoad({ filter: /[\\/]ofetch[\\/]dist[\\/]index\.mjs$/ }, ({ path }) => {
-      const lines = readFileSync(path, 'utf8').split('\n');
-      return {
-        contents: [...lines.filter((line) => /^(import|export) .*from /.test(line)), 'export { createFetch };'].join('\n'),
-        loader: 'js',
-      };
-    });
-  },
-};
-
 /** Style sheets as texts, without comments and spaces. */
 const style = {
   name: 'style',
@@ -100,12 +72,30 @@ export const bundleOptions = {
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  // cosmiconfig can load TypeScript files; svc never lets it. The Redis client has a native hash for client-side caching, unused here.
-  external: ['typescript', '@node-rs/xxhash'],
+  // cosmiconfig asks for its loaders when a file needs them: svc parses all files itself and lets it load none. The Redis client has
+  // a native hash for client-side caching, unused here.
+  external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
   define: { SVC_VERSION: JSON.stringify(version) },
-  plugins: [swaggerUi, pageScript, oneLanguage, givenFetch, style],
+  plugins: [swaggerUi, pageScript, style],
   logLevel: 'warning',
+};
+
+/**
+ * How the executable is made: what esbuild writes is what runs. Names stay as they are in the sources, for whoever reads it and for
+ * stack traces; the licences of all packages are written at its end.
+ *
+ * @type {import('esbuild').BuildOptions}
+ */
+export const executableOptions = {
+  ...bundleOptions,
+  entryPoints: ['bin/svc.ts'],
+  banner: { js: requireBanner },
+  sourcemap: 'linked',
+  sourcesContent: false,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
 };

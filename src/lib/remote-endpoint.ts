@@ -1,8 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { createFetch, FetchError, type FetchOptions } from 'ofetch';
+import type { $Fetch, FetchError, FetchOptions } from 'ofetch';
 import type { Clock } from './clock.ts';
 import { systemErrorCode } from './errors.ts';
-import { RequestHeaders } from './remote-headers.ts';
 import { CutShortError, createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
 
 /** Why no usable reply came. */
@@ -57,17 +56,11 @@ export interface RemoteRequest {
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
-  readonly #fetch: ReturnType<typeof createFetch>;
+  #client: Promise<$Fetch> | undefined;
 
   constructor(options: RemoteEndpointOptions) {
     this.#options = options;
     this.#transport = createTransport(options.caPem);
-    // Duck-typed: ofetch asks of both no more than these have.
-    this.#fetch = createFetch({
-      fetch: this.#transport.fetch as unknown as typeof globalThis.fetch,
-      Headers: RequestHeaders as unknown as typeof globalThis.Headers,
-      AbortController: globalThis.AbortController,
-    });
   }
 
   /**
@@ -91,10 +84,10 @@ export class RemoteEndpoint {
     request.signal?.addEventListener('abort', onAbort);
     let hasReply = false;
     try {
-      const options: TransportInit & FetchOptions<'stream'> = {
+      const options: FetchOptions<'stream'> & TransportInit = {
         method: request.method,
-        headers: this.#headersOf(request) as RequestHeaders & Headers,
-        body: request.body as string,
+        headerLines: this.#headersOf(request),
+        body: request.body ?? null,
         onOutgoing: (started) => {
           outgoing = started;
           if (end) started.destroy(end);
@@ -103,15 +96,17 @@ export class RemoteEndpoint {
         ignoreResponseError: true,
         responseType: 'stream',
       };
-      const response = (await this.#fetch.raw(request.url, options)) as unknown as TransportResponse;
+      this.#client ??= this.#createClient();
+      const client = await this.#client;
+      const response: TransportResponse = await client.raw(request.url, options);
       hasReply = true;
-      const { body, isTruncated } = await this.#readBody(response.body);
+      const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
       return {
         kind: 'reply',
         status: response.status,
         reason: response.statusText,
-        headers: response.headers,
+        headers: response.headerLines ?? [],
         body,
         isTruncated,
         durationMs: durationMs(),
@@ -131,22 +126,29 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  #headersOf(request: RemoteRequest): RequestHeaders {
-    const { headers: configured, username, password } = this.#options;
-    const headers = new RequestHeaders();
-    headers.set('user-agent', `svc/${SVC_VERSION}`);
-    headers.set('accept', '*/*');
-    headers.set('accept-encoding', 'identity');
-    for (const name in request.headers) headers.set(name, request.headers[name] as string);
-    for (const [name, value] of configured) headers.set(name, value);
-    if (username !== '' || password !== '')
-      headers.set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
-    for (const name in request.finalHeaders) headers.set(name, request.finalHeaders[name] as string);
-    if (request.body !== undefined) headers.set('content-length', String(Buffer.byteLength(request.body)));
-    return headers;
+  // ofetch asks Node.js for its own fetch, which takes a start longer than all else and is needed by requests alone.
+  async #createClient(): Promise<$Fetch> {
+    const { createFetch } = await import('ofetch');
+    return createFetch({ fetch: this.#transport.fetch });
   }
 
-  #readBody(incoming: IncomingMessage | null): Promise<{ body: Buffer; isTruncated: boolean }> {
+  /** Names compare without case; the last spelling is sent. */
+  #headersOf(request: RemoteRequest): Record<string, string> {
+    const { headers: configured, username, password } = this.#options;
+    const lines = new Map<string, [name: string, value: string]>();
+    const set = (name: string, value: string) => lines.set(name.toLowerCase(), [name, value]);
+    set('user-agent', `svc/${SVC_VERSION}`);
+    set('accept', '*/*');
+    set('accept-encoding', 'identity');
+    for (const name in request.headers) set(name, request.headers[name] as string);
+    for (const [name, value] of configured) set(name, value);
+    if (username !== '' || password !== '') set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
+    for (const name in request.finalHeaders) set(name, request.finalHeaders[name] as string);
+    if (request.body !== undefined) set('content-length', String(Buffer.byteLength(request.body)));
+    return Object.fromEntries(lines.values());
+  }
+
+  #readBody(incoming: IncomingMessage | undefined): Promise<{ body: Buffer; isTruncated: boolean }> {
     const { maximumReplyBytes, truncatesReply } = this.#options;
     return new Promise((resolve, reject) => {
       if (!incoming) {
@@ -186,8 +188,12 @@ class TooLargeError extends Error {
   }
 }
 
+function isFetchError(thrown: unknown): thrown is FetchError {
+  return thrown instanceof Error && thrown.name === 'FetchError' && thrown.cause !== undefined;
+}
+
 function faultOf(thrown: unknown): { fault: RemoteFault; message: string } {
-  const error = thrown instanceof FetchError && thrown.cause ? thrown.cause : thrown;
+  const error = isFetchError(thrown) ? thrown.cause : thrown;
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof TimeoutError) return { fault: 'timeout', message: text };
   if (error instanceof TooLargeError) return { fault: 'too-large', message: text };

@@ -2,7 +2,6 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
-import type { RequestHeaders } from './remote-headers.ts';
 
 /** Connections kept to one endpoint while idle. */
 const mostIdleConnections = 64;
@@ -27,22 +26,19 @@ export class CutShortError extends Error {
 }
 
 /** What a request is made of, beside what `fetch` knows. */
-export interface TransportInit {
-  method?: string;
-  headers?: RequestHeaders;
-  body?: string | Buffer | undefined;
+export interface TransportInit extends RequestInit {
+  /** Header lines, sent as they are written. */
+  headerLines?: Record<string, string>;
   /** Gets the request as soon as there is one, to give it up. */
   onOutgoing?: (outgoing: ClientRequest) => void;
 }
 
-/** The part of a `Response` that ofetch needs when it hands on the stream of the body. */
-export interface TransportResponse {
-  status: number;
-  statusText: string;
+/** What ofetch hands on of a `Response`, and the reply itself. */
+export interface TransportResponse extends Pick<Response, 'status' | 'statusText'> {
+  /** The reply, its body unread; undefined for statuses that have no body. */
+  incoming?: IncomingMessage | undefined;
   /** Header lines as sent, names in lower case. */
-  headers: [string, string][];
-  /** Null for statuses that have no body. */
-  body: IncomingMessage | null;
+  headerLines?: [string, string][];
 }
 
 /**
@@ -50,7 +46,7 @@ export interface TransportResponse {
  * streams, which cost more than everything else of a small request.
  */
 export interface Transport {
-  fetch(input: unknown, init?: TransportInit): Promise<TransportResponse>;
+  fetch: typeof globalThis.fetch;
   /** Closes the connections. */
   close(): void;
 }
@@ -85,7 +81,7 @@ export function createTransport(caPem?: string): Transport {
       const options: RequestOptions = {
         ...parts,
         method: init.method ?? 'GET',
-        headers: init.headers?.toObject() ?? {},
+        headers: init.headerLines ?? {},
         agent: isTls ? httpsAgent : httpAgent,
       };
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
@@ -105,12 +101,12 @@ export function createTransport(caPem?: string): Transport {
       });
       outgoing.on('close', () => reject(new CutShortError()));
       init.onOutgoing?.(outgoing);
-      outgoing.end(init.body);
+      outgoing.end(init.body as string | Buffer | undefined);
     });
   }
 
   return {
-    fetch: (input, init = {}) => send(String(input), init),
+    fetch: async (input, init: TransportInit = {}) => (await send(String(input), init)) as Response,
     close() {
       httpAgent.destroy();
       httpsAgent.destroy();
@@ -119,10 +115,10 @@ export function createTransport(caPem?: string): Transport {
 }
 
 function responseOf(status: number, incoming: IncomingMessage): TransportResponse {
-  const headers: [string, string][] = [];
+  const headerLines: [string, string][] = [];
   for (let index = 0; index < incoming.rawHeaders.length; index += 2)
-    headers.push([(incoming.rawHeaders[index] as string).toLowerCase(), incoming.rawHeaders[index + 1] as string]);
+    headerLines.push([(incoming.rawHeaders[index] as string).toLowerCase(), incoming.rawHeaders[index + 1] as string]);
   const hasNoBody = nullBodyStatuses.has(status);
   if (hasNoBody) incoming.resume();
-  return { status, statusText: incoming.statusMessage ?? '', headers, body: hasNoBody ? null : incoming };
+  return { status, statusText: incoming.statusMessage ?? '', headerLines, incoming: hasNoBody ? undefined : incoming };
 }

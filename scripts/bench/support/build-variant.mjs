@@ -1,7 +1,8 @@
 // The same build without the events of reads, to see what they cost.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundleExecutable } from '../../executable.mjs';
+import { build } from 'esbuild';
+import { executableOptions } from '../../bundle-options.mjs';
 
 /** @param folder where the bundle goes @returns its path */
 export async function buildWithoutReadEvents(folder) {
@@ -17,6 +18,6 @@ export async function buildWithoutReadEvents(folder) {
       });
     },
   };
-  await bundleExecutable(outfile, [without]);
+  await build({ ...executableOptions, outfile, plugins: [without, ...executableOptions.plugins] });
   return outfile;
 }
