@@ -1,17 +1,21 @@
 import { ServiceError } from '../lib/errors.ts';
 import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
-import { type PermissionOptions, Permissions } from './permissions.ts';
+import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import { expandUserInPath } from './user-names.ts';
 
 /** The group that an account belongs to when it names none (service.md, "Account configuration"). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 
-/** What both an account and its group may say; option names as in the configuration. */
-interface SharedConfiguration {
+/** Where the home folder is and who makes it; option names as in the configuration. */
+export interface HomeFolderConfiguration {
   home_folder_path?: string | null | undefined;
   create_home_folder?: boolean | null | undefined;
   create_home_folder_owner?: string | null | undefined;
   create_home_folder_group?: string | null | undefined;
+}
+
+/** What both an account and its group may say; option names as in the configuration. */
+interface SharedConfiguration extends HomeFolderConfiguration {
   home_folder_structure?: readonly string[] | null | undefined;
   virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
   permissions?: PermissionOptions | null | undefined;
@@ -69,7 +73,31 @@ export class AccountError extends ServiceError {
 }
 
 /**
- * Joins what the method says of an account with its group: account value, else group value, else default.
+ * The home folder options in force: of each the first that is set (decisions.md, "Account configuration in force").
+ *
+ * @param holders the account, its group and `DEFAULT_GROUP`, as far as they exist
+ */
+export function homeFolderOptions(...holders: (HomeFolderConfiguration | undefined)[]) {
+  const firstText = (name: 'home_folder_path' | 'create_home_folder_owner' | 'create_home_folder_group') =>
+    holders.map((holder) => holder?.[name]).find((text) => text) ?? '';
+  const createHomeFolder = holders.map((holder) => holder?.create_home_folder).find((value) => value !== undefined && value !== null);
+  return {
+    home_folder_path: firstText('home_folder_path'),
+    create_home_folder: createHomeFolder ?? true,
+    create_home_folder_owner: firstText('create_home_folder_owner'),
+    create_home_folder_group: firstText('create_home_folder_group'),
+  };
+}
+
+/** Why an account of a group has no home folder. */
+export function noHomeFolder(groupUuid: string): string {
+  const others = groupUuid === defaultGroupUuid ? '' : ` nor ${defaultGroupUuid}`;
+  return `neither the account nor its group "${groupUuid}"${others} has a home_folder_path`;
+}
+
+/**
+ * Joins what the method says of an account with its group: account value, else group value, for the home folder else that of
+ * `DEFAULT_GROUP`, else default.
  *
  * @param name account name, already checked with `isUserName`
  * @param configuration what the method says
@@ -87,24 +115,24 @@ export function effectiveAccount(
   const group = groups.get(groupUuid);
   if (!group) throw new AccountError('group-unknown', `The group "${groupUuid}" does not exist.`);
   if (!group.enabled) throw new AccountError('group-disabled', `The group "${groupUuid}" is disabled.`);
-  const homeFolderPath = configuration.home_folder_path ?? group.home_folder_path;
-  if (!homeFolderPath) throw new AccountError('no-home-folder', `Neither the account nor its group "${groupUuid}" has a home_folder_path.`);
+  const home = homeFolderOptions(configuration, group, groups.get(defaultGroupUuid));
+  if (home.home_folder_path === '') throw new AccountError('no-home-folder', `No home folder: ${noHomeFolder(groupUuid)}.`);
   try {
     return {
       name,
       uuid: configuration.uuid || name,
       email: configuration.email ?? '',
       groupUuid,
-      homeFolderPath: expandUserInPath(homeFolderPath, name),
-      createHomeFolder: configuration.create_home_folder ?? group.create_home_folder ?? false,
-      homeFolderOwner: configuration.create_home_folder_owner || group.create_home_folder_owner || undefined,
-      homeFolderGroup: configuration.create_home_folder_group || group.create_home_folder_group || undefined,
+      homeFolderPath: expandUserInPath(home.home_folder_path, name),
+      createHomeFolder: home.create_home_folder,
+      homeFolderOwner: home.create_home_folder_owner || undefined,
+      homeFolderGroup: home.create_home_folder_group || undefined,
       homeFolderStructure: configuration.home_folder_structure ?? group.home_folder_structure ?? [],
       virtualFolders: (configuration.virtual_folders ?? group.virtual_folders ?? []).map(([path, realPath]) => ({
         path: parseVirtualPath(expandUserInPath(path, name)),
         realPath: expandUserInPath(realPath, name),
       })),
-      permissions: new Permissions(configuration.permissions ?? group.permissions ?? { general: [], rules: [] }, name),
+      permissions: new Permissions(configuration.permissions ?? group.permissions ?? defaultPermissions, name),
       allowOwnPasswordChange: group.allow_own_password_change ?? false,
       fileWriteSizeBytes: group.file_write_size ?? 0,
       quotaSizeBytes: group.quota_size ?? 0,
@@ -114,12 +142,4 @@ export function effectiveAccount(
     if (error instanceof ServiceError) throw new AccountError('bad-value', error.message, error);
     throw error;
   }
-}
-
-/** The addresses of an account's comma-separated `email`, in order. */
-export function emailAddresses(email: string): string[] {
-  return email
-    .split(',')
-    .map((address) => address.trim())
-    .filter((address) => address !== '');
 }

@@ -5,7 +5,7 @@ import { parseVirtualPath } from '../lib/virtual-path.ts';
 import { defaultGroupUuid } from './account.ts';
 import { structureSegments } from './home-folder.ts';
 import { parsePasswordHash } from './passwords.ts';
-import { permissionKeywords } from './permissions.ts';
+import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';
 
 const keyword = z.enum(permissionKeywords, { error: `must be one of ${permissionKeywords.join(', ')}` });
 
@@ -23,53 +23,55 @@ const pathRule = z
   .transform(([expression = '', ...permissions]) => ({ expression, permissions }))
   .pipe(z.object({ expression: expressionText(), permissions: z.array(keyword) }));
 
-/** Permissions: the first entry is the general set, each further one a path expression and its permissions. */
+/**
+ * Permissions: the first entry is the general set, each further one a path expression and its permissions. One flat list of
+ * keywords is the general set. Undefined for an empty list, which means the default; `[[]]` grants nothing.
+ */
 export const permissionsOption = z
   .union([z.array(z.unknown()), z.string()], { error: 'must be a list of lists of permissions' })
-  .transform((value, context) => {
-    const [first = [], ...rest] =
-      typeof value === 'string' ? value.split('\n').map((line) => line.split(',').map((item) => item.trim())) : value;
-    const general = generalSet.safeParse(first);
-    const rules = rest.map((rule) => pathRule.safeParse(rule));
-    for (const [index, result] of [general, ...rules].entries()) {
-      for (const issue of result.error?.issues ?? [])
-        context.addIssue({
-          code: 'custom',
-          message: issue.message,
-          path: [index, ...issue.path.filter((part) => typeof part === 'number')],
-        });
-    }
-    return { general: general.data ?? [], rules: rules.flatMap((result) => result.data ?? []) };
+  .transform((value, context): PermissionOptions | undefined => {
+    const entries = typeof value === 'string' ? linesOfLists(value) : value;
+    if (entries.length === 0) return undefined;
+    const issues: { message: string; path: PropertyKey[] }[] = [];
+    const read = <T>(schema: z.ZodType<T>, entry: unknown, at: number[]): T | undefined => {
+      const { data, error } = schema.safeParse(entry);
+      for (const { message, path } of error?.issues ?? [])
+        issues.push({ message, path: [...at, ...path.filter((part) => typeof part === 'number')] });
+      return data;
+    };
+    const isFlat = entries.every((entry) => typeof entry === 'string');
+    const general = isFlat ? entries.flatMap((entry, index) => read(generalSet, entry, [index])) : read(generalSet, entries[0], [0]);
+    const rules = isFlat ? [] : entries.slice(1).map((rule, index) => read(pathRule, rule, [index + 1]));
+    for (const issue of issues) context.addIssue({ code: 'custom', ...issue });
+    const isThere = <T>(item: T | undefined): item is T => item !== undefined;
+    return { general: (general ?? []).filter(isThere), rules: rules.filter(isThere) };
   });
 
-/** Relative folders: texts, or one-item lists of a text. */
-export const structureOption = z
-  .union(
-    [
-      z.array(
-        z.union([
-          z.string(),
-          z
-            .array(z.string())
-            .length(1)
-            .transform((items) => items[0] as string),
-        ]),
-      ),
-      textList(),
-    ],
-    {
-      error: 'must be a list of relative paths',
-    },
-  )
-  .superRefine((entries, context) => {
-    for (const entry of entries) {
-      try {
-        structureSegments(entry);
-      } catch (error) {
-        issueOf(error, context);
-      }
+function linesOfLists(text: string): string[][] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(',').map((item) => item.trim()));
+}
+
+const pathOrListOfOne = z.union([z.string(), z.tuple([z.string()]).transform(([path]) => path)]);
+const structurePaths = z.array(z.string()).superRefine((entries, context) => {
+  for (const entry of entries) {
+    try {
+      structureSegments(entry);
+    } catch (error) {
+      issueOf(error, context);
     }
-  });
+  }
+});
+
+/** Relative folders: texts, or one-item lists of a text. */
+export const structureList = z.array(pathOrListOfOne, { error: 'must be a list of relative paths' }).pipe(structurePaths);
+
+/** The same in the spellings of the configuration. */
+export const structureOption = z
+  .union([z.array(pathOrListOfOne), textList()], { error: 'must be a list of relative paths' })
+  .pipe(structurePaths);
 
 /** Pairs of a virtual path and the real path it maps to. */
 export const virtualFoldersOption = z
@@ -91,7 +93,9 @@ const shared = {
   home_folder_path: optionalText()
     .describe('Real folder that the account sees as `/`; `${USER}` stands for the account name.')
     .meta({ example: './files/${USER}' }),
-  create_home_folder: yesNo().describe('Create a missing home folder at login, with `home_folder_structure`.'),
+  create_home_folder: yesNo().describe(
+    'Create a missing home folder at login, with `home_folder_structure`; yes where nothing says otherwise.',
+  ),
   create_home_folder_owner: optionalText().describe(
     'OS account that owns a new home folder; the service must be permitted to give files away.',
   ),
@@ -99,7 +103,7 @@ const shared = {
   home_folder_structure: structureOption.describe('Folders to create inside the home folder, relative to it.'),
   virtual_folders: virtualFoldersOption.describe('Further folders: pairs of virtual path and real path.'),
   permissions: permissionsOption.describe(
-    'Permissions: the general list, then lists of a path expression and its permissions; the first that matches replaces the general list.',
+    'Permissions: the general list, then lists of a path expression and its permissions; the first that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
   ),
 };
 
@@ -110,12 +114,12 @@ export const groupOptions = z
     description: z.string().default('').describe('Free text.'),
     enabled: yesNo().default(true).describe('A disabled group rejects its accounts.'),
     home_folder_path: shared.home_folder_path.default(''),
-    create_home_folder: shared.create_home_folder.default(true),
+    create_home_folder: shared.create_home_folder.optional(),
     create_home_folder_owner: shared.create_home_folder_owner.default(''),
     create_home_folder_group: shared.create_home_folder_group.default(''),
     home_folder_structure: shared.home_folder_structure.default([]),
     virtual_folders: shared.virtual_folders.default([]),
-    permissions: shared.permissions.default({ general: ['allow-full-control'], rules: [] }),
+    permissions: shared.permissions.transform((value) => value ?? permissionsOfEmptyList).default(defaultPermissions),
     allow_own_password_change: yesNo().default(false).describe('Accounts of the group may change their own password.'),
     file_write_size: integer(0, largestSizeBytes).default(0).describe('Largest file that may be written, in bytes; 0 = no limit.'),
     quota_size: integer(0, largestSizeBytes).default(0).describe('Most that the folders of one account may hold, in bytes; 0 = no limit.'),

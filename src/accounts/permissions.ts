@@ -40,6 +40,12 @@ export interface PermissionOptions {
   rules: readonly { expression: string; permissions: readonly string[] }[];
 }
 
+/** The permissions of a group that says nothing of them. */
+export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
+
+/** What an empty list means for a group: the default, as an object of its own, so that `svc validate` can tell the two. */
+export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
+
 function rightsOf(keywords: readonly string[]): number {
   if (keywords.includes('deny-full-control')) return 0;
   if (keywords.includes('allow-full-control')) return allRights;

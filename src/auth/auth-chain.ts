@@ -1,11 +1,5 @@
-import {
-  type Account,
-  type AccountConfiguration,
-  AccountError,
-  effectiveAccount,
-  emailAddresses,
-  type GroupConfiguration,
-} from '../accounts/account.ts';
+import { type Account, type AccountConfiguration, AccountError, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
+import { emailAddresses } from '../accounts/email-addresses.ts';
 import { prepareHomeFolder } from '../accounts/home-folder.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';
@@ -176,13 +170,14 @@ export function accountOfEvents(account: Account, peer: Credentials['peer']): Ev
 const ofConnections = new WeakMap<Credentials['peer'], { account: Account; ofEvents: EventAccount }>();
 
 function newAccountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
-  const addresses = emailAddresses(account.email);
+  const [primary, ...others] = emailAddresses(account.email);
   return {
     uuid: account.uuid,
     name: account.name,
-    ...(addresses[0] === undefined
-      ? {}
-      : { email: addresses[0], emails: addresses.map((address): [string, string] => [account.name, address]) }),
+    ...(primary && {
+      email: primary.address,
+      emails: [primary, ...others].map(({ name, address }): [string, string] => [name, address]),
+    }),
     peer,
   };
 }

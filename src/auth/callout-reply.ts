@@ -1,7 +1,8 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { AccountConfiguration } from '../accounts/account.ts';
-import { permissionsOption, structureOption, virtualFoldersOption } from '../accounts/options.ts';
+import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
+import { permissionKeywords } from '../accounts/permissions.ts';
 import { nearestName } from '../lib/nearest-name.ts';
 import type { AuthResult, PublicFailure } from './auth-method.ts';
 
@@ -14,8 +15,13 @@ export interface CalloutReply {
 /** Longest failure text that is kept for events, in characters. */
 const longestTextCharacters = 1000;
 
-/** JSON has lists; the text spellings of the configuration are not for replies. */
-const list = z.any().refine(Array.isArray, 'must be a list');
+// JSON has types: the text spellings of the configuration are not for replies.
+const permissions = z
+  .union([z.array(z.array(z.string())), z.array(z.enum(permissionKeywords))], {
+    error: 'must be a list of lists of permissions, or one list of permissions',
+  })
+  .transform((value): unknown[] | string => value)
+  .pipe(permissionsOption);
 const absolutePath = z.string().refine(isAbsolute, 'must be an absolute path');
 
 /** The account of a 200 reply (service.md, "Account configuration"): lower-case keys, nothing else. */
@@ -27,14 +33,14 @@ const accountReply = z.strictObject({
   create_home_folder: z.boolean().optional(),
   create_home_folder_owner: z.string().optional(),
   create_home_folder_group: z.string().optional(),
-  home_folder_structure: list.pipe(structureOption).optional(),
+  home_folder_structure: structureList.optional(),
   virtual_folders: z
     .array(z.tuple([z.string(), absolutePath]))
     .pipe(virtualFoldersOption)
     .optional(),
-  permissions: list.pipe(permissionsOption).optional(),
+  permissions: permissions.optional(),
 });
-const replyBody = z.strictObject({ account: accountReply });
+const replyBody = z.strictObject({ account: accountReply.optional() });
 
 /**
  * What a reply of the endpoint means: the one verdict, for logins and for `svc auth-test` (service.md, "Authentication
@@ -47,7 +53,7 @@ export function verdictOf(reply: CalloutReply, groupUuids: ReadonlySet<string>):
     case 204:
       return { outcome: 'authenticated', account: {} };
     case 200:
-      return reply.body.length === 0 ? { outcome: 'authenticated', account: {} } : accountVerdict(reply.body, groupUuids);
+      return accountVerdict(reply.body, groupUuids);
     case 401:
       return { outcome: 'next', reason: 'The endpoint does not know the credentials (401).' };
     case 403:
@@ -64,7 +70,9 @@ function invalid(reason: string, configurationFault?: { event: 20031 | 20149; de
 function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResult {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+    // The decoder takes a byte order mark away.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    value = text.trim() === '' ? {} : JSON.parse(text);
   } catch (error) {
     return invalid(`The body of the 200 reply is not UTF-8 JSON: ${(error as Error).message}`);
   }
@@ -78,7 +86,7 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
     const problems = result.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
     return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: 20031, details: problems });
   }
-  const { account } = result.data;
+  const { account = {} } = result.data;
   if (account.group && !groupUuids.has(account.group)) {
     const details = `account.group: there is no group "${account.group}"`;
     return invalid(`The 200 reply has bad values: ${details}`, { event: 20031, details: [details] });
@@ -89,9 +97,7 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
 /** An empty list or text is the default of service.md, so the group's value applies. */
 function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfiguration {
   const isGiven = (value: unknown) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
-  const { permissions, ...rest } = account;
-  const hasPermissions = permissions !== undefined && (permissions.general.length > 0 || permissions.rules.length > 0);
-  return { ...Object.fromEntries(Object.entries(rest).filter(([, value]) => isGiven(value))), ...(hasPermissions ? { permissions } : {}) };
+  return Object.fromEntries(Object.entries(account).filter(([, value]) => isGiven(value)));
 }
 
 function unknownKeyText(path: readonly PropertyKey[], key: string): string {

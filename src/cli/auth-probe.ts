@@ -210,7 +210,7 @@ function inForce(
     return {
       outcome: 'authenticated' as const,
       reason: 'The credentials are accepted.',
-      account: shownAccount(account, configuration.permissions ?? groups.get(account.groupUuid)?.permissions),
+      account: shownAccount(account),
     };
   } catch (error) {
     if (!(error instanceof AccountError)) throw error;
@@ -218,7 +218,8 @@ function inForce(
   }
 }
 
-function shownAccount(account: Account, permissions: GroupConfiguration['permissions']): Record<string, unknown> {
+function shownAccount(account: Account): Record<string, unknown> {
+  const { general, rules } = account.permissions.options;
   return {
     name: account.name,
     uuid: account.uuid,
@@ -228,6 +229,6 @@ function shownAccount(account: Account, permissions: GroupConfiguration['permiss
     create_home_folder: account.createHomeFolder,
     home_folder_structure: account.homeFolderStructure,
     virtual_folders: account.virtualFolders.map((folder) => [folder.path, folder.realPath]),
-    permissions: [permissions?.general ?? [], ...(permissions?.rules ?? []).map((rule) => [rule.expression, ...rule.permissions])],
+    permissions: [general, ...rules.map((rule) => [rule.expression, ...rule.permissions])],
   };
 }

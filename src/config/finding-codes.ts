@@ -45,6 +45,7 @@ export const findingCodes = {
   'home-collision': 'Two accounts that are meant to be apart share a folder, or one is inside the other.',
   'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
   'virtual-folder-overlap': 'Two virtual folders with one path, or that show the same real folder.',
+  'permissions-empty': 'A group whose `permissions` is `[]`, which is not nothing but the default.',
   'rule-unreachable': 'A permission rule that an earlier one always precedes.',
   online: 'An endpoint does not answer as it must (`--online`).',
 } as const;

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { defaultGroupUuid, type GroupConfiguration } from '../accounts/account.ts';
+import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../accounts/account.ts';
 import type { Report } from './findings.ts';
+import { homeOptionsInForce } from './lint-homes.ts';
 import type { Config } from './schema.ts';
 
 /** Accounts that cannot log in, and accounts that nobody asks for. */
@@ -26,8 +27,8 @@ export function lintAccounts(config: Config, report: Report): void {
     }
     const group = groupOf(config, account.group);
     if (group && !group.enabled && account.enabled) unusable(`the group "${account.group}" is disabled`, [...path, 'group']);
-    if (group !== null && !(account.home_folder_path || group?.home_folder_path))
-      unusable(`neither the account nor its group "${account.group}" has a home_folder_path; the login fails`);
+    if (group !== null && homeOptionsInForce(config, account, account.group).home_folder_path === '')
+      unusable(`${noHomeFolder(account.group)}; the login fails`);
   }
 }
 

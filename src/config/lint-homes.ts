@@ -1,6 +1,6 @@
 import { dirname, resolve, sep } from 'node:path';
-import { defaultGroupUuid } from '../accounts/account.ts';
-import { expandUserInPath, userVariable } from '../accounts/user-names.ts';
+import { defaultGroupUuid, type HomeFolderConfiguration, homeFolderOptions } from '../accounts/account.ts';
+import { expandUserInPath, userForPath, userVariable } from '../accounts/user-names.ts';
 import { isServiceError } from '../lib/errors.ts';
 import type { Report } from './findings.ts';
 import type { Config } from './schema.ts';
@@ -9,12 +9,36 @@ import type { Config } from './schema.ts';
 export function lintHomes(config: Config, report: Report): void {
   lintAccountHomes(config, report);
   lintGroupHomes(config, report);
+  lintDataFolder(config, report);
+}
+
+/** Folders in the data folder, where nobody reaches anything. */
+function lintDataFolder(config: Config, report: Report): void {
   const data = resolve(config.server.data_folder_path);
-  const holders = [...Object.entries(config.groups).map((entry) => ['groups', ...entry] as const)];
-  for (const [section, uuid, { home_folder_path: home }] of holders) {
-    if (home && isInside(resolve(home), data))
-      report('error', 'home-in-data-folder', [section, uuid, 'home_folder_path'], `lies in the data folder ${data}, which is out of reach`);
+  const check = (path: string, at: PropertyKey[]) => {
+    const isFault = isInside(resolve(path), data);
+    if (isFault) report('error', 'home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
+    return isFault;
+  };
+  const faultyHomes = new Set<string>();
+  for (const [uuid, { home_folder_path: home, virtual_folders: folders }] of Object.entries(config.groups)) {
+    if (home && check(home, ['groups', uuid, 'home_folder_path'])) faultyHomes.add(home);
+    for (const [index, [, path]] of folders.entries()) check(path, ['groups', uuid, 'virtual_folders', index]);
   }
+  for (const [name, account] of Object.entries(config.accounts)) {
+    const expanded = (path: string) => path.replaceAll(userVariable, () => userForPath(name));
+    const home = homeOptionsInForce(config, account, account.group).home_folder_path;
+    if (home && !faultyHomes.has(home))
+      check(expanded(home), ['accounts', name, ...(account.home_folder_path ? ['home_folder_path'] : [])]);
+    for (const [index, [, path]] of (account.virtual_folders ?? []).entries())
+      check(expanded(path), ['accounts', name, 'virtual_folders', index]);
+  }
+}
+
+/** The home folder options of an account or a group, with what it takes over of its group and of `DEFAULT_GROUP`. */
+export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfiguration, groupUuid: string) {
+  const group = (uuid: string) => (Object.hasOwn(groups, uuid) ? groups[uuid] : undefined);
+  return homeFolderOptions(holder, group(groupUuid), group(defaultGroupUuid));
 }
 
 function isInside(path: string, folder: string): boolean {
@@ -23,7 +47,8 @@ function isInside(path: string, folder: string): boolean {
 
 interface Home {
   name: string;
-  group: string;
+  /** The group whose folder it is. */
+  holder: string;
   path: string;
   hasVariable: boolean;
   isOwn: boolean;
@@ -32,14 +57,14 @@ interface Home {
 function lintAccountHomes(config: Config, report: Report): void {
   const homes: Home[] = [];
   for (const [name, account] of Object.entries(config.accounts)) {
-    const group = Object.hasOwn(config.groups, account.group) ? config.groups[account.group] : undefined;
-    const template = account.home_folder_path || group?.home_folder_path;
+    const template = homeOptionsInForce(config, account, account.group).home_folder_path;
     if (!template || !account.enabled) continue;
     const isOwn = Boolean(account.home_folder_path);
     const at = isOwn ? ['accounts', name, 'home_folder_path'] : ['accounts', name];
     try {
       const path = resolve(expandUserInPath(template, name));
-      const home = { name, group: account.group, path, hasVariable: template.includes(userVariable), isOwn };
+      const holder = config.groups[account.group]?.home_folder_path ? account.group : defaultGroupUuid;
+      const home = { name, holder, path, hasVariable: template.includes(userVariable), isOwn };
       const other = homes.find((candidate) => collide(candidate, home));
       if (other) report('warning', 'home-collision', at, collisionText(home, other));
       homes.push(home);
@@ -50,9 +75,9 @@ function lintAccountHomes(config: Config, report: Report): void {
   }
 }
 
-// Accounts of one group that share the group's folder are meant to.
+// Accounts that share a group's folder are meant to.
 function collide(a: Home, b: Home): boolean {
-  if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.group !== b.group;
+  if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
   return isInside(a.path, b.path) || isInside(b.path, a.path);
 }
 

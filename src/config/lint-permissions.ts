@@ -1,4 +1,5 @@
 import { resolve, sep } from 'node:path';
+import { permissionsOfEmptyList } from '../accounts/permissions.ts';
 import { compileExpression } from '../lib/expression.ts';
 import type { Report } from './findings.ts';
 import type { Config } from './schema.ts';
@@ -6,12 +7,21 @@ import type { Config } from './schema.ts';
 /** Stands for any text while two globs are compared; no path of a configuration has it. */
 const anything = '\ue000';
 
-/** Permission rules that nothing reaches, and virtual folders that hide each other or show the same files twice. */
+/** Permissions that grant more than they look like, rules that nothing reaches, and virtual folders that hide each other or show the same files twice. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
     ...Object.entries(config.accounts).map(([name, account]) => ({ path: ['accounts', name], ...account })),
   ];
+  for (const [uuid, group] of Object.entries(config.groups)) {
+    if (group.permissions === permissionsOfEmptyList)
+      report(
+        'warning',
+        'permissions-empty',
+        ['groups', uuid, 'permissions'],
+        '[] is the default, [[allow-full-control]]; [[]] grants nothing',
+      );
+  }
   for (const { path, permissions, virtual_folders, home_folder_path } of holders) {
     const earlier: string[] = [];
     for (const [index, { expression }] of (permissions?.rules ?? []).entries()) {

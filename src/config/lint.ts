@@ -11,7 +11,7 @@ import { byPlace, type Finding, pathText, type Report } from './findings.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import { lintAddresses } from './lint-addresses.ts';
 import { lintHandlers } from './lint-handlers.ts';
-import { lintHomes } from './lint-homes.ts';
+import { homeOptionsInForce, lintHomes } from './lint-homes.ts';
 import { lintPermissions } from './lint-permissions.ts';
 import { lintRemotes } from './lint-remotes.ts';
 import { lintSecrets } from './lint-secrets.ts';
@@ -127,19 +127,13 @@ function checkReferences(config: Config, report: Report): void {
 
 function checkFolders(config: Config, report: Report): void {
   const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  const holders: [
-    PropertyKey[],
-    Pick<Config['groups'][string], 'home_folder_path'> & {
-      create_home_folder?: boolean | undefined;
-      virtual_folders?: [string, string][] | undefined;
-    },
-  ][] = [
-    ...Object.entries(config.groups).map(([uuid, group]): [PropertyKey[], typeof group] => [['groups', uuid], group]),
-    ...Object.entries(config.accounts).map(([name, account]): [PropertyKey[], never] => [['accounts', name], account as never]),
+  const holders = [
+    ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], holder: group, group: uuid })),
+    ...Object.entries(config.accounts).map(([name, account]) => ({ path: ['accounts', name], holder: account, group: account.group })),
   ];
-  for (const [path, holder] of holders) {
+  for (const { path, holder, group } of holders) {
     const home = holder.home_folder_path;
-    if (home && holder.create_home_folder === false) {
+    if (home && !homeOptionsInForce(config, holder, group).create_home_folder) {
       const needed = home.includes(userVariable) ? dirname(home.slice(0, home.indexOf(userVariable)) + userVariable) : home;
       if (!isFolder(needed))
         report(

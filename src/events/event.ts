@@ -13,7 +13,7 @@ export interface EventAccount {
   uuid: string;
   name: string;
   email?: string;
-  /** (name, e-mail) pairs. */
+  /** (name, e-mail) pairs; the name is empty where none is given. */
   emails?: [string, string][];
   token?: string;
   peer: EventPeer;

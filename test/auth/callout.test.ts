@@ -1,47 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTls } from 'node:https';
 import { createServer as createRaw, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { type Asked, calloutEndpoint as endpoint } from '../support/callout-endpoint.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
-
-interface Asked {
-  headers: IncomingMessage['headers'];
-  body: string;
-  credentials: Record<string, unknown>;
-}
-
-type Answer = (response: ServerResponse, asked: Asked) => void;
-
-/** A real endpoint; the start test is answered with 401. */
-async function endpoint(t: TestContext, answer: Answer) {
-  const asked: Asked[] = [];
-  let sockets = 0;
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks).toString('utf8');
-    const item = { headers: request.headers, body, credentials: JSON.parse(body).credentials };
-    if (item.credentials.username === 'svc-test-authentication') {
-      response.writeHead(401).end();
-      return;
-    }
-    asked.push(item);
-    answer(response, item);
-  });
-  server.on('connection', () => {
-    sockets++;
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => server.close());
-  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}/auth`, asked, server, sockets: () => sockets };
-}
 
 /** An endpoint that answers with raw bytes. */
 async function rawEndpoint(t: TestContext, answer: (socket: Socket) => void): Promise<string> {
@@ -93,6 +61,10 @@ test('every row of the outcome table', async (t) => {
     [204, '', 200, '20137'],
     [200, '', 200, '20137'],
     [200, '{"account":{}}', 200, '20137'],
+    [200, '{}', 200, '20137'],
+    [200, '\ufeff{"account":{}}', 200, '20137'],
+    [200, '\ufeff', 200, '20137'],
+    [200, ' \r\n\t', 200, '20137'],
     [200, '{"account":{"email":"","permissions":[],"virtual_folders":[]}}', 200, '20137'],
     [401, 'unknown', 401, '20021'],
     [403, 'no', 401, '20136'],
@@ -100,9 +72,9 @@ test('every row of the outcome table', async (t) => {
     ...[201, 301, 302, 307, 400, 404, 418, 429, 500, 503].map((code): [number, string, number, string] => [code, '', 401, '20142']),
     [200, 'no json', 401, '20142'],
     [200, '[]', 401, '20031,20142'],
-    [200, '{}', 401, '20031,20142'],
     [200, Buffer.from([0x7b, 0xff]), 401, '20142'],
-    [200, '\ufeff{"account":{}}', 401, '20142'],
+    [200, '{"account":null}', 401, '20031,20142'],
+    [200, 'null', 401, '20031,20142'],
     [200, '{"account":{},"more":1}', 401, '20149,20142'],
     [200, '{"account":{"Home_Folder_Path":"/x"}}', 401, '20149,20142'],
     [200, '{"account":{"enabled":true}}', 401, '20149,20142'],
@@ -150,7 +122,7 @@ test('the account of a 200 reply is applied', async (t) => {
     create_home_folder: true,
     home_folder_structure: ['in', ['out']],
     uuid: 'z-1',
-    email: 'zoe@example.com, z@example.com',
+    email: 'Zoe Z <zoe@example.com>, z@example.com',
     permissions: [
       ['allow-read', 'allow-list'],
       ['/in/*', 'allow-full-control'],
@@ -171,8 +143,8 @@ test('the account of a 200 reply is applied', async (t) => {
       'zoe',
       'zoe@example.com',
       [
-        ['zoe', 'zoe@example.com'],
-        ['zoe', 'z@example.com'],
+        ['Zoe Z', 'zoe@example.com'],
+        ['', 'z@example.com'],
       ],
     ],
   );

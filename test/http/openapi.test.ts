@@ -57,12 +57,12 @@ function exerciseOf(server: TestServer, contract: Contract): Exercise {
 test('every operation and status: live replies are as described', async (t) => {
   const main = await startServer(t, {
     group: { allow_own_password_change: true },
-    groups: { reader: { home_folder_path: '/nonexistent', permissions: [['allow-read', 'allow-list']] }, none: { permissions: [] } },
+    groups: { reader: { home_folder_path: '/nonexistent', permissions: [['allow-read', 'allow-list']] }, none: { permissions: [[]] } },
     service: { maximum_request_size: 100_000, triggers: ['Approve'] },
   });
   const { contract } = contractOf((await main.get('/__svc__/openapi.yaml', { user: null })).text);
   const banned = await startServer(t, { server: { security_policy: { ban_after_failures: 1 } } });
-  const denied = await startServer(t, { group: { permissions: [], allow_own_password_change: false } });
+  const denied = await startServer(t, { group: { permissions: [[]], allow_own_password_change: false } });
   const small = await startServer(t, { group: { quota_size: 10 } });
   writeFileSync(join(small.home, 'full'), 'x'.repeat(20));
   await banned.get('/home/', { user: 'alice:wrong' });

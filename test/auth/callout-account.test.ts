@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { stringify } from 'yaml';
+import { emailAddresses } from '../../src/accounts/email-addresses.ts';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import { verdictOf } from '../../src/auth/callout-reply.ts';
+import { calloutEndpoint } from '../support/callout-endpoint.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const everything = [201, 200, 204];
+const nothing = [403, 403, 403];
+const listing = [403, 200, 403];
+
+/** What an account may do: write a file, list the folder, delete the file. */
+async function rightsOf(server: TestServer, user: string): Promise<number[]> {
+  const name = `/home/${user.split(':')[0]}.txt`;
+  return [
+    (await server.put(name, 'x', { user })).status,
+    (await server.get('/home/', { user, headers: { accept: 'application/json' } })).status,
+    (await server.send('DELETE', name, { user })).status,
+  ];
+}
+
+/** Spellings of `permissions`, and what an account with them may do where its group grants everything. */
+const spellings: [string, unknown, number[]][] = [
+  ['left out', undefined, everything],
+  ['an empty list of lists', [], everything],
+  ['an empty general list', [[]], nothing],
+  ['a general list', [['allow-list']], listing],
+  ['one flat list', ['allow-list', 'allow-rename'], listing],
+  ['one flat list that denies', ['deny-full-control', 'allow-list'], nothing],
+  ['an empty general list and a rule', [[], ['/', 'allow-list']], listing],
+];
+
+for (const [name, permissions, expected] of spellings) {
+  test(`permissions, ${name}: the same in the callout's reply, the configuration and the accounts file`, async (t) => {
+    const remote = await calloutEndpoint(t, (response) => response.writeHead(200).end(JSON.stringify({ account: { permissions } })));
+    const password = await hashPassword(testPassword);
+    const accountsFile = join(temporaryFolder(t), 'accounts.yaml');
+    writeFileSync(accountsFile, stringify({ filed: { password, ...(permissions === undefined ? {} : { permissions }) } }));
+    const server = await startServer(t, {
+      accounts: { configured: { password, ...(permissions === undefined ? {} : { permissions }) } },
+      authentications: {
+        local: { type: 'application', accounts_file_path: accountsFile },
+        remote: { type: 'http', url: remote.url },
+      },
+    });
+    for (const user of ['configured', 'filed', 'remote'])
+      assert.deepEqual(await rightsOf(server, `${user}:${testPassword}`), expected, user);
+  });
+}
+
+test('permissions of a group: [[]] grants nothing, [] is the default, as if they were left out', async (t) => {
+  const password = await hashPassword(testPassword);
+  const groups = { none: { permissions: [[]] }, empty: { permissions: [] }, flat: { permissions: ['allow-list'] }, absent: {} };
+  const accounts = Object.fromEntries(Object.keys(groups).map((group) => [group, { password, group }]));
+  const server = await startServer(t, { groups, accounts });
+  const rights = await Promise.all(Object.keys(groups).map((group) => rightsOf(server, `${group}:${testPassword}`)));
+  assert.deepEqual(rights, [nothing, everything, listing, everything]);
+});
+
+test('the home folder and who makes it: the account, else its group, else DEFAULT_GROUP', async (t) => {
+  const folder = temporaryFolder(t);
+  const password = await hashPassword(testPassword);
+  const server = await startServer(t, {
+    group: { home_folder_path: join(folder, 'default', '${USER}'), create_home_folder: false },
+    groups: {
+      INHERITS: { create_home_folder: true },
+      OWN: { home_folder_path: join(folder, 'own'), create_home_folder: true },
+      SILENT: {},
+    },
+    accounts: {
+      inherits: { password, group: 'INHERITS' },
+      own: { password, group: 'OWN' },
+      silent: { password, group: 'SILENT' },
+      maker: { password, group: 'SILENT', create_home_folder: true },
+      mover: { password, group: 'OWN', home_folder_path: join(folder, 'moved') },
+    },
+  });
+  const realPathOf = async (name: string) => {
+    const { status } = await server.put('/home/a', name, { user: `${name}:${testPassword}` });
+    if (status !== 201) return status;
+    const written = (await server.events()).findLast((event) => event.id === '40017');
+    return String(written?.data.real_path).slice(folder.length);
+  };
+  assert.equal(await realPathOf('inherits'), '/default/inherits/a');
+  assert.equal(await realPathOf('own'), '/own/a');
+  assert.equal(await realPathOf('silent'), 401, 'DEFAULT_GROUP says that nobody makes the folder');
+  assert.equal(await realPathOf('maker'), '/default/maker/a');
+  assert.equal(await realPathOf('mover'), '/moved/a');
+});
+
+test('owner and group of a new home folder come from DEFAULT_GROUP, too', async (t) => {
+  const password = await hashPassword(testPassword);
+  const server = await startServer(t, {
+    group: { create_home_folder_owner: 'no-such-owner' },
+    groups: { STAFF: { home_folder_path: join(temporaryFolder(t), 'made') } },
+    accounts: { bob: { password, group: 'STAFF' } },
+  });
+  assert.equal((await server.get('/home/', { user: `bob:${testPassword}`, headers: { accept: 'application/json' } })).status, 401);
+  const failure = (await server.events()).find((event) => event.id === '20067');
+  assert.match(String(failure?.data.details), /"no-such-owner" is not in \/etc\/passwd/);
+});
+
+const accountOf = (member: string, value: unknown) =>
+  verdictOf({ status: 200, body: Buffer.from(JSON.stringify({ account: { [member]: value } })) }, new Set(['DEFAULT_GROUP']));
+
+test('home_folder_structure of a reply takes texts and lists of one text, nothing else', () => {
+  const structure = (value: unknown) => {
+    const verdict = accountOf('home_folder_structure', value);
+    return verdict.outcome === 'authenticated' ? verdict.account.home_folder_structure : verdict.outcome;
+  };
+  assert.deepEqual(structure(['in', ['out'], '/deep/er']), ['in', 'out', '/deep/er']);
+  for (const wrong of [[5], [true], ['a', 5], [null], [[]], [['a', 'b']], [[5]], 'a, b', 5, null, { a: 'b' }])
+    assert.equal(structure(wrong), 'rejected', JSON.stringify(wrong));
+});
+
+test('a value of another type than its member has is never taken', () => {
+  const isText = (value: unknown) => typeof value === 'string';
+  const isListOf = (isItem: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isItem);
+  const types: Record<string, (value: unknown) => boolean> = {
+    home_folder_path: isText,
+    uuid: isText,
+    email: isText,
+    group: isText,
+    create_home_folder: (value) => typeof value === 'boolean',
+    create_home_folder_owner: isText,
+    create_home_folder_group: isText,
+    home_folder_structure: isListOf((item) => isText(item) || (isListOf(isText)(item) && (item as unknown[]).length === 1)),
+    virtual_folders: isListOf((item) => isListOf(isText)(item) && (item as unknown[]).length === 2),
+    permissions: (value) => isListOf(isText)(value) || isListOf(isListOf(isText))(value),
+  };
+  const scalar = fc.oneof(fc.constantFrom('', 'a', '/a', 'allow-read', 'DEFAULT_GROUP'), fc.integer(), fc.boolean(), fc.constant(null));
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      scalar,
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(fc.string(), tie('value'), { maxKeys: 1 }),
+    ),
+  }));
+  let accepted = 0;
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(types)), value, (member, content) => {
+      if (accountOf(member, content).outcome !== 'authenticated') return;
+      accepted++;
+      assert.ok(types[member]?.(content), `${member}: ${JSON.stringify(content)}`);
+    }),
+    { numRuns: 20_000 },
+  );
+  assert.ok(accepted > 100, 'right values were among them');
+});
+
+test('email: names as they are given, quoted ones with commas, in time that grows with the text', () => {
+  const pairs = (email: string) => emailAddresses(email).map(({ name, address }) => [name, address]);
+  assert.deepEqual(pairs('Bob B <bob@z.org>, c@z.org'), [
+    ['Bob B', 'bob@z.org'],
+    ['', 'c@z.org'],
+  ]);
+  assert.deepEqual(pairs('"Doe, \\"J\\" Jane" <jane@z.org>,<x@z.org>, , Nobody <>'), [
+    ['Doe, "J" Jane', 'jane@z.org'],
+    ['', 'x@z.org'],
+  ]);
+  assert.deepEqual(pairs(''), []);
+  for (const piece of ['"', '\\"', '<', ',', '"a\\', 'a <b>,', '>"<']) {
+    const timeOf = (count: number) => {
+      const startedMs = performance.now();
+      emailAddresses(piece.repeat(count));
+      return performance.now() - startedMs;
+    };
+    timeOf(100_000);
+    assert.ok(timeOf(400_000) < 20 * timeOf(100_000) + 50, JSON.stringify(piece));
+  }
+});
+
+test('the account of events has the names of its addresses', async (t: TestContext) => {
+  const server = await startServer(t, { account: { email: 'Bob B <bob@z.org>, c@z.org' } });
+  await server.put('/home/a', 'x');
+  const { account } = (await server.events()).find((event) => event.id === '40017') as { account: object };
+  assert.deepEqual(
+    { ...account, peer: undefined },
+    {
+      uuid: 'alice',
+      name: 'alice',
+      email: 'bob@z.org',
+      emails: [
+        ['Bob B', 'bob@z.org'],
+        ['', 'c@z.org'],
+      ],
+      peer: undefined,
+    },
+  );
+});
