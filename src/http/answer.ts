@@ -22,5 +22,5 @@ export async function answer(exchange: Exchange, action: Action): Promise<void> 
   // What is answered is in the journal.
   await service.events.grouped();
   endUnreadBody(exchange);
-  sendReply(outgoing, isHead, service.baseHeaders, handled);
+  sendReply(outgoing, isHead, exchange.baseHeaders, handled);
 }

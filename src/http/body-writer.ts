@@ -27,12 +27,12 @@ export class BodyWriter {
     this.#onGone?.(clientGone());
   }
 
-  write(chunk: Buffer | string): Promise<void> {
+  write(chunk: Buffer): Promise<void> {
     return this.#settled((done) => this.#outgoing.write(chunk, done));
   }
 
   /** Ends the body, after a last piece if there is one. */
-  end(chunk?: Buffer | string): Promise<void> {
+  end(chunk?: Buffer): Promise<void> {
     return this.#settled((done) => {
       const finished = () => done();
       if (chunk === undefined) this.#outgoing.end(finished);

@@ -5,7 +5,7 @@ import { clientOf, type Exchange } from './exchange.ts';
 import { redirectFolder } from './member-redirect.ts';
 import { type Preconditions, preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
-import { serverPathOf, urlPathOf } from './request-target.ts';
+import { urlPathOf } from './request-target.ts';
 import { transferRequest } from './webdav-headers.ts';
 
 /** COPY (service.md, WebDAV; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
@@ -17,7 +17,7 @@ export async function copyMember(exchange: Exchange, path: VirtualPath): Promise
     conditions(source);
   };
   const { created } = await clientOf(exchange).files.copyFile(path, destination, { overwrite, modifiedMs, verify });
-  return replyTo(path, destination, created, false, modifiedMs !== undefined);
+  return replyTo(destination, created, false, modifiedMs !== undefined);
 }
 
 /** MOVE of a file or a folder (service.md, WebDAV; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced. */
@@ -33,7 +33,7 @@ export async function moveMember(exchange: Exchange, path: VirtualPath): Promise
   const { created } = await clientOf(exchange)
     .files.move(path, destination, { overwrite, verify })
     .catch((error: unknown) => Promise.reject(redirectFolder(path, error)));
-  return replyTo(path, destination, created, isFolder, false);
+  return replyTo(destination, created, isFolder, false);
 }
 
 // Explorer and others name folders without the final slash and do not follow redirects.
@@ -45,11 +45,10 @@ function checkForm(exchange: Exchange, source: Entry): void {
     throw new ServiceError('is-folder', 'The path is a folder.');
 }
 
-function replyTo(path: VirtualPath, destination: VirtualPath, created: boolean, isFolder: boolean, keptTime: boolean): Reply {
+function replyTo(destination: VirtualPath, created: boolean, isFolder: boolean, keptTime: boolean): Reply {
   return {
     status: created ? 201 : 204,
     headers: {
-      'server-path': serverPathOf(path),
       location: created ? urlPathOf(destination, isFolder) : undefined,
       'x-oc-mtime': keptTime ? 'accepted' : undefined,
     },

@@ -6,7 +6,6 @@ import { clientOf, type Exchange } from './exchange.ts';
 import { redirectFolder } from './member-redirect.ts';
 import { preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
-import { serverPathOf } from './request-target.ts';
 
 /** DELETE of a file: 204 (service.md, REST). */
 export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
@@ -21,17 +20,15 @@ export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise
     if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(exchange, path);
     throw redirectFolder(path, error);
   }
-  return { status: 204, headers: { 'server-path': serverPathOf(path) } };
+  return { status: 204 };
 }
 
 /** DELETE of a folder, recursive: 204, or 422 with an item for each path left (decisions.md 4). */
 export async function deleteFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   const left = await clientOf(exchange).files.deleteFolder(path, await preconditions(exchange, path));
-  const headers = { 'server-path': serverPathOf(path) };
-  if (left.length === 0) return { status: 204, headers };
+  if (left.length === 0) return { status: 204 };
   return errorsReply(
     422,
     left.map((item) => ({ target: item.relativePath, message: item.message })),
-    headers,
   );
 }

@@ -14,7 +14,7 @@ import type { Log } from '../lib/log.ts';
 import { clientPeer } from './client-peer.ts';
 import type { HttpServiceOptions } from './options.ts';
 import type { Outgoing, ReplyHeaders } from './reply.ts';
-import type { RequestTarget } from './request-target.ts';
+import { type RequestTarget, serverPathOf } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 import type { Session, SessionStore } from './sessions.ts';
 import type { TlsContext } from './tls-context.ts';
@@ -82,6 +82,12 @@ export class Exchange {
       if (expectsContinue) outgoing.writeContinue();
       expectsContinue = false;
     };
+  }
+
+  /** Headers of every reply to this request: the service's, and where it is about a file or folder, its path (decisions.md 4, "server-path"). */
+  get baseHeaders(): ReplyHeaders {
+    const { service, target } = this;
+    return target.kind === 'member' ? { ...service.baseHeaders, 'server-path': serverPathOf(target.path) } : service.baseHeaders;
   }
 
   /** Who and what the events of this request are about, as far as is known yet. */

@@ -7,9 +7,9 @@ import { type Exchange, header } from './exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './member-redirect.ts';
 import { pageContextOf } from './page-context.ts';
 import { loginPageReply, messagePageReply } from './page-replies.ts';
-import type { Reply, ReplyHeaders } from './reply.ts';
+import type { Reply } from './reply.ts';
 import { replyFormat } from './reply-format.ts';
-import { serverPathOf, urlPathOf } from './request-target.ts';
+import { urlPathOf } from './request-target.ts';
 
 /** Realm of the Basic challenge (service.md, "Authentication of clients"). */
 const basicChallenge = 'basic realm="Web files access"';
@@ -24,7 +24,7 @@ export function faultReply(exchange: Exchange, thrown: unknown): Reply {
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
   const status = statusOf[fault.code];
-  const headers = { ...faultHeaders(fault), ...pathHeaders(exchange), 'cache-control': 'no-store' };
+  const headers = { ...faultHeaders(fault), 'cache-control': 'no-store' };
   if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { message: fault.message, headers });
   return errorsReply(status, [{ message: fault.message }], headers);
 }
@@ -59,11 +59,6 @@ function pathForEvents(exchange: Exchange): string {
   const { target } = exchange;
   if (target.kind === 'member') return target.path;
   return target.kind === 'service' ? `/__svc__/${target.name}` : target.kind;
-}
-
-function pathHeaders(exchange: Exchange): ReplyHeaders {
-  const { target } = exchange;
-  return target.kind === 'member' && exchange.client ? { 'server-path': serverPathOf(target.path) } : {};
 }
 
 function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {

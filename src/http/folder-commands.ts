@@ -6,7 +6,7 @@ import { clientOf, type Exchange } from './exchange.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 import { readJsonBody } from './request-body.ts';
-import { reservedName, serverPathOf } from './request-target.ts';
+import { reservedName } from './request-target.ts';
 import { findTrigger } from './triggers.ts';
 
 /** One command of a request, its target always as a list. */
@@ -28,11 +28,10 @@ export async function postFolderCommands(exchange: Exchange, folder: VirtualPath
   }
   const commands = parseFolderCommands(await readJsonBody(exchange));
   const { files } = clientOf(exchange);
-  const headers = { 'server-path': serverPathOf(folder) };
   const items: ErrorItem[] = [];
   for (const command of commands) items.push(...(await runCommand(exchange, files, folder, command)));
-  if (items.some((item) => item.message !== null)) return errorsReply(422, items, headers);
-  return jsonReply(200, { results: items.map(({ target }) => ({ target })) }, headers);
+  if (items.some((item) => item.message !== null)) return errorsReply(422, items);
+  return jsonReply(200, { results: items.map(({ target }) => ({ target })) });
 }
 
 /**

@@ -3,8 +3,7 @@ import type { VirtualPath } from '../lib/virtual-path.ts';
 import { BodyWriter } from './body-writer.ts';
 import { codingHeaders, gzipped, wantsPrivateGzip } from './compression.ts';
 import { clientOf, type Exchange } from './exchange.ts';
-import { alreadySent, type Reply, type ReplyHeaders, writeHead } from './reply.ts';
-import { serverPathOf } from './request-target.ts';
+import { alreadySent, type Reply, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
 
 /** One entry as the JSON listing writes it (service.md, "Folder listing"): times in seconds with milliseconds. */
 function entryJson(entry: Entry): string {
@@ -17,7 +16,6 @@ export async function sendJsonListing(exchange: Exchange, path: VirtualPath): Pr
   const { files } = clientOf(exchange);
   const headers = {
     'content-type': 'application/json; charset=utf-8',
-    'server-path': serverPathOf(path),
     'cache-control': 'no-store',
     vary: 'accept, content-type',
   };
@@ -48,12 +46,10 @@ export async function sendChunks(
   const { outgoing } = exchange;
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
-  const base = exchange.service.baseHeaders;
+  const base = exchange.baseHeaders;
   await exchange.service.events.grouped();
   if (second.done) {
-    const body = first.done ? '' : first.value;
-    writeHead(outgoing, status, base, { ...headers, 'content-length': Buffer.byteLength(body) });
-    outgoing.end(exchange.isHead ? '' : body);
+    sendReply(outgoing, exchange.isHead, base, { status, headers, body: first.done ? '' : first.value });
     return alreadySent;
   }
   const isCompressed = wantsPrivateGzip(exchange);
@@ -69,8 +65,8 @@ export async function sendChunks(
     if (isCompressed) {
       for await (const chunk of gzipped(beginning, chunks)) await writer.write(chunk);
     } else {
-      await writer.write(beginning);
-      for await (const chunk of chunks) await writer.write(chunk);
+      await writer.write(Buffer.from(beginning));
+      for await (const chunk of chunks) await writer.write(Buffer.from(chunk));
     }
     await writer.end();
   } catch (error) {

@@ -14,7 +14,6 @@ import { formatHttpDate } from '../lib/http-dates.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';
 import { alreadySent, type Reply, type ReplyHeaders } from './reply.ts';
-import { serverPathOf } from './request-target.ts';
 import { type BodyPart, sendFile } from './send-file.ts';
 
 /** The request headers that make a request conditional (RFC 9110 §13). */
@@ -33,7 +32,7 @@ export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: numb
 }
 
 /** Headers that describe a file, for GET, HEAD and the like. */
-function fileHeaders(exchange: Exchange, path: VirtualPath, entry: Entry): ReplyHeaders {
+function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {
   const { etag, lastModifiedMs } = validatorsOf(entry);
   const mediaType = mediaTypeOf(entry.name);
   const { query } = exchange.target;
@@ -49,7 +48,6 @@ function fileHeaders(exchange: Exchange, path: VirtualPath, entry: Entry): Reply
     'cache-control': 'private, no-cache',
     etag,
     'last-modified': formatHttpDate(lastModifiedMs),
-    'server-path': serverPathOf(path),
   };
 }
 
@@ -63,36 +61,31 @@ export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Re
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     // The same status as GET: the redirect to the URL of the folder.
     if (entry.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
-    const reply = conditional(exchange, path, entry) ?? {
+    const reply = conditional(exchange, entry) ?? {
       status: 200,
-      headers: { ...fileHeaders(exchange, path, entry), 'content-length': entry.sizeBytes },
+      headers: { ...fileHeaders(exchange, entry), 'content-length': entry.sizeBytes },
     };
     files.noteHead(path, false);
     return reply;
   }
   const download = files.openDownload(path);
   try {
-    const early = conditional(exchange, path, download.entry);
+    const early = conditional(exchange, download.entry);
     if (early) return early;
-    const { reply, parts, epilogue } = await fullOrRanges(exchange, path, download);
-    await sendFile(exchange.outgoing, exchange.service.baseHeaders, reply, download, parts, epilogue);
+    const { reply, parts, epilogue } = await fullOrRanges(exchange, download);
+    await sendFile(exchange.outgoing, exchange.baseHeaders, reply, download, parts, epilogue);
     return alreadySent;
   } finally {
     download.release();
   }
 }
 
-function conditional(exchange: Exchange, path: VirtualPath, entry: Entry): Reply | undefined {
+function conditional(exchange: Exchange, entry: Entry): Reply | undefined {
   const verdict = evaluateConditions({ method: exchange.method, headers: conditionHeaders(exchange), current: validatorsOf(entry) });
   if (verdict === 'proceed') return undefined;
   if (verdict === 'precondition-failed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
-  const {
-    etag,
-    'last-modified': lastModified,
-    'cache-control': cacheControl,
-    'server-path': serverPath,
-  } = fileHeaders(exchange, path, entry);
-  return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl, 'server-path': serverPath } };
+  const { etag, 'last-modified': lastModified, 'cache-control': cacheControl } = fileHeaders(exchange, entry);
+  return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl } };
 }
 
 interface Prepared {
@@ -101,9 +94,9 @@ interface Prepared {
   epilogue?: Buffer;
 }
 
-async function fullOrRanges(exchange: Exchange, path: VirtualPath, download: FileDownload): Promise<Prepared> {
+async function fullOrRanges(exchange: Exchange, download: FileDownload): Promise<Prepared> {
   const { entry } = download;
-  const headers = fileHeaders(exchange, path, entry);
+  const headers = fileHeaders(exchange, entry);
   if (wantsReprDigest(header(exchange, 'want-repr-digest'))) headers['repr-digest'] = formatReprDigest(await sha256Of(download));
   const ranges = requestedRanges(exchange, entry);
   if (ranges === undefined) {

@@ -7,7 +7,6 @@ import { accountOfPage, pageContextOf } from './page-context.ts';
 import { listingPage } from './pages/listing-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 import type { alreadySent, Reply } from './reply.ts';
-import { serverPathOf } from './request-target.ts';
 import { triggersOf } from './triggers.ts';
 
 /** GET and HEAD of a folder as a page. */
@@ -32,6 +31,6 @@ export async function sendHtmlListing(exchange: Exchange, path: VirtualPath): Pr
     flash,
   };
   const cookies = [clearCookie, cookie].filter((line) => line !== undefined);
-  const headers = { ...pageHeaders(), 'server-path': serverPathOf(path), 'set-cookie': cookies.length > 0 ? cookies : undefined };
+  const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
   return sendChunks(exchange, headers, listingPage(context, model));
 }

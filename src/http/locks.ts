@@ -6,7 +6,7 @@ import { activeLock } from './lock-xml.ts';
 import { xmlContentType } from './multistatus.ts';
 import { preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
-import { serverPathOf, urlPathOf } from './request-target.ts';
+import { urlPathOf } from './request-target.ts';
 import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
 
 /** Longest life of a lock without a refresh, in seconds; what a client that went away leaves behind ends then. */
@@ -57,7 +57,7 @@ export async function unlockMember(exchange: Exchange, path: VirtualPath): Promi
   const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(exchange, 'lock-token') ?? '')?.[1];
   if (token === undefined) throw new ServiceError('bad-request', 'The header Lock-Token is missing or malformed.');
   await clientOf(exchange).files.lockable(path).release(token);
-  return { status: 204, headers: { 'server-path': serverPathOf(path) } };
+  return { status: 204 };
 }
 
 function lockDepth(exchange: Exchange): boolean {
@@ -97,7 +97,6 @@ function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFold
     headers: {
       'content-type': xmlContentType,
       'lock-token': `<${lock.token}>`,
-      'server-path': serverPathOf(path),
       'cache-control': 'no-store',
     },
     body: `<?xml version="1.0" encoding="utf-8"?>\n<D:prop xmlns:D="${davNamespace}"><D:lockdiscovery>${active}</D:lockdiscovery></D:prop>\n`,

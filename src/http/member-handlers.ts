@@ -17,7 +17,6 @@ import { putFile, putFolder } from './put.ts';
 import type { Handled } from './reply.ts';
 import { folderFormat, mediaTypeOfRequest } from './reply-format.ts';
 import { hasBody } from './request-body.ts';
-import { serverPathOf } from './request-target.ts';
 import { isClassTwo, optionsReply } from './webdav-class.ts';
 import { sendZip } from './zip-download.ts';
 
@@ -99,7 +98,7 @@ export async function handleMember(exchange: Exchange): Promise<Handled> {
   const handler = handlersOf(exchange)[method];
   if (handler) return handler(exchange, target.path);
   const allow = allowOf(exchange);
-  if (method === 'OPTIONS') return optionsReply(exchange, allow, { 'server-path': serverPathOf(target.path) });
+  if (method === 'OPTIONS') return optionsReply(exchange, allow);
   if (method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
   if (method === 'POST' && !target.isFolder) await redirectPostOfFolder(exchange, target.path);
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`, { details: { allow } });

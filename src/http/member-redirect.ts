@@ -2,7 +2,7 @@ import { isServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import type { Exchange } from './exchange.ts';
 import type { Reply } from './reply.ts';
-import { serverPathOf, urlPathOf } from './request-target.ts';
+import { urlPathOf } from './request-target.ts';
 
 /** Raised in place of a reply when a folder was asked for without its final `/`. */
 export class FolderRedirect extends Error {
@@ -17,7 +17,7 @@ export class FolderRedirect extends Error {
 /** The redirect to the `/` form of a folder: 302 for GET and HEAD, 307 for the rest; the query is kept (decisions.md 4). */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
-  return { status, headers: { location: urlPathOf(path, true) + exchange.target.query, 'server-path': serverPathOf(path) } };
+  return { status, headers: { location: urlPathOf(path, true) + exchange.target.query } };
 }
 
 /** Turns "this is a folder" of a file URL into the redirect, for methods that mean the folder then. */

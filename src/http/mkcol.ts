@@ -4,7 +4,6 @@ import { clientOf, type Exchange } from './exchange.ts';
 import { preconditions } from './preconditions.ts';
 import type { Reply } from './reply.ts';
 import { hasBody } from './request-body.ts';
-import { serverPathOf } from './request-target.ts';
 
 /**
  * MKCOL (RFC 4918 §9.3; decisions.md, WebDAV): 201; 405 when something is there, 409 when the parent is missing, 415 with a
@@ -22,5 +21,5 @@ export async function makeCollection(exchange: Exchange, path: VirtualPath, allo
     if (!isServiceError(error, 'exists')) throw error;
     throw new ServiceError('method-not-allowed', 'Something of this name exists.', { details: { allow }, cause: error });
   }
-  return { status: 201, headers: { 'server-path': serverPathOf(path) } };
+  return { status: 201 };
 }

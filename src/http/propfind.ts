@@ -9,7 +9,7 @@ import { lockDiscoveryOf } from './lock-xml.ts';
 import { multistatusEnd, multistatusStart, propstat, responseXml, xmlContentType } from './multistatus.ts';
 import { type PropfindRequest, propfindRequest } from './propfind-request.ts';
 import type { Handled } from './reply.ts';
-import { serverPathOf, urlPathOf } from './request-target.ts';
+import { urlPathOf } from './request-target.ts';
 import { isClassTwo } from './webdav-class.ts';
 import { listingDepth } from './webdav-headers.ts';
 import { davNamespace, readXmlBody } from './webdav-xml.ts';
@@ -40,7 +40,6 @@ export async function propfind(exchange: Exchange, path: VirtualPath): Promise<H
   const headers = {
     'content-type': xmlContentType,
     'content-location': entry.isFolder && !namesFolder ? urlPathOf(path, true) : undefined,
-    'server-path': serverPathOf(path),
     'cache-control': 'no-store',
   };
   const batches = entry.isFolder && depth.includesMembers ? files.openListing(path, 'as-on-disk') : undefined;

@@ -5,7 +5,7 @@ import { clientOf, type Exchange } from './exchange.ts';
 import { multistatusEnd, multistatusStart, propstat, responseXml, xmlContentType } from './multistatus.ts';
 import { namesOf } from './propfind-request.ts';
 import type { Reply } from './reply.ts';
-import { serverPathOf, urlPathOf } from './request-target.ts';
+import { urlPathOf } from './request-target.ts';
 import { davChild, davNamespace, readXmlBody } from './webdav-xml.ts';
 
 const denial = 'Properties cannot be changed.';
@@ -37,7 +37,7 @@ export async function refuseProperties(exchange: Exchange, path: VirtualPath): P
   const denied = propstat(names.map((name) => writeProperty(name, '')).join(''), 403);
   return {
     status: 207,
-    headers: { 'content-type': xmlContentType, 'server-path': serverPathOf(path), 'cache-control': 'no-store' },
+    headers: { 'content-type': xmlContentType, 'cache-control': 'no-store' },
     body: multistatusStart + responseXml(urlPathOf(path, entry.isFolder), denied) + multistatusEnd,
   };
 }

@@ -5,7 +5,10 @@ import { requestIdHeader } from './request-trace.ts';
 /** The Node response of either protocol version. */
 export type Outgoing = ServerResponse | Http2ServerResponse;
 
-/** Header names in lower case; a list becomes one header line for each value. */
+/**
+ * Header names in lower case, but those that an upload's back-end adds are as configured. A list becomes one header line for each value. Of a value
+ * each character is sent as a byte.
+ */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
 /**
@@ -44,10 +47,24 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
     return;
   }
   // As a list Node.js writes them in one go; set one by one they cost twice as much.
-  const lines: OutgoingHttpHeader[] = requestId === undefined ? [] : [requestIdHeader, requestId];
-  for (const name in base) if (headers[name] === undefined) addLines(lines, name, base[name]);
+  const lines: OutgoingHttpHeader[] = [];
+  const replaced = namesOf(headers);
+  if (requestId !== undefined && !replaced.has(requestIdHeader)) lines.push(requestIdHeader, requestId);
+  for (const name in base) if (!replaced.has(name)) addLines(lines, name, base[name]);
   for (const name in headers) addLines(lines, name, headers[name]);
   outgoing.writeHead(status, lines);
+}
+
+/** All headers of both; where both have one, however its name is written, that of `stronger`. */
+export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
+  const replaced = namesOf(stronger);
+  return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !replaced.has(name.toLowerCase()))), ...stronger };
+}
+
+function namesOf(headers: ReplyHeaders): Set<string> {
+  const names = new Set<string>();
+  for (const name in headers) if (headers[name] !== undefined) names.add(name.toLowerCase());
+  return names;
 }
 
 function setHeader(outgoing: Outgoing, name: string, value: ReplyHeaders[string]): void {
@@ -68,13 +85,22 @@ export function nameReply(outgoing: Outgoing, requestId: string): void {
   (outgoing as NamedReply)[requestIdKey] = requestId;
 }
 
+/**
+ * A text's UTF-8 as a text with a character for each byte, to be sent as Latin-1. Node.js joins the head to the text of a body and writes both in
+ * one encoding: as UTF-8 it would encode the bytes of a header such as `server-path` once more.
+ */
+export function bytesAsText(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
 /** Writes a whole reply. For HEAD the length is that of the body a GET would bring, and no body follows (RFC 9110 §9.3.2). */
 export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeaders, reply: Reply): void {
   if (outgoing.headersSent || outgoing.destroyed) return;
   const hasNoBody = reply.status === 204 || reply.status === 304;
   const headers = { ...reply.headers };
-  if (!hasNoBody) headers['content-length'] ??= Buffer.byteLength(reply.body ?? '');
+  const body = typeof reply.body === 'string' ? bytesAsText(reply.body) : reply.body;
+  if (!hasNoBody) headers['content-length'] ??= body?.length ?? 0;
   writeHead(outgoing, reply.status, base, headers);
-  if (isHead || hasNoBody || reply.body === undefined) outgoing.end();
-  else outgoing.end(reply.body);
+  if (isHead || hasNoBody || body === undefined) outgoing.end();
+  else (outgoing as ServerResponse).end(body, 'latin1');
 }

@@ -91,12 +91,14 @@ export function urlPathOf(path: VirtualPath, isFolder: boolean): string {
   return isFolder ? `${encoded}/` : encoded;
 }
 
-/** The value of a `server-path` header: bytes outside visible ASCII, and `%`, percent-encoded (decisions.md 4). */
+/**
+ * The value of a `server-path` header (decisions.md 4): the path as it is, in UTF-8. Control characters and a space at the end, which no
+ * header can carry, are percent-encoded; in such a value `%` is, too.
+ *
+ * @returns a character for each byte, as Node.js wants header values
+ */
 export function serverPathOf(path: VirtualPath): string {
-  if (/^[\x21-\x24\x26-\x7e]*$/.test(path)) return path;
-  return [...Buffer.from(path)]
-    .map((byte) =>
-      byte > 0x20 && byte < 0x7f && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
-    )
-    .join('');
+  if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;
+  const text = /\p{Cc}| $/u.test(path) ? path.replace(/[%\p{Cc}]| $/gu, encodeURIComponent) : path;
+  return Buffer.from(text).toString('latin1');
 }

@@ -1,5 +1,5 @@
 import { type Exchange, header } from './exchange.ts';
-import type { Reply, ReplyHeaders } from './reply.ts';
+import type { Reply } from './reply.ts';
 
 /**
  * Programs that mount a server read-only, or not at all, unless it says that it can lock: macOS Finder, Windows Explorer, and
@@ -18,7 +18,7 @@ export function isClassTwo(exchange: Exchange): boolean {
  *
  * @param allow the methods of the URL
  */
-export function optionsReply(exchange: Exchange, allow: string, headers: ReplyHeaders = {}): Reply {
+export function optionsReply(exchange: Exchange, allow: string): Reply {
   const isLocking = isClassTwo(exchange);
-  return { status: isLocking ? 200 : 204, headers: { ...headers, allow, dav: isLocking ? '1, 2' : '1', 'ms-author-via': 'DAV' } };
+  return { status: isLocking ? 200 : 204, headers: { allow, dav: isLocking ? '1, 2' : '1', 'ms-author-via': 'DAV' } };
 }

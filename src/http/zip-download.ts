@@ -14,7 +14,6 @@ import { clientOf, type Exchange } from './exchange.ts';
 import { targetPath } from './folder-commands.ts';
 import { PagedBody } from './paged-body.ts';
 import { alreadySent, writeHead } from './reply.ts';
-import { serverPathOf } from './request-target.ts';
 
 const readAsync = promisify(read);
 
@@ -55,13 +54,12 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
     const lengthBytes = zipLength(members.map((member) => member.entry));
     const name = `${baseName(folder) || 'home'}.zip`;
     await exchange.service.events.grouped();
-    writeHead(exchange.outgoing, 200, exchange.service.baseHeaders, {
+    writeHead(exchange.outgoing, 200, exchange.baseHeaders, {
       'content-type': 'application/zip',
       'content-length': lengthBytes,
       'content-disposition': contentDisposition('attachment', name),
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
-      'server-path': serverPathOf(folder),
     });
     if (exchange.isHead) {
       exchange.outgoing.end();

@@ -73,8 +73,6 @@ test('awkward names go round, over every door', async (t) => {
     assert.equal((await server.put(url, name)).status, 201, name);
     const got = await server.get(url);
     assert.equal(got.text, name);
-    assert.equal(decodeURIComponent(String(got.headers['server-path'])), `/${name}`);
-    assert.ok(/^[\x21-\x7e]+$/.test(String(got.headers['server-path'])));
   }
   assert.deepEqual((await server.names('/home/')).toSorted(), awkwardNames.toSorted());
   for (const name of awkwardNames) assert.equal((await server.send('DELETE', `/home/${encodeURIComponent(name)}`)).status, 204, name);
