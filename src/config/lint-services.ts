@@ -7,8 +7,9 @@ import type { Config } from './schema.ts';
 /** The event that an upload's back-end answers (service.md, Endpoints C). */
 const uploadDone = 40017;
 
-/** Headers that a reply may carry from `headers` although a back-end must not set them. */
-const settableHeaders = new Set(['server', 'content-security-policy', 'strict-transport-security']);
+/** Headers that differ from reply to reply, so that `headers` must not set them for all. */
+const headersOfOneReply = new Set([...refusedPassthroughHeaders, 'content-type', 'content-range', 'etag', 'location', 'www-authenticate']);
+headersOfOneReply.delete('server');
 
 /** Options of services that contradict each other, or that would break replies. */
 export function lintServices(config: Config, report: Report): void {
@@ -16,7 +17,7 @@ export function lintServices(config: Config, report: Report): void {
     if (!service.enabled || service.type === 'monitor') continue;
     const at = (...path: PropertyKey[]) => ['services', uuid, ...path];
     for (const [name] of service.headers) {
-      if (refusedPassthroughHeaders.has(name.toLowerCase()) && !settableHeaders.has(name.toLowerCase()))
+      if (headersOfOneReply.has(name.toLowerCase()))
         report('error', 'refused-header', at('headers'), `"${name}" cannot be added to every reply`);
     }
     for (const [name] of service.api_partial_success_headers) {

@@ -11,7 +11,7 @@ import { accountOfPage, pageContextOf } from './page-context.ts';
 import { messagePageReply } from './page-replies.ts';
 import { confirmPage } from './pages/confirm-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
-import { type Handled, jsonReply, type ReplyHeaders } from './reply.ts';
+import { type Handled, jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from './reply.ts';
 import { serverPathOf, urlPathOf } from './request-target.ts';
 import { findTrigger } from './triggers.ts';
 import { backendReplyHeaders } from './upload-backend.ts';
@@ -76,7 +76,7 @@ function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFi
   const { files } = clientOf(exchange);
   const members = selectedMembers(exchange, folder, fields).map((name) => ({ name, entry: files.look(targetPath(folder, name)) }));
   const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
-  return { status: 200, headers: { ...pageHeaders(), 'server-path': serverPathOf(folder) }, body };
+  return { status: 200, headers: pageHeaders(), body };
 }
 
 async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
@@ -132,26 +132,20 @@ function failure(target: string, error: unknown): Result {
 }
 
 /** 303 back to the folder with a message for the next page; or JSON; a page with the reasons when something failed. */
-function replyTo(
-  exchange: Exchange,
-  folder: VirtualPath,
-  done: FlashCode,
-  results: readonly Result[],
-  headers: ReplyHeaders = {},
-): Handled {
-  const all = { ...headers, 'server-path': serverPathOf(folder) };
+function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly Result[]): Reply {
   const failed = results.filter((result) => result.message !== null);
   const items = results.map(({ target, message }) => ({ target: target ?? '', message }));
   const [only] = failed;
   const status = only && results.length === 1 ? only.status : 422;
   if (namesType(header(exchange, 'accept'), 'application/json')) {
-    return failed.length > 0 ? errorsReply(status, items, all) : jsonReply(200, { results: items.map(({ target }) => ({ target })) }, all);
+    if (failed.length > 0) return errorsReply(status, items);
+    return jsonReply(done === 'uploaded' ? 201 : 200, { results: items.map(({ target }) => ({ target })) });
   }
   if (failed.length > 0) {
     const results = failed.map(({ target = '', message }) => ({ target, message: message ?? '' }));
-    return messagePageReply(exchange, status, { results, headers: all });
+    return messagePageReply(exchange, status, { results });
   }
-  return { status: 303, headers: { ...all, location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
+  return { status: 303, headers: { location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
 
 /** Receives the files of one form. A file that comes before the field `action` is kept back until the action is known. */
@@ -160,7 +154,9 @@ class UploadReceiver {
   readonly #folder: VirtualPath;
   readonly #results: Result[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
-  #headers: ReplyHeaders = {};
+  readonly #stored: VirtualPath[] = [];
+  /** What the replies of the back-end add to the form's. */
+  #passed: ReplyHeaders = {};
   #receivedBytes = 0;
 
   constructor(exchange: Exchange, folder: VirtualPath) {
@@ -203,7 +199,10 @@ class UploadReceiver {
       }
     }
     if (this.#results.length === 0) throw new ServiceError('bad-request', `The form has no file in the field "${uploadAction}".`);
-    return replyTo(this.#exchange, this.#folder, 'uploaded', this.#results, this.#headers);
+    const reply = replyTo(this.#exchange, this.#folder, 'uploaded', this.#results);
+    const [path, ...others] = this.#stored;
+    const ofFile: ReplyHeaders = reply.status === 201 && path && others.length === 0 ? { 'server-path': serverPathOf(path) } : {};
+    return { ...reply, headers: mergeHeaders(this.#passed, { ...reply.headers, ...ofFile }) };
   }
 
   async dropAll(reason: unknown): Promise<void> {
@@ -229,7 +228,8 @@ class UploadReceiver {
 
   async #commit(name: string, path: VirtualPath, upload: FileUpload): Promise<void> {
     const result: UploadResult = await upload.commit();
-    Object.assign(this.#headers, await backendReplyHeaders(this.#exchange, path, result));
+    this.#stored.push(path);
+    Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, path, result));
     this.#results.push({ target: name, message: null, status: 201 });
   }
 }

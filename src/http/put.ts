@@ -6,9 +6,8 @@ import { clientOf, type Exchange, header } from './exchange.ts';
 import { validatorsOf } from './get-file.ts';
 import { requestedModificationTime } from './modification-time.ts';
 import { preconditions } from './preconditions.ts';
-import type { Reply } from './reply.ts';
+import { mergeHeaders, type Reply } from './reply.ts';
 import { announcedLength, hasBody } from './request-body.ts';
-import { serverPathOf } from './request-target.ts';
 import { backendReplyHeaders } from './upload-backend.ts';
 import { uploadMetadata } from './upload-metadata.ts';
 import { checkReceivedLength, receiveBody } from './upload-stream.ts';
@@ -41,22 +40,15 @@ export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Re
     await upload.abort(error);
     throw error;
   }
-  return {
-    status: 201,
-    headers: {
-      ...(await backendReplyHeaders(exchange, path, result)),
-      'server-path': serverPathOf(path),
-      etag: validatorsOf(result.entry).etag,
-      'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
-    },
-  };
+  const headers = { etag: validatorsOf(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
+  return { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) };
 }
 
 /** PUT of a folder: 201; a body makes no sense there (service.md, REST). */
 export async function putFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
   await clientOf(exchange).files.createFolder(path);
-  return { status: 201, headers: { 'server-path': serverPathOf(path) } };
+  return { status: 201 };
 }
 
 function tooLarge(limitBytes: number): ServiceError {

@@ -16,7 +16,10 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
     for (const [name, value] of result.delivery.headers ?? []) {
       replied.set(name.toLowerCase(), [...(replied.get(name.toLowerCase()) ?? []), value]);
     }
-    for (const name of options.api_passthrough_headers) headers[name] = replied.get(name.toLowerCase());
+    for (const name of options.api_passthrough_headers) {
+      const values = replied.get(name.toLowerCase());
+      if (values) headers[name] = values;
+    }
     return headers;
   }
   await clientOf(exchange).files.emitDurable(40060, path, {

@@ -11,26 +11,15 @@ export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/**
- * Headers that a back-end's reply must not set on an upload's reply: those of a connection, those that describe the body
- * or the service itself, and those that would act in the service's origin (cookies, policies, challenges).
- */
+/** Headers that a back-end's reply must not set on an upload's reply: those that frame it, and the service's own (decisions.md, "Upload back-end"). */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   ...hopByHopHeaders,
   'content-length',
-  'content-type',
   'content-encoding',
-  'content-range',
+  'set-cookie',
   'date',
   'server',
   'server-path',
-  'set-cookie',
-  'set-cookie2',
-  'www-authenticate',
-  'content-security-policy',
-  'strict-transport-security',
-  'location',
-  'etag',
 ]);
 
 /** Whether the name of a header says that its value is nobody else's business. */

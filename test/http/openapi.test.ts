@@ -184,6 +184,7 @@ async function folderOperations(server: TestServer, send: Exercise) {
     await to('POST', 400, asJson, '{}');
     await to('POST', 415, { 'content-type': 'text/plain' }, 'x');
     await to('POST', 413, asJson, ' '.repeat(1_100_000));
+    await to('POST', 201, fileInForm.headers, fileInForm.body);
     await to('POST', 303, { ...asForm, ...html }, 'action=create-folder&new-folder=formed');
     await to('POST', 409, { ...asForm, ...html }, 'action=create-folder&new-folder=formed');
     await to('POST', 200, { ...asForm, ...html }, 'action=confirm-delete&selected-members=member');
@@ -204,6 +205,12 @@ async function folderOperations(server: TestServer, send: Exercise) {
   await send('DELETE', folder, '/home/area/', 204, { user, headers: json });
 }
 
+const part = (name: string, content: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`;
+const fileInForm = {
+  headers: { 'content-type': 'multipart/form-data; boundary=b', ...json },
+  body: `${part('action', 'upload-file')}${part('upload-file"; filename="a', 'x')}--b--\r\n`,
+};
+
 /** What a banned address, an account without permissions and one without space get. */
 async function refusals(server: TestServer, send: Exercise, servers: Record<'banned' | 'denied' | 'small', TestServer>) {
   const status = server === servers.banned ? 429 : server === servers.denied ? 403 : 507;
@@ -211,11 +218,8 @@ async function refusals(server: TestServer, send: Exercise, servers: Record<'ban
   if (status === 507) {
     await send('PUT', '/home/{file}', '/home/a', 507, { headers: json, body: 'x' });
     mkdirSync(join(server.home, 'd'));
-    const part = (name: string, content: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`;
-    const body = `${part('action', 'upload-file')}${part('upload-file"; filename="a', 'x')}--b--\r\n`;
-    const upload = { headers: { 'content-type': 'multipart/form-data; boundary=b', ...json }, body };
-    await send('POST', '/home/{folder}/', '/home/d/', 507, upload);
-    await send('POST', '/home/', '/home/', 507, upload);
+    await send('POST', '/home/{folder}/', '/home/d/', 507, fileInForm);
+    await send('POST', '/home/', '/home/', 507, fileInForm);
     const authorization = `session ${await server.login()}`;
     rmSync(server.home, { recursive: true });
     await send('GET', '/home/', '/home/', 404, { headers: { ...json, authorization } });

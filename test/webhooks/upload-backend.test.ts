@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
+import type { TestReply } from '../support/client.ts';
 import { type Answer, startReceiver, until } from '../support/receiver.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const service = {
   api_backend_uuid: 'backend',
@@ -58,12 +60,76 @@ test('form uploads wait for the back-end, too: each file once', async (t) => {
     headers: { 'content-type': 'multipart/form-data; boundary=b', accept: 'application/json' },
     body: form,
   });
-  assert.equal(reply.status, 200, reply.text);
+  assert.equal(reply.status, 201, reply.text);
   assert.equal(reply.headers['x-receipt']?.includes('r-2'), true);
   assert.deepEqual(
     receiver.events().map(({ data }) => data.path),
     ['/1.txt', '/2.txt'],
   );
+});
+
+/** The form that uploads a file to `/d/`. */
+function uploadForm(accept: string) {
+  const body = [
+    '--b\r\nContent-Disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
+    '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="ü %41.txt"\r\n\r\none\r\n--b--\r\n',
+  ].join('');
+  return { headers: { 'content-type': 'multipart/form-data; boundary=b', accept }, body };
+}
+
+test("a form that asks for JSON gets what a PUT gets: 201, the file's path, the headers of the back-end", async (t) => {
+  const receipt = { 'x-receipt': 'r-3', location: '/receipts/3', etag: '"theirs"', 'content-type': 'text/plain', 'x-request-id': 'r-id' };
+  const receiver = await startReceiver(t, { otherwise: { headers: receipt } });
+  const passed = 'X-Receipt, Location, ETag, Content-Type, X-Request-Id, X-Base';
+  const server = await startServer(t, {
+    service: { ...service, api_passthrough_headers: passed, headers: { 'X-Base': 'ours' } },
+    event_handlers: backend(receiver.url),
+  });
+  mkdirSync(join(server.home, 'd'));
+  const valuesOf = ({ rawHeaders }: TestReply, name: string) =>
+    rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
+  const form = await server.send('POST', '/home/d/', uploadForm('application/json'));
+  assert.equal(form.status, 201, form.text);
+  assert.deepEqual(form.json(), { results: [{ target: 'ü %41.txt' }] });
+  assert.deepEqual(valuesOf(form, 'content-type'), ['application/json; charset=utf-8'], 'the body is described by the service');
+  const put = await server.put('/home/d/%C3%BC%20%2541.txt', 'two');
+  for (const reply of [form, put]) {
+    assert.equal(Buffer.from(String(reply.headers['server-path']), 'latin1').toString(), '/d/ü %41.txt');
+    for (const name of ['x-receipt', 'location', 'etag', 'x-request-id'] as const) assert.deepEqual(valuesOf(reply, name), [receipt[name]]);
+    assert.deepEqual(valuesOf(reply, 'x-base'), ['ours'], 'what the back-end does not send stays');
+  }
+  const browser = await server.send('POST', '/home/d/', uploadForm('text/html'));
+  assert.equal(browser.status, 303);
+  assert.deepEqual(valuesOf(browser, 'location'), ['/home/d/'], 'a browser goes back to the folder');
+  assert.deepEqual(valuesOf(browser, 'x-receipt'), ['r-3']);
+});
+
+test('without a valid reply a form that asks for JSON gets 201 and the configured headers', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const server = await startServer(t, { service, event_handlers: backend(receiver.url) });
+  mkdirSync(join(server.home, 'd'));
+  const reply = await server.send('POST', '/home/d/', uploadForm('application/json; charset=utf-8'));
+  assert.equal(reply.status, 201, reply.text);
+  assert.deepEqual([reply.headers['x-receipt'], reply.headers['x-note']], ['pending', 'later']);
+  assert.ok(String(reply.headers['server-path']).startsWith('/d/'));
+  assert.ok((await server.eventIds()).includes(40060));
+});
+
+test('validate refuses to pass through what frames the reply or is of the service, and nothing else', async (t) => {
+  const hopByHop =
+    'Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade'.split(' ');
+  const refused = [...hopByHop, 'Content-Length', 'Content-Encoding', 'Set-Cookie', 'Date', 'Server', 'Server-Path'];
+  const fine = 'Location ETag Content-Type Content-Range Content-Language Content-Security-Policy WWW-Authenticate Vary X-Receipt'.split(
+    ' ',
+  );
+  const folder = temporaryFolder(t);
+  const withNames = (names: string[]) =>
+    testConfig(folder, { service: { ...service, api_passthrough_headers: names }, event_handlers: backend('http://127.0.0.1:1/') });
+  for (const name of refused) {
+    await assert.rejects(withNames([name]), /must not be passed through/, name);
+    await assert.rejects(withNames([name.toLowerCase()]), /must not be passed through/, name);
+  }
+  await withNames(fine);
 });
 
 const noReply: { what: string; answer: Answer; options?: Record<string, unknown>; outcome: string }[] = [
