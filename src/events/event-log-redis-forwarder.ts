@@ -1,73 +1,55 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { type RedisLink, redisScript } from '../lib/redis-link.ts';
+import type { RedisLink } from '../lib/redis-link.ts';
 import type { LoggedEvent } from './event-log.ts';
 import type { FileEventLog } from './event-log-file.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
 import { Checkpoints } from './event-log-redis-checkpoints.ts';
-import { fieldOf, positionOfId, type StreamEntry } from './event-log-redis-reader.ts';
-
-/**
- * KEYS stream, counter; ARGV node, then event, group and waiting handler of each. Adds all or none; entries are numbered in a row, so
- * that what lies between two of them is known without counting. Returns their IDs.
- */
-const addScript = redisScript(`
-local ids = {}
-for index = 2, #ARGV, 3 do
-  local fields = {'number', redis.call('INCR', KEYS[2]), 'node', ARGV[1], 'event', ARGV[index]}
-  if ARGV[index + 1] ~= '' then table.insert(fields, 'group') table.insert(fields, ARGV[index + 1]) end
-  if ARGV[index + 2] ~= '' then table.insert(fields, 'taken_by') table.insert(fields, ARGV[index + 2]) end
-  table.insert(ids, redis.call('XADD', KEYS[1], '*', unpack(fields)))
-end
-return ids`);
+import { positionOfId } from './event-log-redis-reader.ts';
+import { type KnownStream, type StreamKeys, StreamWriter } from './event-log-redis-stream.ts';
 
 /** How often what was forwarded is noted on disk. */
-const noteEveryMs = 1000;
+const saveEveryMs = 1000;
 
 /** Pause after a failure that is not that of the connection. */
 const retryMs = 500;
-
-/** Entries read at once while looking for what the stream has already. */
-const pageEntries = 1000;
-
-/** How far back a new node looks for what it sent itself. */
-const newNodeMs = 3_600_000;
 
 /** Most bytes of events in one script call. */
 const mostBytes = 1_000_000;
 
 export interface ForwarderOptions {
-  link: RedisLink;
+  link: Pick<RedisLink, 'call' | 'run' | 'isReady' | 'marker' | 'doubt' | 'onRecover'>;
   local: FileEventLog;
   node: string;
   /** File of the checkpoints. */
   path: string;
-  stream: string;
-  counter: string;
+  keys: StreamKeys;
   clock: Clock;
   log: Log;
   /** Told of the last position of the stream that was added. */
   onForwarded: (last: LogPosition) => void;
 }
 
-/** The server that a node's name belongs to: each of its processes adds eight digits of its own. */
-function serverOf(node: string): string {
-  return node.replace(/\.[0-9a-f]{8}$/, '');
-}
-
 /** Brings the events of this node's files into the stream, in order, and again when Redis lost them. */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
+  readonly #stream: StreamWriter;
   readonly #checkpoints: Checkpoints;
   readonly #waiting = new Map<string, (position: LogPosition | undefined) => void>();
   readonly #ending = new AbortController();
   readonly #flushing = new Set<() => void>();
   #cursor: LogPosition;
-  #lastId: string;
-  #notedMs = 0;
+  /** The stream as it was found, or left by what was added; undefined until it was looked at. */
+  #known: KnownStream | undefined;
+  #savedMs = Number.NEGATIVE_INFINITY;
   #mustLook = true;
+  #isLooking = false;
   /** Own events that the stream has already, of those that are gone through again. */
   #present = new Set<string>();
+  /** Nothing behind it was ever sent. */
+  #sentTo: LogPosition;
+  /** What lies before it is gone through again: as long as that lasts, position and last ID do not belong together. */
+  #againTo: LogPosition | undefined;
   /** Ends the wait for more events. */
   #idle = new AbortController();
   #wasEmptied = false;
@@ -76,26 +58,29 @@ export class EventForwarder {
   constructor(options: ForwarderOptions) {
     this.#options = options;
     this.#checkpoints = Checkpoints.open(options.path, options.local.end);
-    const { position, id } = this.#checkpoints.recent(options.clock.monotonicMs());
-    this.#cursor = position;
-    this.#lastId = id;
+    this.#stream = new StreamWriter(options.link, options.keys, options.node);
+    this.#cursor = this.#checkpoints.recent(options.clock.monotonicMs()).position;
+    this.#sentTo = options.local.end;
     options.link.onRecover(async () => {
       this.#mustLook = true;
       this.#idle.abort();
     });
   }
 
-  start(): void {
+  /** Notes where it begins before anything is sent or taken in, so that a later process begins there, too. */
+  async start(): Promise<void> {
+    await this.#save();
     this.#running = this.#run();
   }
 
-  /** Up to here the files are in the stream. */
+  /** Up to here the files are in the stream for certain. */
   get position(): LogPosition {
-    return this.#cursor;
+    const isCertain = !this.#mustLook && !this.#isLooking;
+    return isCertain ? this.#cursor : this.#checkpoints.recent(this.#options.clock.monotonicMs()).position;
   }
 
   get neededFrom(): LogPosition {
-    return this.#checkpoints.oldest.position;
+    return this.#checkpoints.neededFrom;
   }
 
   get wasEmptied(): boolean {
@@ -123,6 +108,7 @@ export class EventForwarder {
 
   noteDelivered(delivered: LogPosition): void {
     this.#checkpoints.forget(this.#options.clock.monotonicMs(), delivered);
+    this.#idle.abort();
   }
 
   async close(): Promise<void> {
@@ -130,7 +116,7 @@ export class EventForwarder {
     this.#ending.abort();
     this.#settle();
     await this.#running;
-    await this.#note(true);
+    await this.#save();
   }
 
   async #run(): Promise<void> {
@@ -144,11 +130,12 @@ export class EventForwarder {
           await clock.sleep(retryMs / 5, signal);
           continue;
         }
-        if (this.#mustLook) await this.#lookBack();
+        if (this.#mustLook) await this.#lookBack().finally(() => (this.#isLooking = false));
         const { events, next } = await reader.next(this.#cursor);
+        this.#sentTo = later(this.#sentTo, next);
         await this.#add(events);
-        this.#cursor = next;
-        await this.#note(false);
+        this.#advance(next);
+        if (clock.monotonicMs() - this.#savedMs >= saveEveryMs) await this.#save();
         for (const wake of this.#flushing) wake();
         this.#flushing.clear();
         if (events.length === 0) await this.#waitForMore();
@@ -183,15 +170,32 @@ export class EventForwarder {
   }
 
   async #addBlock(events: readonly LoggedEvent[]): Promise<void> {
-    const { link, stream, counter, node, onForwarded } = this.#options;
-    const values = events.flatMap(({ raw, group, takenBy }) => [raw, group ?? '', takenBy ?? '']);
-    const ids = (await link.run(addScript, [stream, counter], [node, ...values])) as string[];
-    this.#lastId = ids.at(-1) as string;
+    const { link, onForwarded } = this.#options;
+    const known = this.#known as KnownStream;
+    const ids = await this.#stream.add(events, known);
+    if (!ids) {
+      // Nothing more is added before it is known what was lost, and that comes first: each node's events stay in order.
+      link.doubt('its journal is not what it was');
+      throw new Error('the journal in Redis is not what it was');
+    }
+    const lastId = ids.at(-1) as string;
+    this.#known = { ...known, lastId };
     for (const [index, { event }] of events.entries()) {
       this.#waiting.get(event.uuid)?.(positionOfId(ids[index] as string));
       this.#waiting.delete(event.uuid);
     }
-    onForwarded(positionOfId(this.#lastId));
+    onForwarded(positionOfId(lastId));
+  }
+
+  #advance(position: LogPosition): void {
+    const isFurther = comparePositions(position, this.#cursor) > 0;
+    this.#cursor = position;
+    const isAgain = this.#againTo !== undefined;
+    if (this.#againTo && comparePositions(position, this.#againTo) < 0) return;
+    this.#againTo = undefined;
+    this.#present.clear();
+    if (isFurther || isAgain)
+      this.#checkpoints.add({ position, id: (this.#known as KnownStream).lastId, atMs: this.#options.clock.monotonicMs() });
   }
 
   /**
@@ -199,30 +203,33 @@ export class EventForwarder {
    * middle of a command, a Redis that lost its last second, or one that lost everything.
    */
   async #lookBack(): Promise<void> {
-    const { link, stream, node, clock, log } = this.#options;
+    const { link, clock, log } = this.#options;
+    const marker = link.marker;
+    if (marker === undefined) throw new Error('Redis is away');
     this.#mustLook = false;
-    const recent = this.#checkpoints.recent(clock.monotonicMs());
-    const isWhole = recent.id === '0-0' || ((await link.call(['XRANGE', stream, recent.id, recent.id])) as unknown[]).length > 0;
-    const from = isWhole ? recent : this.#checkpoints.oldest;
-    this.#present = new Set();
-    // Without a checkpoint the node is new, and whatever it sent was sent a moment ago.
-    const recentId = recent.id === '0-0' ? String(Math.floor(clock.nowMs() - newNodeMs)) : recent.id;
-    for (let start = isWhole ? recentId : '-'; ; ) {
-      const entries = (await link.call(['XRANGE', stream, start, '+', 'COUNT', String(pageEntries)])) as StreamEntry[];
-      for (const entry of entries) {
-        if (serverOf(fieldOf(entry, 'node') ?? '') !== serverOf(node)) continue;
-        const uuid = /"uuid":"([^"]+)"/.exec(fieldOf(entry, 'event') ?? '')?.[1];
-        if (uuid !== undefined) this.#present.add(uuid);
-      }
-      const last = entries.at(-1);
-      if (!last || entries.length < pageEntries) break;
-      start = `(${last[0]}`;
-    }
-    if (!isWhole) {
+    this.#isLooking = true;
+    if (await this.#isWhole(marker)) {
+      if (this.#checkpoints.marker !== marker) this.#checkpoints.belongTo(marker, await this.#stream.lastId());
+    } else {
       this.#wasEmptied = true;
-      log.warn('the journal in Redis was emptied; what may not have been delivered is forwarded again', { from: from.position });
+      this.#checkpoints.restart(marker);
+      log.warn('the journal in Redis was emptied; what may not have been delivered is forwarded again', {
+        from: this.#checkpoints.undelivered.position,
+      });
     }
-    if (comparePositions(from.position, this.#cursor) < 0) this.#cursor = from.position;
+    await this.#save();
+    const { position, id } = this.#checkpoints.recent(clock.monotonicMs());
+    const { uuids, lastId } = await this.#stream.own(id);
+    this.#present = uuids;
+    this.#known = { marker, lastId: lastId ?? id };
+    this.#cursor = position;
+    this.#againTo = this.#sentTo;
+  }
+
+  async #isWhole(marker: string): Promise<boolean> {
+    const { id } = this.#checkpoints.recent(this.#options.clock.monotonicMs());
+    const known = this.#checkpoints.marker;
+    return known === undefined ? this.#stream.has(id) : known === marker && this.#stream.isWhole({ marker, lastId: id });
   }
 
   #settle(): void {
@@ -232,12 +239,13 @@ export class EventForwarder {
     this.#flushing.clear();
   }
 
-  async #note(isLast: boolean): Promise<void> {
+  async #save(): Promise<void> {
     const { clock, log } = this.#options;
-    const nowMs = clock.monotonicMs();
-    if (!isLast && nowMs - this.#notedMs < noteEveryMs) return;
-    this.#notedMs = nowMs;
-    this.#checkpoints.add({ position: this.#cursor, id: this.#lastId, atMs: nowMs });
-    await this.#checkpoints.save(nowMs).catch((error) => log.warn('what was forwarded could not be noted', { reason: error }));
+    this.#savedMs = clock.monotonicMs();
+    await this.#checkpoints.save(this.#savedMs).catch((error) => log.warn('what was forwarded could not be noted', { reason: error }));
   }
+}
+
+function later(a: LogPosition, b: LogPosition): LogPosition {
+  return comparePositions(a, b) < 0 ? b : a;
 }

@@ -63,7 +63,7 @@ function notesPath(dataFolderPath: string): string {
 
 /** The oldest position of a node's files that an earlier process still needed. */
 export function keptSpool(dataFolderPath: string): LogPosition {
-  return Checkpoints.open(notesPath(dataFolderPath), { segment: 0, offset: 0 }).oldest.position;
+  return Checkpoints.open(notesPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
 
 /** The name of the stream. */
@@ -95,8 +95,7 @@ export class RedisEventLog implements EventLog {
       local,
       node,
       path: notesPath(dataFolderPath),
-      stream: this.#stream,
-      counter: link.key('journal-count'),
+      keys: { stream: this.#stream, marker: link.key('marker'), counter: link.key('journal-count') },
       clock,
       log,
       onForwarded: (last) => this.#advance(positionAfter(last)),
@@ -109,7 +108,7 @@ export class RedisEventLog implements EventLog {
   static async open(options: RedisEventLogOptions): Promise<RedisEventLog> {
     const journal = new RedisEventLog(options);
     await journal.#lookNow().catch(() => {});
-    journal.#forwarder.start();
+    await journal.#forwarder.start();
     return journal;
   }
 

@@ -100,6 +100,17 @@ export class RedisLink implements RedisCaller {
     return this.#isReady;
   }
 
+  /** Tells the data of Redis from that of one that was emptied; known from the first connection on. */
+  get marker(): string | undefined {
+    return this.#marker;
+  }
+
+  /** Takes Redis for away until it has been found out what it lost: an answer of it was suspicious. */
+  doubt(reason: string): void {
+    this.#lost(reason);
+    void this.#beat();
+  }
+
   /** Whether Redis can be asked, or why not. */
   check(): true | string {
     return this.#isReady || `Redis (${shownRedisAddress(this.#address)}) is away: ${this.#lastError}`;

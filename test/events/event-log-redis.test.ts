@@ -109,6 +109,29 @@ test('what a Redis lost with its last second, or with all its data, is forwarded
   await log.close();
 });
 
+test('a Redis that is emptied under load: what stands in the stream afterwards is in the order in which it happened', async (t) => {
+  const begun = await begin(t);
+  if (!begun) return;
+  const { redis, link, folder } = begun;
+  const log = await openJournal(link, folder);
+  let count = 0;
+  for (let round = 0; round < 3; round++) {
+    const endMs = performance.now() + 1500;
+    const emptied = new Promise((resolve) => setTimeout(resolve, 700)).then(() => redis.command('FLUSHALL'));
+    while (performance.now() < endMs) {
+      log.append(testEvent(String(count++)));
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    await emptied;
+    await until(
+      'it is drained',
+      async () => link.isReady && (await log.spooled()).events === 0 && (await journalTexts(log)).length >= count,
+    );
+    assert.deepEqual(await journalTexts(log), row(0, count));
+  }
+  await log.close();
+});
+
 test('a paused Redis: answers come from the disk, and nothing is there twice afterwards', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
