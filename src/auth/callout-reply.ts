@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { AccountConfiguration } from '../accounts/account.ts';
 import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
 import { permissionKeywords } from '../accounts/permissions.ts';
+import { JsonLimitError, parseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest-name.ts';
 import type { AuthResult, PublicFailure } from './auth-method.ts';
 
@@ -14,6 +15,12 @@ export interface CalloutReply {
 
 /** Longest failure text that is kept for events, in characters. */
 const longestTextCharacters = 1000;
+
+/** Most values of an account: more would take noticeable time to check. */
+const mostAccountValues = 20_000;
+
+/** Most unknown keys or bad values that are told of one reply. */
+const mostProblems = 20;
 
 // JSON has types: the text spellings of the configuration are not for replies.
 const permissions = z
@@ -72,18 +79,19 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
   try {
     // The decoder takes a byte order mark away.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    value = text.trim() === '' ? {} : JSON.parse(text);
+    value = text.trim() === '' ? {} : parseJson(text, { mostValues: mostAccountValues });
   } catch (error) {
+    if (error instanceof JsonLimitError) return invalid(`The body of the 200 reply is not taken: ${error.message}.`);
     return invalid(`The body of the 200 reply is not UTF-8 JSON: ${(error as Error).message}`);
   }
   const result = replyBody.safeParse(value);
   if (!result.success) {
     const unknownKeys = result.error.issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => unknownKeyText(issue.path, key)) : [],
+      issue.code === 'unrecognized_keys' ? issue.keys.slice(0, mostProblems).map((key) => unknownKeyText(issue.path, key)) : [],
     );
     if (unknownKeys.length > 0)
       return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, { event: 20149, details: unknownKeys });
-    const problems = result.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
+    const problems = result.error.issues.slice(0, mostProblems).map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
     return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: 20031, details: problems });
   }
   const { account = {} } = result.data;
@@ -111,9 +119,14 @@ function unknownKeyText(path: readonly PropertyKey[], key: string): string {
 }
 
 function forbiddenVerdict(body: Buffer): AuthResult {
-  const text = body.toString('utf8').trim();
-  const members = jsonObject(text);
   const reason = 'The endpoint forbids the account (403).';
+  const text = body.toString('utf8').trim();
+  let members: Record<string, unknown> | undefined;
+  try {
+    members = jsonObject(text);
+  } catch (error) {
+    return { outcome: 'rejected', kind: 'forbidden', reason: `${reason} Its body is left out: ${(error as Error).message}.` };
+  }
   if (!members)
     return { outcome: 'rejected', kind: 'forbidden', reason, ...(text === '' ? {} : { response: text.slice(0, longestTextCharacters) }) };
   const shown: PublicFailure = {
@@ -123,11 +136,13 @@ function forbiddenVerdict(body: Buffer): AuthResult {
   return { outcome: 'rejected', kind: 'forbidden', reason, response: members, public: shown };
 }
 
+/** @throws JsonLimitError */
 function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
-  } catch {
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw error;
     return undefined;
   }
 }

@@ -20,10 +20,8 @@ export function replyWarnings(result: RemoteResult, timeoutMs: number): string[]
   const header = (name: string) => result.headers.find(([key]) => key.toLowerCase() === name)?.[1];
   const type = header('content-type') ?? '';
   const text = body.subarray(0, 512).toString('utf8').trimStart();
-  const coding = header('content-encoding');
   if (status >= 300 && status < 400)
     warnings.push(`redirects are not followed (Location: ${header('location') ?? 'none'}); configure the final URL`);
-  if (coding && coding !== 'identity') warnings.push(`the body is compressed (${coding}) although identity was asked for`);
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf)
     warnings.push('the body begins with a byte order mark, which JSON must not have');
   if (/^text\/html/i.test(type) || /^<(!doctype|html)/i.test(text))

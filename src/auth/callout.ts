@@ -194,6 +194,7 @@ export function createCalloutEndpoint(options: CalloutOptions, clock: Clock): Re
     password: options.password,
     timeoutMs: options.timeout * 1000,
     maximumReplyBytes: largestReplyBytes,
+    refusesContentCodings: true,
     caPem,
     clock,
   });

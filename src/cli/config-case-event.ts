@@ -5,6 +5,7 @@ import { eventDefinition } from '../events/catalogue.ts';
 import type { EventAccount, EventServer, ServiceEvent } from '../events/event.ts';
 import { createEvent, peerAccount, processAccount } from '../events/event-factory.ts';
 import { addressFamily } from '../lib/forwarded-header.ts';
+import { parseJson } from '../lib/json.ts';
 import { createPayload } from '../webhooks/create-payload.ts';
 import { withQuery } from '../webhooks/delivery.ts';
 import { createSubscription } from '../webhooks/subscription.ts';
@@ -46,7 +47,7 @@ export function requestsOf(config: Config, item: EventCase): ExpectedRequest[] {
 
 function bodyOf(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch {
     return text;
   }

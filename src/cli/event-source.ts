@@ -3,8 +3,9 @@ import type { Readable } from 'node:stream';
 import type { ServiceEvent } from '../events/event.ts';
 import type { LoggedEvent } from '../events/event-log.ts';
 import { comparePositions } from '../events/event-log-position.ts';
-import { eventProblem } from '../events/event-shape.ts';
+import { deepestEvent, eventProblem } from '../events/event-shape.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { parseJson } from '../lib/json.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
 import { contentUuid } from './content-uuid.ts';
 import type { Journal } from './journal-shape.ts';
@@ -84,7 +85,7 @@ function* linesOf(text: string, place: string, onBadLine: OnBadLine): Generator<
 function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseEvents(text);
   } catch (error) {
     onBadLine(place, (error as Error).message);
     return;
@@ -95,21 +96,16 @@ function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator
     return;
   }
   for (const [index, item] of list.entries()) {
-    const event = sourceEvent(item);
-    if (typeof event !== 'string') yield event;
-    else onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, event);
+    const event = withUuid(item);
+    const problem = eventProblem(event);
+    if (problem !== undefined) onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, problem);
+    else yield { event: event as ServiceEvent, raw: Buffer.from(JSON.stringify(event)), group: undefined };
   }
 }
 
-/** @returns an event, or why a value is none */
-function sourceEvent(item: unknown): SourceEvent | string {
-  try {
-    const event = withUuid(item);
-    return eventProblem(event) ?? { event: event as ServiceEvent, raw: Buffer.from(JSON.stringify(event)), group: undefined };
-  } catch (error) {
-    if (error instanceof RangeError) return 'it nests too deep';
-    throw error;
-  }
+/** Events stand two levels deep in a request body. */
+function parseEvents(text: string): unknown {
+  return parseJson(text, { deepest: deepestEvent + 2 });
 }
 
 /** An event written by hand need not have a UUID; receivers that look for repeats need the same one each time. */
@@ -121,7 +117,7 @@ function withUuid(item: unknown): unknown {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseEvents(text);
   } catch {
     return undefined;
   }

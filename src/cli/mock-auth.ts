@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { parseJson } from '../lib/json.ts';
 import { serveMock } from './mock-server.ts';
 import { print } from './output.ts';
 
@@ -67,7 +68,7 @@ function parseAccept(text: string): [string, { password: string; account: string
 /** The body of the 200 reply: the file's own `account`, or the file as the account. */
 function readAccount(path: string): string {
   try {
-    const value = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    const value = parseJson(readFileSync(path, 'utf8')) as Record<string, unknown>;
     return JSON.stringify('account' in value ? value : { account: value });
   } catch (error) {
     throw new ServiceError('bad-request', `--accept: ${path}: ${(error as Error).message}`, { cause: error });
@@ -128,7 +129,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 
 function credentialsOf(body: string): Record<string, unknown> {
   try {
-    const value = JSON.parse(body) as { credentials?: Record<string, unknown> } | null;
+    const value = parseJson(body) as { credentials?: Record<string, unknown> } | null;
     return value?.credentials ?? {};
   } catch {
     return {};

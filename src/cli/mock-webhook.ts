@@ -5,6 +5,7 @@ import { eventProblem } from '../events/event-shape.ts';
 import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../lib/header-names.ts';
+import { parseJson } from '../lib/json.ts';
 import { signingKey } from '../webhooks/signing.ts';
 import { serveMock } from './mock-server.ts';
 import { complain, print, visible } from './output.ts';
@@ -107,7 +108,7 @@ async function readRequest(incoming: IncomingMessage): Promise<Request> {
 /** The events of a JSON body; undefined for every other body. */
 function eventsOf(body: Buffer): Record<string, unknown>[] | undefined {
   try {
-    const value = JSON.parse(body.toString('utf8')) as { events?: unknown } | null;
+    const value = parseJson(body.toString('utf8')) as { events?: unknown } | null;
     const events = value?.events;
     return Array.isArray(events) && events.every((event) => eventProblem(event) === undefined)
       ? (events as Record<string, unknown>[])

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { parseJson } from '../lib/json.ts';
 import type { ServiceEvent } from './event.ts';
 import { isSpecialAccount } from './event-factory.ts';
 import type { BadLine, EventBlock, EventReader, LoggedEvent } from './event-log.ts';
@@ -6,7 +7,7 @@ import { LineReader } from './event-log-lines.ts';
 import { MarksReader } from './event-log-marks.ts';
 import type { LogPosition } from './event-log-position.ts';
 import type { Segment } from './event-log-segments.ts';
-import { eventProblem } from './event-shape.ts';
+import { deepestEvent, eventProblem } from './event-shape.ts';
 
 /** Reads events, with what is known beside them, from the journal's files. */
 export class JournalReader implements EventReader {
@@ -88,7 +89,7 @@ export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;
   try {
-    value = JSON.parse(line.toString('utf8'));
+    value = parseJson(line.toString('utf8'), { deepest: deepestEvent });
   } catch (error) {
     return (error as Error).message;
   }

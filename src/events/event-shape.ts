@@ -1,4 +1,9 @@
+import { deepestJson } from '../lib/json.ts';
+
 type Members = Record<string, unknown>;
+
+/** Deepest nesting of an event: what came from a remote endpoint stands two levels deep in it, as a member of `data`. */
+export const deepestEvent = deepestJson + 2;
 
 /** Seconds that a date can show (ECMA-262, "Time Values"), with a fraction. */
 const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;

@@ -1,4 +1,5 @@
 import { ServiceError } from '../lib/errors.ts';
+import { parseJson } from '../lib/json.ts';
 import { type Exchange, header } from './exchange.ts';
 
 /** Largest body of a command, a login or a PROPFIND, in bytes (decisions.md, "Bad input"). */
@@ -59,7 +60,7 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
 /**
  * Reads a JSON body.
  *
- * @throws ServiceError `bad-request` when it is not UTF-8 or not JSON
+ * @throws ServiceError `bad-request` when it is not UTF-8, not JSON, or nests too deep
  */
 export async function readJsonBody(exchange: Exchange): Promise<unknown> {
   const bytes = await readSmallBody(exchange);
@@ -70,7 +71,7 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
     throw new ServiceError('bad-request', 'The request body is not valid UTF-8.', { cause: error });
   }
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     throw new ServiceError('bad-request', `The request body is not valid JSON: ${(error as Error).message}`, { cause: error });
   }

@@ -35,6 +35,8 @@ export interface RemoteEndpointOptions {
   maximumReplyBytes: number;
   /** Whether a longer reply is cut off rather than taken for none. */
   truncatesReply?: boolean;
+  /** Whether a body in a content coding, which no request asks for, makes a reply invalid. */
+  refusesContentCodings?: boolean;
   caPem?: string | undefined;
   clock: Clock;
 }
@@ -100,6 +102,7 @@ export class RemoteEndpoint {
       const client = await this.#client;
       const response: TransportResponse = await client.raw(request.url, options);
       hasReply = true;
+      if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
       return {
@@ -180,6 +183,19 @@ class TimeoutError extends Error {
   }
 }
 
+class ContentCodingError extends Error {
+  constructor(coding: string) {
+    super(`the body has the content coding "${coding}", which was not asked for`);
+  }
+}
+
+function refuseContentCoding({ headerLines = [], incoming }: TransportResponse): void {
+  const coded = headerLines.find(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity');
+  if (!coded || !incoming) return;
+  incoming.destroy();
+  throw new ContentCodingError(coded[1]);
+}
+
 class GivenUpError extends Error {}
 
 class TooLargeError extends Error {
@@ -197,6 +213,7 @@ function faultOf(thrown: unknown): { fault: RemoteFault; message: string } {
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof TimeoutError) return { fault: 'timeout', message: text };
   if (error instanceof TooLargeError) return { fault: 'too-large', message: text };
+  if (error instanceof ContentCodingError) return { fault: 'invalid-http', message: text };
   const code = systemErrorCode(error) ?? '';
   if (code === 'ECONNREFUSED') return { fault: 'refused', message: 'the connection was refused' };
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { fault: 'dns', message: `the host name cannot be resolved (${code})` };

@@ -91,6 +91,12 @@ export function createTransport(caPem?: string): Transport {
           reject(new RangeError(`the status ${status} is none of HTTP`));
           return;
         }
+        const coding = incoming.headers['transfer-encoding'] ?? 'chunked';
+        if (coding.toLowerCase() !== 'chunked') {
+          incoming.destroy();
+          reject(new RangeError(`the transfer coding "${coding}" is none that was asked for`));
+          return;
+        }
         resolve(responseOf(status, incoming));
       });
       outgoing.on('error', reject);

@@ -8,6 +8,7 @@ import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPat
 import type { Clock } from '../lib/clock.ts';
 import { makeFolders } from '../lib/durable-folder.ts';
 import { systemErrorCode } from '../lib/errors.ts';
+import { parseJson } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import { type DeliveryRecord, isDeliveryRecord } from './delivery-record.ts';
 
@@ -179,7 +180,7 @@ export function recordsSince(folder: string, kind: 'deliveries' | 'replays', sin
 
 function parseRecord(line: Buffer): DeliveryRecord | undefined {
   try {
-    const record = JSON.parse(line.toString('utf8')) as Partial<DeliveryRecord> | null;
+    const record = parseJson(line.toString('utf8')) as Partial<DeliveryRecord> | null;
     return isDeliveryRecord(record) ? record : undefined;
   } catch {
     return undefined;

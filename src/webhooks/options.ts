@@ -3,6 +3,7 @@ import { eventGroups, isEventId } from '../events/catalogue.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
+import { parseJson } from '../lib/json.ts';
 import {
   expressionText,
   type Filter,
@@ -161,9 +162,9 @@ function extraDataOf(value: string | Record<string, unknown>, context: z.core.$R
   if (typeof members === 'string') {
     if (members.trim() === '') return {};
     try {
-      members = JSON.parse(members) as Record<string, unknown>;
+      members = parseJson(members) as Record<string, unknown>;
     } catch (error) {
-      issue(`is not JSON: ${(error as Error).message}`);
+      issue(`is not usable as JSON: ${(error as Error).message}`);
       return {};
     }
     if (typeof members !== 'object' || members === null || Array.isArray(members)) {

@@ -183,7 +183,12 @@ const table: [string, string, string[], string[]][] = [
   ['handler', 'retry_count', ['0', '"2"'], ['-1', '1.5']],
   ['handler', 'retry_increase', ['0', '"0.5"'], ['-1']],
   ['handler', 'fail_after_errors', ['0', '10'], ['-1']],
-  ['handler', 'extra_data', ['{text: "{message}"}', `'{"a": 1}'`, 'null'], ['{events: 1}', '{server: x}', 'nojson', '[1]']],
+  [
+    'handler',
+    'extra_data',
+    ['{text: "{message}"}', `'{"a": 1}'`, 'null'],
+    ['{events: 1}', '{server: x}', 'nojson', '[1]', `'{"a": ${'['.repeat(70)}${']'.repeat(70)}}'`],
+  ],
   ['handler', 'batch_size', ['1', '"100"'], ['0']],
   ['handler', 'concurrency', ['1', '8'], ['0', '1000']],
   ['handler', 'signing_secret', ['""', 'whsec_abc', '[a, b]', 'null'], ['{}']],

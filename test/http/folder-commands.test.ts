@@ -111,3 +111,18 @@ test('POST on a file URL is not supported; on a folder without its slash it is r
   assert.equal((await server.send('PATCH', '/home/a')).status, 405);
   assert.equal((await server.send('LOCK', '/home/a')).status, 405);
 });
+
+test('commands of 100,000 levels are refused like any that are no JSON', async (t) => {
+  const server = await startServer(t);
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  for (const [levels, reason] of [
+    [61, /"commands\[0\]"\.target must be/],
+    [62, /nested deeper than 64 levels/],
+    [100_000, /nested deeper than 64 levels/],
+  ] as const) {
+    const body = `{"commands":[{"command":"delete","target":${'['.repeat(levels)}${']'.repeat(levels)}}]}`;
+    const reply = await server.send('POST', '/home/', { headers, body });
+    assert.equal(reply.status, 400);
+    assert.match(reply.json<{ errors: [{ message: string }] }>().errors[0].message, reason);
+  }
+});

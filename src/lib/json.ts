@@ -1,0 +1,64 @@
+/** Deepest nesting of JSON from outside, in lists and objects one inside the other (decisions.md 1). */
+export const deepestJson = 64;
+
+/** JSON that nests too deep, or holds too many values, for what it is to be. */
+export class JsonLimitError extends Error {}
+
+interface JsonLimits {
+  /** In lists and objects one inside the other. */
+  deepest?: number;
+  /** All values, those in lists and objects included. */
+  mostValues?: number;
+}
+
+/**
+ * Parses JSON from outside. What code does with the value later may recurse: `JSON.stringify` ends in an exhausted stack at
+ * some thousand levels, which `JSON.parse` itself takes.
+ *
+ * @throws JsonLimitError above the limits
+ * @throws SyntaxError for what is no JSON
+ */
+export function parseJson(text: string, { deepest = deepestJson, mostValues = Number.POSITIVE_INFINITY }: JsonLimits = {}): unknown {
+  if (mostValues !== Number.POSITIVE_INFINITY || hasManyBrackets(text, deepest)) checkLimits(text, deepest, mostValues);
+  return JSON.parse(text);
+}
+
+/** What has no more opening brackets than levels are allowed, those in texts included, needs no closer look: most JSON. */
+function hasManyBrackets(text: string, limit: number): boolean {
+  let count = 0;
+  for (const bracket of '[{')
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) if (++count > limit) return true;
+  return false;
+}
+
+function checkLimits(text: string, deepest: number, mostValues: number): void {
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case '"':
+        at = endOfText(text, at);
+        break;
+      case '[':
+      case '{':
+        values++;
+        if (++depth > deepest) throw new JsonLimitError(`it is nested deeper than ${deepest} levels`);
+        break;
+      case ']':
+      case '}':
+        depth--;
+        break;
+      case ',':
+        values++;
+        break;
+    }
+    if (values > mostValues) throw new JsonLimitError(`it has more than ${mostValues} values`);
+  }
+}
+
+/** The place of the quotation mark that ends a text. */
+function endOfText(json: string, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
+  return at;
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { run } from '../support/child.ts';
+import { rawEndpoint } from '../support/raw-endpoint.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+/** An endpoint with one raw reply for everybody. */
+function replying(t: TestContext, reply: string | Buffer): Promise<string> {
+  return rawEndpoint(t, (socket) => socket.end(reply));
+}
+
+function withLength(status: string, body: string): string {
+  return `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** Lists in one another, `levels` of them. */
+const lists = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+
+const startWith = (t: TestContext, url: string) =>
+  startServer(t, { authentications: { remote: { type: 'http', url } }, service: { public_error: true } });
+
+const login = (server: TestServer) => server.get('/home/', { user: 'zoe:marker-word', headers: { accept: 'application/json' } });
+
+async function refusals(server: TestServer): Promise<Record<string, unknown>[]> {
+  return (await server.events()).filter(({ id }) => id === '20136' || id === '20142').map(({ id, data }) => ({ id, ...data }));
+}
+
+for (const [name, body] of [
+  ['a public_response 5,000 levels deep', `{"message":"no","public_response":${lists(5000)}}`],
+  ['100,000 levels', `{"public_response":${lists(100_000)}}`],
+  ['100,000 levels and no object', lists(100_000)],
+  ['one level too many', `{"message":"no","public_response":${lists(64)}}`],
+] as const) {
+  test(`a 403 with ${name} refuses the account, and its body goes nowhere`, async (t) => {
+    const server = await startWith(t, await replying(t, withLength('403 No', body)));
+    for (let time = 0; time < 2; time++) {
+      const reply = await login(server);
+      assert.equal(reply.status, 401);
+      assert.deepEqual(reply.json(), { errors: [{ message: 'The name or the password is not correct.', title: 'Unauthorized' }] });
+    }
+    const events = await refusals(server);
+    assert.deepEqual(
+      events.map(({ id, response }) => [id, response]),
+      Array(2).fill(['20136', undefined]),
+    );
+    assert.match(String(events[0]?.details), /nested deeper than 64 levels/);
+  });
+}
+
+test('a 403 with 64 levels is told whole', async (t) => {
+  const publicResponse = JSON.parse(lists(63)) as unknown;
+  const server = await startWith(t, await replying(t, withLength('403 No', `{"message":"[{[{","public_response":${lists(63)}}`)));
+  const reply = await login(server);
+  assert.deepEqual(reply.json(), { errors: [{ message: '[{[{', title: 'Unauthorized', response: publicResponse }] });
+  const [event] = await refusals(server);
+  assert.deepEqual([event?.id, event?.response], ['20136', { message: '[{[{', public_response: publicResponse }]);
+});
+
+const account = '{"account":{}}';
+const chunked = (body: Buffer | string) =>
+  Buffer.concat([Buffer.from(`${Buffer.byteLength(body).toString(16)}\r\n`), Buffer.from(body), Buffer.from('\r\n0\r\n\r\n')]);
+const coded = (headers: string, body: Buffer | string) =>
+  Buffer.concat([
+    Buffer.from(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n${headers}\r\n\r\n`),
+    Buffer.from(body),
+  ]);
+
+/** Replies that accept an account, were it not for how their body is coded. */
+const codings: [string, Buffer][] = [
+  ['Transfer-Encoding: gzip, chunked, not gzip', coded('Transfer-Encoding: gzip, chunked', chunked(account))],
+  ['Transfer-Encoding: gzip, chunked, gzip', coded('Transfer-Encoding: gzip, chunked', chunked(gzipSync(account)))],
+  ['Transfer-Encoding: gzip', coded('Transfer-Encoding: gzip', account)],
+  ['Transfer-Encoding: x-rot13, chunked', coded('Transfer-Encoding: x-rot13, chunked', chunked(account))],
+  ['Transfer-Encoding twice', coded('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', chunked(account))],
+  ['Transfer-Encoding: identity', coded('Transfer-Encoding: identity', account)],
+  ['Transfer-Encoding, empty', coded('Transfer-Encoding: ', account)],
+  ['Content-Encoding: gzip, not gzip', coded(`Content-Encoding: gzip\r\nContent-Length: ${account.length}`, account)],
+  ['Content-Encoding: br of an empty body', coded('Content-Encoding: br\r\nContent-Length: 0', '')],
+  ['Content-Encoding: identity, then deflate', coded('Content-Encoding: identity\r\nContent-Encoding: deflate', account)],
+  ['a 204 with Transfer-Encoding: gzip', Buffer.from('HTTP/1.1 204 Fine\r\nTransfer-Encoding: gzip\r\n\r\n')],
+];
+
+for (const [name, reply] of codings) {
+  test(`a reply in a coding that nobody asked for is invalid: ${name}`, async (t) => {
+    const url = await replying(t, reply);
+    const server = await startWith(t, url);
+    assert.equal((await login(server)).status, 401);
+    const [event] = await refusals(server);
+    assert.deepEqual([event?.id, /invalid reply|not UTF-8 JSON/.test(String(event?.details))], ['20142', true], String(event?.details));
+    const end = await run(t, ['auth-test', '--url', url, '--username', 'zoe', '--password', 'marker-word'], { cwd: temporaryFolder(t) });
+    assert.deepEqual([end.code, end.stderr], [12, ''], end.stdout);
+  });
+}
+
+test('codings that change nothing are taken', async (t) => {
+  for (const headers of ['Transfer-Encoding: Chunked', 'Transfer-Encoding: chunked\r\nContent-Encoding: identity']) {
+    const server = await startWith(t, await replying(t, coded(headers, chunked(account))));
+    assert.equal((await login(server)).status, 200, headers);
+  }
+});
+
+/** Status, body, exit code of `svc auth-test`, and what it says. */
+const odd: [string, string, string, number, RegExp][] = [
+  ['a 403 of 100,000 levels', '403 No', `{"public_response":${lists(100_000)}}`, 11, /nested deeper than 64 levels/],
+  ['a 403 of 100,000 levels in a list', '403 No', lists(100_000), 11, /nested deeper than 64 levels/],
+  ['a 200 of 100,000 levels', '200 OK', `{"account":${lists(100_000)}}`, 12, /nested deeper than 64 levels/],
+  ['a 200 of 65 levels', '200 OK', lists(65), 12, /nested deeper than 64 levels/],
+  ['a 200 of 400,000 values', '200 OK', `{"account":{"permissions":[[${'1,'.repeat(400_000)}1]]}}`, 12, /more than 20000 values/],
+  [
+    'a 200 of 10,000 unknown keys',
+    '200 OK',
+    `{${Array.from({ length: 10_000 }, (_, key) => `"k${key}":1`).join()}}`,
+    12,
+    /"k19\\?" is not/,
+  ],
+  ['a 500 of 100,000 levels', '500 Oh', lists(100_000), 11, /status 500/],
+];
+
+for (const [name, status, body, code, pattern] of odd) {
+  test(`auth-test has a verdict on ${name}`, async (t) => {
+    const url = await replying(t, withLength(status, body));
+    for (const args of [[], ['--json']]) {
+      const end = await run(t, ['auth-test', '--url', url, '--username', 'zoe', '--password', 'marker-word', ...args], {
+        cwd: temporaryFolder(t),
+      });
+      assert.deepEqual([end.code, end.stderr], [code, ''], end.stdout);
+      assert.match(end.stdout, pattern);
+      assert.ok(end.stdout.length < 10_000, 'not all of the same kind');
+    }
+  });
+}
