@@ -83,6 +83,7 @@ export class RedisEventLog implements EventLog {
   readonly #waiting = new Set<() => void>();
   readonly #timers: Timer[];
   #end: LogPosition = { segment: 0, offset: 0 };
+  #begin: LogPosition | undefined;
   #isLooking = false;
   #isClosed = false;
 
@@ -100,20 +101,28 @@ export class RedisEventLog implements EventLog {
       log,
       onForwarded: (last) => this.#advance(positionAfter(last)),
     });
-    link.onRecover((caller) => this.#raise(caller));
+    link.onRecover(async (caller) => {
+      await this.#raise(caller);
+      if (!this.#begin) await this.#lookNow(caller);
+    });
     this.#timers = [clock.every(lookEveryMs, () => void this.#look()), clock.every(trimEveryMs, () => void this.#trim())];
   }
 
   /** Opens the journal; a Redis that is away is no error. */
   static async open(options: RedisEventLogOptions): Promise<RedisEventLog> {
     const journal = new RedisEventLog(options);
-    await journal.#lookNow().catch(() => {});
+    await journal.#lookNow(options.link).catch(() => {});
     await journal.#forwarder.start();
     return journal;
   }
 
   get end(): LogPosition {
     return this.#end;
+  }
+
+  /** Where the stream ended when this process first saw it; its own events stand behind. */
+  get begin(): LogPosition {
+    return this.#begin ?? this.#end;
   }
 
   /** Whether the stream was found emptied: handlers without a position then begin at its begin, not at its end. */
@@ -235,13 +244,14 @@ export class RedisEventLog implements EventLog {
   async #look(): Promise<void> {
     if (this.#isLooking || this.#waiting.size === 0 || !this.#options.link.isReady) return;
     this.#isLooking = true;
-    await this.#lookNow().catch(() => {});
+    await this.#lookNow(this.#options.link).catch(() => {});
     this.#isLooking = false;
   }
 
-  async #lookNow(): Promise<void> {
-    const [last] = (await this.#options.link.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
+  async #lookNow(caller: Pick<RedisCaller, 'call'>): Promise<void> {
+    const [last] = (await caller.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     if (last) this.#advance(positionAfter(positionOfId(last[0])));
+    this.#begin ??= this.#end;
   }
 
   async #trim(): Promise<void> {

@@ -93,7 +93,11 @@ export class RedisLink implements RedisCaller {
       await clock.sleep(20);
       await this.#beat();
     }
-    if (!this.#isReady) this.#options.log.error('Redis is away', { redis: shownRedisAddress(this.#address), reason: this.#lastError });
+    if (!this.#isReady)
+      this.#options.log.error('Redis is away; the server is up, but not ready until it answers', {
+        redis: shownRedisAddress(this.#address),
+        reason: this.#lastError,
+      });
   }
 
   get isReady(): boolean {

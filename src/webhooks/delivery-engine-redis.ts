@@ -42,7 +42,6 @@ export class SharedDeliveryEngine implements Deliveries {
   readonly #surroundings: SharedEngineSurroundings;
   readonly #places = new Map<string, Place>();
   readonly #retiring = new Set<Promise<void>>();
-  readonly #begin: LogPosition;
   readonly #abort = new AbortController();
   readonly #timer: Timer;
   /** Handlers that had a position: one without it then lost it with a Redis that was emptied. */
@@ -52,7 +51,6 @@ export class SharedDeliveryEngine implements Deliveries {
 
   constructor(surroundings: SharedEngineSurroundings) {
     this.#surroundings = surroundings;
-    this.#begin = surroundings.journal.end;
     this.#timer = surroundings.clock.every(beatEveryMs, () => void this.#beat());
     void this.#beat();
   }
@@ -69,9 +67,13 @@ export class SharedDeliveryEngine implements Deliveries {
       if (next && !isStopped && isDeepStrictEqual(place.shared.handler.options, next.options)) continue;
       this.#retire(uuid, place);
     }
+    const { journal } = this.#surroundings;
+    const { end } = journal;
+    // While Redis has been away since the start, nothing is known of the journal yet.
+    const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     for (const [uuid, handler] of handlers) {
       if (this.#places.has(uuid)) handler.close();
-      else this.#places.set(uuid, this.#place(uuid, handler, this.#isFirst ? this.#begin : this.#surroundings.journal.end));
+      else this.#places.set(uuid, this.#place(uuid, handler, begin));
     }
     this.#isFirst = false;
   }
@@ -112,7 +114,7 @@ export class SharedDeliveryEngine implements Deliveries {
     return new WebhookHandler(uuid, options, { clock, server, health: known ?? urlHealth(uuid) });
   }
 
-  #place(uuid: string, handler: WebhookHandler, begin: LogPosition): Place {
+  #place(uuid: string, handler: WebhookHandler, begin: () => LogPosition): Place {
     const { journal, store, events, clock, log, onDelivery } = this.#surroundings;
     const shared = new SharedHandler(handler, {
       journal,
@@ -122,7 +124,7 @@ export class SharedDeliveryEngine implements Deliveries {
       log,
       onDelivery,
       make: () => this.#make(uuid, handler.options, handler.health),
-      begin: () => (this.#seen.has(uuid) || journal.wasEmptied ? streamBegin : begin),
+      begin: () => (this.#seen.has(uuid) || journal.wasEmptied ? streamBegin : begin()),
     });
     return { shared, health: handler.health, unregister: events.registerBlockingHandler(uuid, this.#blocking(handler)) };
   }

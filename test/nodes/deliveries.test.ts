@@ -122,6 +122,40 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   assert.equal(paths(receiver).at(-1), '/2.txt');
 });
 
+test('a node that starts while Redis is away stays up, is not ready and says so; afterwards a new handler gets what happened since, not before', async (t) => {
+  const receiver = await startReceiver(t);
+  const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
+  const begun = await start(t, 1, { services });
+  if (!begun) return;
+  const { redis, folder, nodes } = begun;
+  await nodes[0]?.put('/home/before.txt', 'x');
+  await nodes[0]?.stop();
+  await redis.kill();
+  const handlers = { late: { ...handler(receiver.url), target: '40017, 20001' } };
+  const node = await startNode(t, folder, 'n0', redis.url, {
+    services,
+    event_handlers: handlers,
+    server: { security_policy: { ban_after_failures: 0 } },
+  });
+  assert.ok(node.log.some((line) => /Redis is away; the server is up, but not ready/.test(line)));
+  const monitor = new Client(node.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
+  const ready = () => monitor.get('/ready', { user: null });
+  assert.equal((await ready()).status, 503);
+  assert.equal((await monitor.get('/health', { user: null })).status, 200);
+  const refused = await node.get('/home/', { headers: { authorization: 'session none' } });
+  assert.equal(refused.status, 503);
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  assert.equal((await node.put('/home/meanwhile.txt', 'x')).status, 201, 'what needs no state is served');
+  await redis.restart();
+  await until('it is ready', async () => (await ready()).status === 200);
+  assert.equal((await node.put('/home/after.txt', 'x')).status, 201);
+  await receiver.received(3);
+  assert.deepEqual(
+    receiver.events().map(({ id, data }) => data.path ?? id),
+    ['20001', '/meanwhile.txt', '/after.txt'],
+  );
+});
+
 test('/ready says that Redis is away, and that it is back', async (t) => {
   const begun = await start(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   if (!begun) return;
