@@ -3,9 +3,7 @@ import { dirname } from 'node:path';
 import { defaultGroupUuid } from '../accounts/account.ts';
 import { userVariable } from '../accounts/user-names.ts';
 import { systemClock } from '../lib/clock.ts';
-import { isServiceError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest-name.ts';
-import { parseRedisUrl } from '../lib/redis-url.ts';
 import type { FindingCode } from './finding-codes.ts';
 import { byPlace, type Finding, pathText, type Report } from './findings.ts';
 import { lintAccounts } from './lint-accounts.ts';
@@ -16,6 +14,7 @@ import { lintPermissions } from './lint-permissions.ts';
 import { lintRemotes } from './lint-remotes.ts';
 import { lintSecrets } from './lint-secrets.ts';
 import { lintServices } from './lint-services.ts';
+import { lintState } from './lint-state.ts';
 import { lintTls } from './lint-tls.ts';
 import type { LoadedConfig } from './load.ts';
 import type { Config } from './schema.ts';
@@ -43,7 +42,7 @@ export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemC
     report('error', 'no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
-  checkState(config, report);
+  lintState(config, report);
   checkReferences(config, report);
   checkFolders(config, report);
   lintServices(config, report);
@@ -75,19 +74,6 @@ function followsFrom(
     if (gone.length > 2) return false;
     return gone[0] === followsFromGap[code] || (code === 'unknown-reference' && message.endsWith(`"${String(gone[1])}"`));
   });
-}
-
-function checkState(config: Config, report: Report): void {
-  if (config.server.state.type === 'redis') checkRedis(config.server.state.url, report);
-}
-
-function checkRedis(url: string, report: Report): void {
-  try {
-    parseRedisUrl(url);
-  } catch (error) {
-    if (!isServiceError(error)) throw error;
-    report('error', 'state-url', ['server', 'state', 'url'], error.message);
-  }
 }
 
 function checkReferences(config: Config, report: Report): void {
