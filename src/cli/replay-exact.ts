@@ -3,6 +3,7 @@ import { formatPosition, type LogPosition, parsePosition } from '../events/event
 import { parseEvent } from '../events/event-log-reader.ts';
 import type { DeliveryRecord } from '../webhooks/delivery-record.ts';
 import type { RenderedPayload } from '../webhooks/payload.ts';
+import { publicEvent } from '../webhooks/public-event.ts';
 import type { SentEvent } from '../webhooks/webhook-handler.ts';
 import type { BadLines } from './bad-lines.ts';
 import type { Journal } from './journal-shape.ts';
@@ -99,6 +100,6 @@ function renderedOf({ body, content_type }: DeliveryRecord, events: readonly Sen
   const shared = { contentType: content_type, query: [], recorded: body };
   if ('text' in body) return { ...shared, body: Buffer.from(body.text) };
   if ('query' in body) return { ...shared, body: undefined, query: body.query };
-  const lines = events.map(({ raw }) => raw.toString('utf8')).join(',');
+  const lines = events.map((event) => publicEvent(event).raw.toString('utf8')).join(',');
   return { ...shared, body: Buffer.from(body.before + lines + body.after) };
 }

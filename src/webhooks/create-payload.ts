@@ -5,12 +5,18 @@ import { createCustomPayload } from './payload-custom.ts';
 import { createExtraData } from './payload-extra-data.ts';
 import { createJsonPayload } from './payload-json.ts';
 import { createSoapPayload } from './payload-soap.ts';
+import { publicEvent } from './public-event.ts';
 
 /** What a payload is made of. */
 export type PayloadOptions = Pick<EventHandlerOptions, 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers'>;
 
-/** The payload that a handler's options ask for. */
+/** The payload that a handler's options ask for. It shows of events what receivers may see. */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
+  const { isSingle, render } = payloadOf(options, server);
+  return { isSingle, render: (events) => render(events.map(publicEvent)) };
+}
+
+function payloadOf(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
   if (options.request_method === 'get') return createQueryPayload(extraData);
   switch (options.http_content_type) {

@@ -1,0 +1,26 @@
+import type { ServiceEvent } from '../events/event.ts';
+import type { OutgoingEvent } from './payload.ts';
+
+/** A 403 of the authentication endpoint: its body stands in `data.response`. */
+const forbiddenEvent = '20136';
+
+/**
+ * An event as receivers may see it: `code` and `extra` of a 403 stand in the journal alone (service.md, "Authentication failure
+ * body"; decisions.md 1).
+ */
+export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
+  const { event } = outgoing;
+  if (event.id !== forbiddenEvent) return outgoing;
+  const { response, ...data } = event.data;
+  const shown = publicResponse(response);
+  const shownEvent: ServiceEvent = { ...event, data: shown === undefined ? data : { ...data, response: shown } };
+  return { ...outgoing, event: shownEvent, raw: Buffer.from(JSON.stringify(shownEvent)) };
+}
+
+function publicResponse(response: unknown): unknown {
+  // A text that was to be JSON may hold both, in a form that nobody can tell.
+  if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
+  if (typeof response !== 'object' || response === null || Array.isArray(response)) return undefined;
+  const { code: _code, extra: _extra, ...members } = response as Record<string, unknown>;
+  return members;
+}
