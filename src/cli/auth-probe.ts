@@ -23,6 +23,7 @@ import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { silentLog } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote-endpoint.ts';
+import { shownUrl } from '../webhooks/delivery.ts';
 
 /** What one method makes of credentials. Names are those of `--json`. */
 export interface MethodReport {
@@ -143,7 +144,7 @@ async function probeEndpoint(target: Target, uuid: string, options: CalloutOptio
   const common = {
     method: uuid,
     type: 'http',
-    url: asked,
+    url: shownUrl(asked),
     warnings: replyWarnings(reply, options.timeout * 1000),
     duration_ms: Math.round(reply.durationMs),
   };

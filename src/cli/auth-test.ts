@@ -1,16 +1,17 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { credentialsRequestBody } from '../auth/callout-request.ts';
+import { credentialsContentType, credentialsRequestBody } from '../auth/callout-request.ts';
 import type { Credentials } from '../auth/credentials.ts';
 import { loadConfig } from '../config/check.ts';
 import type { EventPeer } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { addressFamily, parseForwardedClient } from '../lib/forwarded-header.ts';
+import { shownUrl } from '../webhooks/delivery.ts';
 import { configTarget, type MethodReport, probe, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { exitCode } from './exit-codes.ts';
 import { junitXml } from './junit.ts';
-import { count, paint, print } from './output.ts';
+import { count, paint, print, visible } from './output.ts';
 import { readLine } from './prompt.ts';
 
 /** Options of `svc auth-test`. */
@@ -40,12 +41,14 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   const target = await targetOf(options);
   if (options.suite) return suite(target, options);
   const credentials = await credentialsOf(options);
-  if (options.showRequest && !options.json) print(shownRequest(target, credentials));
+  if (options.showRequest && !options.json) print(requestText(maskedRequest(target, credentials)));
   const reports = await probe(target, credentials);
   const last = reports.at(-1) as MethodReport;
   const met = options.expect === undefined ? undefined : options.expect === last.outcome;
-  if (options.json) print(JSON.stringify({ outcome: last.outcome, expected: options.expect, met, methods: reports }, null, 2));
-  else {
+  if (options.json) {
+    const request = options.showRequest ? maskedRequest(target, credentials) : undefined;
+    print(JSON.stringify({ outcome: last.outcome, expected: options.expect, met, request, methods: reports }, null, 2));
+  } else {
     for (const report of reports) print(reportText(report));
     if (met !== undefined)
       print(
@@ -147,30 +150,40 @@ function peerOf(text: string | undefined): EventPeer {
   return { ...client, protocol: 'TCP', family: addressFamily(client.address) };
 }
 
-/** The request as it is sent, with every secret masked. */
-function shownRequest(target: Target, credentials: Credentials): string {
-  const body = JSON.parse(credentialsRequestBody({ ...credentials, content: '***' }, target.config?.server.uuid ?? 'svc-auth-test'));
-  const urls = target.chain.flatMap(([, options]) =>
-    options.type === 'http'
-      ? options.url.map(
-          (url) =>
-            `POST ${url}${options.headers.map(([name]) => `\n${name}: ***`).join('')}${options.username ? '\nAuthorization: ***' : ''}`,
-        )
-      : [],
+/** The request as it is sent, to one endpoint after the other, with every secret masked. Names are those of `--json`. */
+function maskedRequest(target: Target, credentials: Credentials) {
+  const endpoints = target.chain.flatMap(([, options]) => {
+    if (options.type !== 'http') return [];
+    const headers = {
+      'Content-Type': credentialsContentType,
+      ...Object.fromEntries(options.headers.map(([name]) => [name, '***'])),
+      ...(options.username ? { Authorization: '***' } : {}),
+    };
+    return options.url.map((url) => ({ url: shownUrl(url), headers }));
+  });
+  const body: unknown = JSON.parse(
+    credentialsRequestBody({ ...credentials, content: '***' }, target.config?.server.uuid ?? 'svc-auth-test'),
   );
-  return `${urls.join('\n')}\nContent-Type: application/json; charset=utf-8\n\n${JSON.stringify(body, null, 2)}\n`;
+  return { method: 'POST', endpoints, body };
+}
+
+function requestText({ method, endpoints, body }: ReturnType<typeof maskedRequest>): string {
+  const heads = endpoints.map(({ url, headers }) =>
+    [`${method} ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\n'),
+  );
+  return `${heads.join('\n')}\n\n${JSON.stringify(body, null, 2)}\n`;
 }
 
 function reportText(report: MethodReport): string {
   const colour = report.outcome === 'authenticated' ? 'green' : report.outcome === 'next' ? 'yellow' : 'red';
   const status = report.status === undefined ? '' : ` ${report.status} ${report.status_reason ?? ''}`.trimEnd();
   const lines = [
-    `${report.method} (${report.type}): ${paint(process.stdout, colour, report.outcome)}${status}, ${report.duration_ms} ms`,
-    `  ${report.reason}`,
+    `${report.method} (${report.type}): ${paint(process.stdout, colour, report.outcome)}${visible(status)}, ${report.duration_ms} ms`,
+    visible(`  ${report.reason}`),
   ];
   const details = { url: report.url, problems: report.problems, failure: report.failure, ...report.account };
   for (const [name, value] of Object.entries(details)) {
-    if (value !== undefined && value !== '') lines.push(`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    if (value !== undefined && value !== '') lines.push(visible(`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`));
   }
   lines.push(...report.warnings.map((warning) => `  ${paint(process.stdout, 'yellow', 'warning')}: ${warning}`));
   return lines.join('\n');

@@ -53,6 +53,18 @@ const methodReport = z.strictObject({
   duration_ms: z.number(),
 });
 
+const maskedRequest = z
+  .strictObject({
+    method: z.string(),
+    endpoints: z
+      .array(
+        z.strictObject({ url: z.string(), headers: z.record(z.string(), z.string()).describe('Those of the configuration are masked.') }),
+      )
+      .describe('In the order in which they are asked.'),
+    body: z.record(z.string(), z.unknown()).describe('With *** in place of the secret.'),
+  })
+  .describe('With --show-request: the request, secrets masked.');
+
 const sentEvents = z.array(z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().optional() }));
 
 const attempt = z.strictObject({
@@ -101,6 +113,7 @@ export const jsonOutputs = {
       outcome,
       expected: outcome.optional(),
       met: z.boolean().optional(),
+      request: maskedRequest.optional(),
       methods: z.array(methodReport),
     })
     .describe('svc auth-test --json: one document.'),

@@ -36,7 +36,7 @@ export const registerAuthTest: Register = (program, run) => {
     .addOption(
       new Option('--expect <outcome>', 'exit 0 for exactly this outcome, 1 for any other').choices(['authenticated', 'next', 'rejected']),
     )
-    .option('--show-request', 'print the request, secrets masked')
+    .option('--show-request', 'show the request, secrets masked; with --json as the member `request`')
     .option('--suite <file>', 'run a list of cases')
     .option('--junit <file>', 'with --suite: write a JUnit XML report')
     .option('--json', 'print one JSON document; with --suite one line for each case')

@@ -20,6 +20,7 @@ import { promisify } from 'node:util';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { type Entry, entryOf } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
+import { timeToSet } from './file-times.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, takeNameAway } from './freeing.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
@@ -179,7 +180,10 @@ export class FileWriter {
     try {
       await this.#syncing;
       if (this.#syncFailure !== undefined) throw this.#syncFailure;
-      if (options.modifiedMs !== undefined) await futimesAsync(this.#fd, options.modifiedMs / 1000, options.modifiedMs / 1000);
+      if (options.modifiedMs !== undefined) {
+        const time = timeToSet(options.modifiedMs);
+        await futimesAsync(this.#fd, time, time);
+      }
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));
       const put = () => this.#putInPlace(options.verify);

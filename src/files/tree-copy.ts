@@ -17,6 +17,7 @@ import {
 import { promisify } from 'node:util';
 import { ServiceError } from '../lib/errors.ts';
 import { contentOf } from './file-content.ts';
+import { timeToSet } from './file-times.ts';
 import { type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -104,7 +105,7 @@ async function settle(path: string, stats: Stats): Promise<void> {
   const fd = await openAsync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     fchmodSync(fd, stats.mode & 0o777);
-    await futimesAsync(fd, stats.atimeMs / 1000, stats.mtimeMs / 1000);
+    await futimesAsync(fd, timeToSet(stats.atimeMs), timeToSet(stats.mtimeMs));
     await fsyncAsync(fd);
   } finally {
     await closeAsync(fd);

@@ -7,7 +7,7 @@ import { alreadySent, type Reply, type ReplyHeaders, sendReply, writeHead } from
 
 /** One entry as the JSON listing writes it (service.md, "Folder listing"): times in seconds with milliseconds. */
 function entryJson(entry: Entry): string {
-  const modified = Math.floor(entry.modifiedMs) / 1000;
+  const modified = Math.round(entry.modifiedMs) / 1000;
   return `{"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}}`;
 }
 

@@ -1,5 +1,6 @@
 import { ServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
+import { utf8OfLatin1 } from '../lib/header-bytes.ts';
 import { parseKeyValueList } from '../lib/list-values.ts';
 import { type Exchange, header } from './exchange.ts';
 import type { MetadataFields } from './options.ts';
@@ -16,7 +17,9 @@ export function uploadMetadata(exchange: Exchange, formValue?: string): Record<s
   const fields = exchange.service.options.metadata_fields;
   if (!fields) return undefined;
   const value = header(exchange, fields.header.toLowerCase());
-  return parseMetadata(fields, value === undefined ? formValue : latin1ToUtf8(value));
+  const text = value === undefined ? formValue : utf8OfLatin1(value);
+  if (value !== undefined && text === undefined) throw new ServiceError('metadata-invalid', 'The metadata header is not valid UTF-8.');
+  return parseMetadata(fields, text);
 }
 
 /** The same from the value alone. */
@@ -48,15 +51,5 @@ function checkKeys(fields: MetadataFields, keys: readonly string[]): void {
     if (required && !keys.some((key) => expression.matches(key))) {
       throw new ServiceError('metadata-invalid', `The header "${fields.header}" lacks the required key "${pattern}".`);
     }
-  }
-}
-
-// Node.js delivers header bytes as latin1; clients send UTF-8.
-function latin1ToUtf8(value: string): string {
-  if (!/[\u0080-\u00ff]/.test(value)) return value;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'));
-  } catch (error) {
-    throw new ServiceError('metadata-invalid', 'The metadata header is not valid UTF-8.', { cause: error });
   }
 }

@@ -2,6 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
+import { utf8OfLatin1 } from './header-bytes.ts';
 
 /** Connections kept to one endpoint while idle. */
 const mostIdleConnections = 64;
@@ -126,5 +127,7 @@ function responseOf(status: number, incoming: IncomingMessage): TransportRespons
     headerLines.push([(incoming.rawHeaders[index] as string).toLowerCase(), incoming.rawHeaders[index + 1] as string]);
   const hasNoBody = nullBodyStatuses.has(status);
   if (hasNoBody) incoming.resume();
-  return { status, statusText: incoming.statusMessage ?? '', headerLines, incoming: hasNoBody ? undefined : incoming };
+  const reason = incoming.statusMessage ?? '';
+  // A reason in UTF-8 is shown as such.
+  return { status, statusText: utf8OfLatin1(reason) ?? reason, headerLines, incoming: hasNoBody ? undefined : incoming };
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { jsonOutputs } from '../../src/cli/json-outputs.ts';
 import { executable, run, start } from '../support/child.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -95,6 +97,63 @@ test('the account of the reply, as JSON and as text; the request with secrets ma
     /POST http:[\s\S]*X-Key: \*\*\*[\s\S]*"content": "\*\*\*"[\s\S]*"address": "2001:db8::1",\n {6}"port": 99,\n {6}"family": "IPv6"/,
   );
   assert.equal(/marker/.test(shown.stdout + server.stdout()), false, 'no secret here, nor in what the mock prints');
+});
+
+test('--show-request --json has the masked request as a member', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(
+    join(cwd, 'svc.config.json'),
+    JSON.stringify({
+      server: { uuid: 'srv', data_folder_path: 'data' },
+      services: { web: { type: 'http', port: 0 } },
+      authentications: {
+        first: { type: 'http', url: 'http://127.0.0.1:1/a?key=marker-query, http://127.0.0.1:1/b', headers: 'X-Key: marker-key' },
+        second: { type: 'http', url: 'http://127.0.0.1:1/c', username: 'gate', password: 'marker-way' },
+      },
+    }),
+  );
+  const end = await run(t, ['auth-test', ...alice, '--show-request', '--json', '--peer', '192.0.2.1:4711'], { cwd });
+  const document = JSON.parse(end.stdout);
+  const type = { 'Content-Type': 'application/json; charset=utf-8' };
+  assert.deepEqual(document.request, {
+    method: 'POST',
+    endpoints: [
+      { url: 'http://127.0.0.1:1/a?…', headers: { ...type, 'X-Key': '***' } },
+      { url: 'http://127.0.0.1:1/b', headers: { ...type, 'X-Key': '***' } },
+      { url: 'http://127.0.0.1:1/c', headers: { ...type, Authorization: '***' } },
+    ],
+    body: {
+      credentials: {
+        type: 'password',
+        username: 'alice',
+        content: '***',
+        peer: { address: '192.0.2.1', port: 4711, family: 'IPv4', protocol: 'TCP' },
+        creator: { uuid: 'svc-auth-test', type: 'https' },
+      },
+      server: { uuid: 'srv' },
+    },
+  });
+  assert.equal(/marker/.test(end.stdout + end.stderr), false);
+  assert.deepEqual(jsonOutputs['auth-test'].parse(document), document);
+  const without = await run(t, ['auth-test', ...alice, '--json'], { cwd });
+  assert.equal('request' in JSON.parse(without.stdout), false);
+});
+
+test('reason texts in UTF-8 are shown as such, and cannot play tricks on a terminal', async (t) => {
+  const cwd = temporaryFolder(t);
+  let reason = 'Gesperrt für Gäste – 停止';
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end(Buffer.from(`HTTP/1.1 403 ${reason}\r\nContent-Length: 0\r\n\r\n`)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const ask = async (...more: string[]) => (await run(t, ['auth-test', '--url', url, ...alice, ...more], { cwd })).stdout;
+  assert.equal(JSON.parse(await ask('--json')).methods[0].status_reason, reason);
+  assert.ok((await ask()).includes(`403 ${reason}`));
+  reason = 'red \u009b31m';
+  assert.equal((await ask()).includes('\u009b'), false);
 });
 
 test('a configuration: the whole chain in order, one method, the effective account', async (t) => {

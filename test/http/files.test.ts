@@ -193,6 +193,20 @@ test('the data folder is out of reach even inside a home folder', async (t) => {
   assert.equal((await server.put(`${inside}/x`, 'x')).status, 409);
 });
 
+test('X-OC-Mtime with milliseconds is stored and listed as it was sent, not cut', async (t) => {
+  const server = await startServer(t);
+  const random = Array.from({ length: 100 }, () => (1_000_000_000_000 + Math.floor(Math.random() * 1_000_000_000_000)) / 1000);
+  const times = [1_700_000_000.123, 0, 0.001, 0.999, 1_500_000_000.999, 4_102_444_800.007, ...random];
+  for (const time of times) {
+    assert.equal((await server.put('/home/a', 'x', { headers: { 'x-oc-mtime': String(time) } })).status, 201);
+    const listing = await server.get('/home/', { headers: { accept: 'application/json' } });
+    assert.equal(listing.json<{ content: { modified: number }[] }>().content[0]?.modified, time);
+    assert.equal(Math.trunc(statSync(join(server.home, 'a')).mtimeMs * 1000), Math.round(time * 1_000_000));
+  }
+  assert.equal((await server.put('/home/b', 'x', { headers: { 'x-oc-mtime': '1700000000.1239996' } })).status, 201);
+  assert.equal(statSync(join(server.home, 'b')).mtimeMs, 1_700_000_000_124);
+});
+
 test('X-OC-Mtime sets the modification time', async (t) => {
   const server = await startServer(t);
   const put = await server.put('/home/a', 'x', { headers: { 'x-oc-mtime': '1500000000' } });
