@@ -2,6 +2,7 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ServiceError } from '../lib/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readSmallBody } from './request-body.ts';
+import { xmlLimits, xmlRefusal } from './xml-limits.ts';
 
 /** The namespace of RFC 4918. */
 export const davNamespace = 'DAV:';
@@ -16,12 +17,6 @@ export interface XmlElement {
   text: string;
 }
 
-/** Deepest nesting of a request body; a WebDAV body needs five levels. */
-const deepest = 50;
-
-/** Most elements in one request body. */
-const mostElements = 5000;
-
 // Order kept, nothing interpreted: entities are refused before, text is only ever a name or an owner.
 const parserOptions = {
   preserveOrder: true,
@@ -34,14 +29,21 @@ const parserOptions = {
   ignorePiTags: true,
   processEntities: false,
   cdataPropName: '#cdata',
-  maxNestedTags: deepest,
+  maxNestedTags: xmlLimits.depth,
 } as const;
 
 /** Made when the first body comes: the library is loaded with it. */
 let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
-type Scope = ReadonlyMap<string, string>;
+
+/** The namespaces of an element's own declarations by prefix, before those of the elements around it. */
+interface Scope {
+  declared: ReadonlyMap<string, string>;
+  outer: Scope | undefined;
+}
+
+const xmlScope: Scope = { declared: new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]), outer: undefined };
 
 /**
  * Reads the XML body of a request.
@@ -73,6 +75,8 @@ function decode(bytes: Buffer): string {
 export function parseXml(text: string): XmlElement {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw malformed('Document types and entities are not accepted.');
   if (/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) throw malformed('It has characters that XML does not allow.');
+  const refusal = xmlRefusal(text);
+  if (refusal !== undefined) throw malformed(refusal);
   const verdict = XMLValidator.validate(text);
   if (verdict !== true) throw malformed(verdict.err.msg);
   let nodes: Node[];
@@ -85,51 +89,57 @@ export function parseXml(text: string): XmlElement {
   const roots = nodes.filter((node) => nameOf(node) !== undefined);
   const [root] = roots;
   if (!root || roots.length > 1) throw malformed('There must be one root element.');
-  return elementOf(root, new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]), { count: 0 });
+  return elementOf(root, xmlScope);
 }
 
 function nameOf(node: Node): string | undefined {
   return Object.keys(node).find((key) => key !== ':@' && !key.startsWith('#') && !key.startsWith('?'));
 }
 
-function elementOf(node: Node, outer: Scope, total: { count: number }): XmlElement {
-  if (++total.count > mostElements) throw malformed(`More than ${mostElements} elements.`);
+function elementOf(node: Node, outer: Scope): XmlElement {
   const qualified = nameOf(node) as string;
-  const attributes = (node[':@'] ?? {}) as Record<string, string>;
+  const attributes = Object.entries(node[':@'] ?? {}).map(([name, value]): [string, string] => [name, attributeValue(String(value))]);
   const scope = scopeOf(attributes, outer);
-  for (const attribute of Object.keys(attributes)) if (!attribute.startsWith('xmlns')) resolve(attribute, scope, true);
+  for (const [attribute] of attributes) if (!attribute.startsWith('xmlns')) resolve(attribute, scope, true);
   const children: XmlElement[] = [];
   let text = '';
   for (const child of node[qualified] as Node[]) {
-    if (nameOf(child) !== undefined) children.push(elementOf(child, scope, total));
+    if (nameOf(child) !== undefined) children.push(elementOf(child, scope));
     else if (typeof child['#text'] === 'string') text += unescaped(child['#text']);
     else if (Array.isArray(child['#cdata'])) text += (child['#cdata'] as Node[]).map((part) => part['#text'] ?? '').join('');
   }
   return { ...resolve(qualified, scope, false), children, text };
 }
 
-function scopeOf(attributes: Record<string, string>, outer: Scope): Scope {
-  let scope: Map<string, string> | undefined;
-  for (const [name, value] of Object.entries(attributes)) {
+function scopeOf(attributes: readonly [string, string][], outer: Scope): Scope {
+  const declared = new Map<string, string>();
+  for (const [name, value] of attributes) {
     if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
     const prefix = name.slice('xmlns:'.length);
     // A prefix cannot be undeclared (Namespaces in XML 1.0 §5), and xml and xmlns are not for declaring.
-    if (prefix !== '' && (value === '' || prefix === 'xmlns' || (prefix === 'xml' && value !== outer.get('xml'))))
-      throw malformed(`The namespace prefix "${prefix}" is declared wrongly.`);
+    if (prefix !== '' && (value === '' || prefix === 'xmlns' || (prefix === 'xml' && value !== xmlScope.declared.get('xml'))))
+      throw malformed(`The namespace prefix "${shown(prefix)}" is declared wrongly.`);
     if (name.endsWith(':')) throw malformed('A namespace declaration has no prefix.');
-    scope ??= new Map(outer);
-    scope.set(prefix, unescaped(String(value)));
+    declared.set(prefix, value);
   }
-  return scope ?? outer;
+  return declared.size === 0 ? outer : { declared, outer };
+}
+
+function namespaceOf(prefix: string, scope: Scope): string | undefined {
+  for (let place: Scope | undefined = scope; place; place = place.outer) {
+    const namespace = place.declared.get(prefix);
+    if (namespace !== undefined) return namespace;
+  }
+  return undefined;
 }
 
 function resolve(qualified: string, scope: Scope, isAttribute: boolean): { namespace: string; name: string } {
   const parts = qualified.split(':');
   const [prefix, name] = parts.length === 1 ? ['', qualified] : (parts as [string, string]);
-  if (parts.length > 2 || !/^[\p{L}_][\p{L}\p{N}\p{M}._\u00b7-]*$/u.test(name)) throw malformed(`"${qualified}" is not a name.`);
-  if (prefix === '') return { namespace: isAttribute ? '' : (scope.get('') ?? ''), name };
-  const namespace = scope.get(prefix);
-  if (namespace === undefined) throw malformed(`The namespace prefix "${prefix}" is not declared.`);
+  if (parts.length > 2 || !/^[\p{L}_][\p{L}\p{N}\p{M}._\u00b7-]*$/u.test(name)) throw malformed(`"${shown(qualified)}" is not a name.`);
+  if (prefix === '') return { namespace: isAttribute ? '' : (namespaceOf('', scope) ?? ''), name };
+  const namespace = namespaceOf(prefix, scope);
+  if (namespace === undefined) throw malformed(`The namespace prefix "${shown(prefix)}" is not declared.`);
   return { namespace, name };
 }
 
@@ -138,12 +148,28 @@ const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quo
 /** Replaces the five references of XML itself and character numbers; any other entity would need a document type. */
 function unescaped(text: string): string {
   if (!text.includes('&')) return text;
-  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([^;&\s]*));?/gi, (reference, decimal?: string, hex?: string, name?: string) => {
+  return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|([^;&\s]*));?/g, (reference, decimal?: string, hex?: string, name?: string) => {
     const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : undefined;
-    const character = code === undefined ? characterNames[name ?? ''] : code <= 0x10ffff ? String.fromCodePoint(code) : undefined;
-    if (character === undefined || !reference.endsWith(';')) throw malformed(`The reference "${reference}" is not known.`);
+    const character = code === undefined ? characterNames[name ?? ''] : isCharacter(code) ? String.fromCodePoint(code) : undefined;
+    if (character === undefined || !reference.endsWith(';')) throw malformed(`The reference "${shown(reference)}" is not known.`);
     return character;
   });
+}
+
+function attributeValue(text: string): string {
+  if (text.includes('<')) throw malformed('An attribute has a "<".');
+  return unescaped(text);
+}
+
+/** Whether XML may hold a code point, as itself or as a reference (XML 1.0 §2.2). */
+function isCharacter(code: number): boolean {
+  if (code < 0x20) return code === 0x09 || code === 0x0a || code === 0x0d;
+  return code <= 0xd7ff || (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code <= 0x10ffff);
+}
+
+// A refusal goes into an event and a reply.
+function shown(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
 function malformed(reason: string): ServiceError {

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseXml } from '../../src/http/webdav-xml.ts';
+import { xmlRefusal } from '../../src/http/xml-limits.ts';
+import { startServer } from '../support/server.ts';
+import { propfind } from '../support/webdav.ts';
+
+const propfindOf = (inner: string, more = '') => `<propfind xmlns="DAV:"${more}><prop>${inner}</prop></propfind>`;
+const times = (count: number, text: (index: number) => string) => Array.from({ length: count }, (_, index) => text(index)).join('');
+const declarations = (count: number, start = 0) => times(count, (index) => ` xmlns:p${start + index}="u"`);
+
+/** Bodies that were made to cost much: all of them below 1 MiB. */
+const costly: Record<string, string> = {
+  '40,000 declarations on the root, 4,900 elements with one each': propfindOf(
+    times(4900, (index) => `<a xmlns:q="u${index}"/>`),
+    declarations(40_000),
+  ),
+  'a million bytes of empty elements': propfindOf('<a/>'.repeat(250_000)),
+  '300,000 attributes without a value': `<propfind xmlns="DAV:"${' a'.repeat(300_000)}/>`,
+  '300,000 signs of equality': `<propfind xmlns="DAV:" ${'a='.repeat(300_000)}"x"/>`,
+  '100,000 attributes of many elements': propfindOf(times(20_000, () => `<a b="" c="" d="" e="" f=""/>`)),
+  'elements in one another': '<a>'.repeat(300_000),
+  'beginnings of tags': '<a '.repeat(300_000),
+};
+
+test('PROPFIND bodies that cost much are refused before anything is parsed, and others are served', async (t) => {
+  const server = await startServer(t);
+  for (const [what, body] of Object.entries(costly)) {
+    const before = process.cpuUsage();
+    const replies = await Promise.all([server.send('PROPFIND', '/home/', { body }), server.get('/home/')]);
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [400, 200],
+      what,
+    );
+    assert.ok((replies[0]?.text.length ?? 0) < 1000, `${what}: a short answer`);
+    const { user, system } = process.cpuUsage(before);
+    // It was 75 s; what is left is sending and receiving the body.
+    assert.ok(user + system < 3_000_000, `${what}: ${(user + system) / 1000} ms`);
+  }
+  assert.deepEqual(new Set(await server.eventIds()), new Set([40019, 40007]));
+});
+
+test('a body with all that is allowed is answered', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a'), 'x');
+  const wide = propfindOf(`<getcontentlength/>${times(15, (index) => `<x${declarations(62, index * 62)}/>`)}`);
+  const many = `<propfind xmlns="DAV:"><prop><getcontentlength/></prop>${'<x/>'.repeat(4996)}<x/></propfind>`;
+  for (const body of [wide, many]) {
+    const { responses } = await propfind(server, '/home/a', '0', body);
+    assert.equal(responses[0]?.found['{DAV:}getcontentlength'], '1');
+  }
+});
+
+test('the limits, each at its edge', () => {
+  const one = (attributes: number) => `<a${times(attributes, (index) => ` b${index}="&lt;>"`)}/>`;
+  const cases: [string, string | undefined][] = [
+    [`<r>${'<a/>'.repeat(4999)}</r>`, undefined],
+    [`<r>${'<a></a>'.repeat(5000)}</r>`, 'More than 5000 elements.'],
+    [one(64), undefined],
+    [one(65), 'An element with more than 64 attributes.'],
+    [`<a${declarations(65)}/>`, 'An element with more than 64 attributes.'],
+    [`<r>${one(50).repeat(20)}</r>`, undefined],
+    [`<r>${one(50).repeat(20)}<a b=""/></r>`, 'More than 1000 attributes.'],
+    ['<a>'.repeat(50) + '</a>'.repeat(50), undefined],
+    ['<a>'.repeat(51) + '</a>'.repeat(51), 'Deeper than 50 elements.'],
+    [`<r><!-- ${'<a b="">'.repeat(6000)} --><![CDATA[${'<a>'.repeat(6000)}]]><?p ${'<a>'.repeat(6000)}?></r>`, undefined],
+    [`<r b='${'<a "="">'.repeat(6000)}'/>`, undefined],
+    ['<r><!-- </r>', '"<!--" has no end.'],
+    ['<r><![CDATA[ </r>', '"<![CDATA[" has no end.'],
+    ['<r><? </r>', '"<?" has no end.'],
+    ['<r></r', '"<" has no end.'],
+    ['<r a="></r>', 'A tag has no end.'],
+    ['<r a', 'A tag has no end.'],
+    ['<!-- c -->\n<?p?><r>a</r> <!-- d -->\n', undefined],
+    ['a<r/>', 'There is text around the root.'],
+    ['<r/>&#32;<!-- c -->', 'There is text around the root.'],
+    ['<r/>\u00a0', 'There is text around the root.'],
+    ['<r/><![CDATA[]]>', 'There is text around the root.'],
+    ['', undefined],
+  ];
+  for (const [text, reason] of cases) assert.equal(xmlRefusal(text), reason, text.slice(0, 80));
+});
+
+test('references to characters that XML does not have are refused wherever they stand', () => {
+  const codes = ['0', '1', '8', '11', '31', 'xD800', 'xDFFF', 'xFFFE', 'xffff', 'x110000', '9'.repeat(400), 'X41', '', 'x', '-1', ' 65'];
+  for (const place of ['<a>HERE</a>', '<a b="HERE"/>', '<a xmlns:b="HERE"/>', '<a><b><c d="x">HERE</c></b></a>', '<a/>HERE', 'HERE<a/>'])
+    for (const reference of [...codes.map((code) => `&#${code};`), '&#65', '&', '&;', '&nbsp;', '&a'])
+      assert.throws(() => parseXml(place.replace('HERE', reference)), { code: 'bad-request' }, place.replace('HERE', reference));
+  assert.throws(() => parseXml('<a b="<"/>'), { code: 'bad-request' });
+  const text = (reference: string) => parseXml(`<a>${reference}</a>`).text;
+  assert.deepEqual(
+    ['&#9;', '&#xA;', '&#13;', '&#32;', '&#xD7FF;', '&#xe000;', '&#xFFFD;', '&#x1F600;', '&#x10ffff;', '&#000000065;', '&apos;'].map(text),
+    ['\t', '\n', '\r', ' ', '\ud7ff', '\ue000', '\ufffd', '\u{1f600}', '\u{10ffff}', 'A', "'"],
+  );
+});
+
+test('namespaces go by the nearest declaration', () => {
+  const root = parseXml('<p:a xmlns:p="1" xmlns="2"><b xmlns=""><p:c xmlns:p="3"><p:d/></p:c><p:e/></b><f/></p:a>');
+  const all = (element: typeof root): string[] => [`${element.namespace} ${element.name}`, ...element.children.flatMap(all)];
+  assert.deepEqual(all(root), ['1 a', ' b', '3 c', '3 d', '1 e', '2 f']);
+});
