@@ -6,6 +6,7 @@ import type { HttpService } from './http/exchange.ts';
 import { HttpServer } from './http/http-server.ts';
 import type { HttpServiceOptions } from './http/options.ts';
 import type { Session, SessionStore } from './http/sessions.ts';
+import { compileAddressRanges } from './lib/address-ranges.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
 import type { ServiceFigures } from './monitor/sources.ts';
@@ -201,6 +202,7 @@ export class HttpListeners implements Listeners {
       sessions,
       endSessions: (accountUuid, except) => this.#endSessions(accountUuid, except),
       bans: state.bans,
+      proxies: { header: options.client_forwarded_header, isProxy: compileAddressRanges(options.trusted_proxies) },
       passwords: parts.passwords,
       files,
       events,

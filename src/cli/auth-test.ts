@@ -5,7 +5,7 @@ import type { Credentials } from '../auth/credentials.ts';
 import { loadConfig } from '../config/check.ts';
 import type { EventPeer } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { addressFamily, parseForwardedClient } from '../lib/forwarded-header.ts';
+import { addressFamily, parseAddressPort } from '../lib/forwarded-header.ts';
 import { shownUrl } from '../webhooks/delivery.ts';
 import { configTarget, type MethodReport, probe, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
@@ -145,7 +145,7 @@ function commonName(pem: string): string {
 }
 
 function peerOf(text: string | undefined): EventPeer {
-  const client = parseForwardedClient('peer', text ?? '127.0.0.1:0');
+  const client = parseAddressPort(text ?? '127.0.0.1:0');
   if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
   return { ...client, protocol: 'TCP', family: addressFamily(client.address) };
 }

@@ -11,7 +11,7 @@ import type { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { clientPeer } from './client-peer.ts';
+import { clientPeer, type ForwardedTrust } from './client-peer.ts';
 import type { HttpServiceOptions } from './options.ts';
 import type { Outgoing, ReplyHeaders } from './reply.ts';
 import { type RequestTarget, serverPathOf } from './request-target.ts';
@@ -31,6 +31,7 @@ export interface HttpService {
   /** Ends all sessions of an account (by UUID) on all services, but for one. @throws ServiceError `unavailable`; they end as soon as they can */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   readonly bans: AddressBans;
+  readonly proxies: ForwardedTrust;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;
   readonly events: EventDispatcher;
@@ -76,7 +77,7 @@ export class Exchange {
     this.method = incoming.method ?? 'GET';
     this.isHead = this.method === 'HEAD';
     this.target = target;
-    this.peer = clientPeer(incoming, service.options.client_forwarded_header);
+    this.peer = clientPeer(incoming, service.proxies);
     this.request = requestTrace(incoming.headers);
     this.sendContinue = () => {
       if (expectsContinue) outgoing.writeContinue();

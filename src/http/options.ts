@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/header-names.ts';
@@ -85,6 +86,19 @@ const origins = textList().superRefine((items, context) => {
   }
 });
 
+/** Loopback and private ranges: where proxies stand. */
+const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+
+const proxies = textList().transform((items, context) => {
+  try {
+    compileAddressRanges(items);
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+  }
+  return items.length > 0 ? items : [...nearbyRanges];
+});
+
 const passthrough = headerNames().superRefine((names, context) => {
   for (const name of names) {
     if (refusedPassthroughHeaders.has(name.toLowerCase()))
@@ -118,6 +132,11 @@ const shared = {
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
     .default('')
     .describe("Header from which a trusted proxy's client address is taken, for example `X-Forwarded-For`."),
+  trusted_proxies: proxies
+    .default([...nearbyRanges])
+    .describe(
+      'Addresses and ranges of proxies whose `client_forwarded_header` is believed; the client is the last address in it, from the right, that is not one of them. Default: loopback and private ranges.',
+    ),
   announce_session_authentication: yesNo().default(true).describe('Name the `session` scheme in the challenges of a 401.'),
   announce_version: yesNo().default(true).describe('Show the version in the `server` header.'),
   webdav_compatibility: yesNo().default(false).describe('Relax WebDAV for Finder, Explorer and Office.'),

@@ -1,4 +1,5 @@
 import { forwardedHost } from '../lib/forwarded-header.ts';
+import { isForwarded } from './client-peer.ts';
 import { type Exchange, header } from './exchange.ts';
 
 /**
@@ -13,7 +14,7 @@ export function ownHosts(exchange: Exchange): Set<string> {
   };
   add(requestHost(exchange));
   for (const origin of options.accepted_origins) if (URL.canParse(origin)) add(new URL(origin).host);
-  if (options.client_forwarded_header !== '') {
+  if (isForwarded(exchange.incoming, exchange.service.proxies)) {
     add(header(exchange, 'x-forwarded-host')?.split(',', 1)[0]?.trim());
     add(forwardedHost(header(exchange, 'forwarded') ?? ''));
   }

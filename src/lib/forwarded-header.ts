@@ -21,24 +21,37 @@ export function addressFamily(address: string): 'IPv4' | 'IPv6' {
 }
 
 /**
- * The first address of a header that a proxy sets: `Forwarded` (RFC 7239), or a list as in `X-Forwarded-For`.
+ * The client behind proxies: the last address that is not a trusted proxy's, counted from the right, where each proxy appends whom it was
+ * called by; what stands left of it the client may have written itself. The first address where all are trusted.
  *
- * @param headerName name of the configured header
- * @returns undefined when the first element is no address (`unknown`, an obfuscated identifier, garbage)
+ * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or one with a list as `X-Forwarded-For`
+ * @param isTrusted whether an address is that of a trusted proxy
+ * @returns undefined when the last proxy does not tell (no header, `unknown`, an obfuscated identifier, garbage)
  */
-export function parseForwardedClient(headerName: string, value: string): ForwardedClient | undefined {
-  if (headerName.toLowerCase() === 'forwarded') return parseNode(forwardedParameter(value, 'for') ?? '');
-  return parseNode((value.split(',', 1)[0] as string).trim());
+export function clientBehindProxies(
+  headerName: string,
+  value: string,
+  isTrusted: (address: string) => boolean,
+): ForwardedClient | undefined {
+  const isStandard = headerName.toLowerCase() === 'forwarded';
+  let client: ForwardedClient | undefined;
+  for (const element of isStandard ? elementsFromRight(value) : value.split(',').reverse()) {
+    const next = parseAddressPort(isStandard ? (parameterOf(element, 'for') ?? '') : element.trim());
+    if (!next) return client;
+    client = next;
+    if (!isTrusted(client.address)) return client;
+  }
+  return client;
 }
 
 /** The `host` of the first element of a `Forwarded` header. */
 export function forwardedHost(value: string): string | undefined {
-  return forwardedParameter(value, 'host');
+  return parameterOf(elementsFromRight(value).at(-1) ?? '', 'host');
 }
 
-/** The value of a parameter of the first element; quoted strings are unquoted (RFC 7239 §4). */
-function forwardedParameter(value: string, name: string): string | undefined {
-  for (const match of firstElement(value).matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
+/** The value of a parameter of an element; quoted strings are unquoted (RFC 7239 §4). */
+function parameterOf(element: string, name: string): string | undefined {
+  for (const match of element.matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
     if ((match[1] as string).toLowerCase() !== name) continue;
     const text = match[2] as string;
     return text.startsWith('"') ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
@@ -46,18 +59,30 @@ function forwardedParameter(value: string, name: string): string | undefined {
   return undefined;
 }
 
-function firstElement(value: string): string {
+/** The elements from the last to the first, read from the right: a quote that a client leaves open hides nothing that a proxy appends. */
+function elementsFromRight(value: string): string[] {
+  const elements: string[] = [];
   let isQuoted = false;
-  for (let index = 0; index < value.length; index++) {
+  let end = value.length;
+  for (let index = end - 1; index >= 0; index--) {
     const character = value[index];
-    if (character === '\\' && isQuoted) index++;
-    else if (character === '"') isQuoted = !isQuoted;
-    else if (character === ',' && !isQuoted) return value.slice(0, index);
+    if (character === '"' && !isEscaped(value, index)) isQuoted = !isQuoted;
+    else if (character === ',' && !isQuoted) {
+      elements.push(value.slice(index + 1, end));
+      end = index;
+    }
   }
-  return value;
+  return [...elements, value.slice(0, end)];
 }
 
-function parseNode(node: string): ForwardedClient | undefined {
+function isEscaped(value: string, index: number): boolean {
+  let before = index;
+  while (value[before - 1] === '\\') before--;
+  return (index - before) % 2 === 1;
+}
+
+/** Reads `address`, `address:port` or `[address]:port`; undefined for anything else. */
+export function parseAddressPort(node: string): ForwardedClient | undefined {
   const bracketed = /^"?\[([^\]]+)\](?::(\d{1,5}))?"?$/.exec(node);
   if (bracketed) return clientOf(bracketed[1] as string, bracketed[2]);
   if (isIP(node.split('%', 1)[0] as string) !== 0) return clientOf(node, undefined);

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { namesType, preferredType } from '../../src/lib/accept-header.ts';
+import { compileAddressRanges } from '../../src/lib/address-ranges.ts';
 import { parseRange } from '../../src/lib/byte-ranges.ts';
 import { evaluateConditions } from '../../src/lib/conditional-request.ts';
 import { parseExpectedDigests } from '../../src/lib/digest-fields.ts';
 import { parseEntityTags } from '../../src/lib/entity-tags.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
-import { normaliseAddress, parseForwardedClient } from '../../src/lib/forwarded-header.ts';
+import { clientBehindProxies, normaliseAddress } from '../../src/lib/forwarded-header.ts';
 import { contentDisposition, isHeaderValue } from '../../src/lib/header-names.ts';
 import { formatHttpDate, parseHttpDate } from '../../src/lib/http-dates.ts';
 import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
@@ -75,8 +76,8 @@ test('parsers of client headers never throw anything but ServiceError', () => {
       parseEntityTags(text);
       parseHttpDate(text);
       preferredType(text, ['text/html']);
-      parseForwardedClient('Forwarded', text);
-      parseForwardedClient('X-Forwarded-For', text);
+      clientBehindProxies('Forwarded', text, () => true);
+      clientBehindProxies('X-Forwarded-For', text, () => true);
       for (const action of [
         () => parseKeyValueList(text),
         () => parseList(text),
@@ -104,21 +105,32 @@ test('If-Match and If-None-Match compare strongly and weakly', () => {
   assert.equal(evaluateConditions({ method: 'PUT', headers: { 'if-none-match': '*' }, current: undefined }), 'proceed');
 });
 
-test('forwarded clients: ports, IPv6, quotes, nonsense', () => {
+test('forwarded clients: from the right, the last that is no proxy; ports, IPv6, quotes, nonsense', () => {
+  const isTrusted = compileAddressRanges(['10.0.0.0/8']);
+  const one = { address: '203.0.113.7', port: 0 };
   const cases: [string, string, unknown][] = [
-    ['X-Forwarded-For', '203.0.113.7, 10.0.0.1', { address: '203.0.113.7', port: 0 }],
+    ['X-Forwarded-For', '203.0.113.7, 10.0.0.1', one],
+    ['X-Forwarded-For', '198.51.100.1, 203.0.113.7', one],
+    ['X-Forwarded-For', 'garbage, 198.51.100.1, 203.0.113.7, 10.0.0.2, 10.0.0.1', one],
+    ['X-Forwarded-For', '10.0.0.9, 10.0.0.1', { address: '10.0.0.9', port: 0 }],
+    ['X-Forwarded-For', '203.0.113.7, unknown, 10.0.0.1', { address: '10.0.0.1', port: 0 }],
+    ['X-Forwarded-For', '203.0.113.7, unknown', undefined],
+    ['X-Forwarded-For', '203.0.113.7,', undefined],
+    ['X-Forwarded-For', '', undefined],
     ['X-Forwarded-For', '203.0.113.7:4711', { address: '203.0.113.7', port: 4711 }],
     ['X-Forwarded-For', '2001:db8::1', { address: '2001:db8::1', port: 0 }],
     ['X-Forwarded-For', '[2001:DB8::1]:443', { address: '2001:db8::1', port: 443 }],
-    ['X-Forwarded-For', '::ffff:203.0.113.7', { address: '203.0.113.7', port: 0 }],
-    ['X-Forwarded-For', 'unknown', undefined],
+    ['X-Forwarded-For', '203.0.113.7, ::ffff:10.0.0.1', one],
     ['X-Forwarded-For', '203.0.113.7:99999', undefined],
     ['Forwarded', 'for=192.0.2.60;proto=http;by=203.0.113.43', { address: '192.0.2.60', port: 0 }],
-    ['Forwarded', 'proto=https; For="[2001:db8:cafe::17]:4711", for=10.0.0.1', { address: '2001:db8:cafe::17', port: 4711 }],
+    ['Forwarded', 'for=1.2.3.4, proto=https; For="[2001:db8:cafe::17]:4711", for=10.0.0.1', { address: '2001:db8:cafe::17', port: 4711 }],
     ['Forwarded', 'for=_hidden', undefined],
-    ['Forwarded', 'for="a,b";x=y, for=1.2.3.4', undefined],
+    ['Forwarded', 'for="a,b";x=y, for=203.0.113.7', one],
+    ['Forwarded', 'for=203.0.113.7;x="a,\\"for=1.2.3.4,b"', one],
+    ['Forwarded', 'for="1.2.3.4, for=203.0.113.7', one],
+    ['Forwarded', 'for="1.2.3.4\\, for="203.0.113.7:80"', { address: '203.0.113.7', port: 80 }],
   ];
-  for (const [name, value, expected] of cases) assert.deepEqual(parseForwardedClient(name, value), expected, value);
+  for (const [name, value, expected] of cases) assert.deepEqual(clientBehindProxies(name, value, isTrusted), expected, value);
   assert.equal(normaliseAddress('fe80::1%eth0'), 'fe80::1');
 });
 
