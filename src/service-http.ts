@@ -1,4 +1,5 @@
 import { AuthChain } from './auth/auth-chain.ts';
+import { LoginAttempts } from './auth/login-attempts.ts';
 import type { Config } from './config/schema.ts';
 import type { EventDispatcher } from './events/dispatcher.ts';
 import type { FilesEnvironment } from './files/file-scope.ts';
@@ -46,10 +47,12 @@ export interface HttpSurroundings {
 export class HttpListeners implements Listeners {
   readonly #surroundings: HttpSurroundings;
   readonly #running = new Map<string, Running>();
+  readonly #attempts: LoginAttempts;
   #parts: RequestParts | undefined;
 
   constructor(surroundings: HttpSurroundings) {
     this.#surroundings = surroundings;
+    this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock);
   }
 
   async start(parts: RequestParts): Promise<void> {
@@ -202,6 +205,7 @@ export class HttpListeners implements Listeners {
       sessions,
       endSessions: (accountUuid, except) => this.#endSessions(accountUuid, except),
       bans: state.bans,
+      attempts: this.#attempts,
       proxies: { header: options.client_forwarded_header, isProxy: compileAddressRanges(options.trusted_proxies) },
       passwords: parts.passwords,
       files,

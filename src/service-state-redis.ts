@@ -43,7 +43,7 @@ export async function openRedisState(
   const { clock, log, policy } = surroundings;
   const link = redisLinkOf(options, clock, log);
   const state: SharedState = {
-    bans: new RedisBans(link, clock, policy),
+    bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),

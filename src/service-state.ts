@@ -1,5 +1,6 @@
 import type { Account } from './accounts/account.ts';
-import { type AddressBans, MemoryBans, type SecurityPolicy } from './auth/ban-list.ts';
+import type { AddressBans, SecurityPolicy } from './auth/ban-list.ts';
+import { MemoryBans } from './auth/ban-list-memory.ts';
 import { type AcceptedCredentials, MemoryAcceptedCredentials } from './auth/callout-cache.ts';
 import type { JournalledDispatcher } from './events/dispatcher.ts';
 import type { EventServer } from './events/event.ts';

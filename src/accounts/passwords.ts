@@ -1,6 +1,7 @@
 import { hash as digest, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ServiceError } from '../lib/errors.ts';
+import { FairTurns } from '../lib/fair-turns.ts';
 
 const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
@@ -69,58 +70,80 @@ export async function verifyPassword(password: string, text: string): Promise<bo
 /** Passwords verified at once; each takes a thread and its memory. */
 const mostAtOnce = 2;
 /** Verifications that may wait; beyond, clients are asked to come back. */
-const mostWaiting = 256;
+const mostWaiting = { ofOne: 256, inAll: 4096 };
 const mostRemembered = 1024;
+
+/** For whom a password is verified. */
+export interface VerificationTurn {
+  /** Those of one source wait behind each other, not behind those of others. */
+  source: string;
+  /** Whether it goes before all others: the very credentials were right from there of late. */
+  isKnown: boolean;
+}
 
 /**
  * Verifies passwords for clients that send them with every request: a password that was right is remembered as a digest
  * with a key of this process, together with the hash it belongs to, never in clear. Wrong ones are never remembered. The
  * digest never leaves the process, so a plain hash behind the key does for what elsewhere takes an HMAC, at a third of the time.
+ * Identical verifications at one time are one.
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');
   readonly #remembered = new Set<string>();
+  readonly #running = new Map<string, Promise<boolean>>();
   readonly #dummy = { ...defaultCost, salt: randomBytes(saltBytes) };
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns = new FairTurns({ atOnce: mostAtOnce, waitingOfOne: mostWaiting.ofOne, waiting: mostWaiting.inAll });
 
   /** @throws ServiceError `unavailable` when too many verifications wait already */
-  async verify(password: string, hash: string): Promise<boolean> {
-    const token = digest('sha256', `${this.#key}\0${hash}\0${password}`, 'base64');
-    if (this.#remembered.delete(token)) {
-      this.#remembered.add(token);
-      return true;
-    }
-    const matches = await this.#inTurn(() => verifyPassword(password, hash));
-    if (matches) this.#remember(token);
-    return matches;
+  async verify(password: string, hash: string, turn: VerificationTurn): Promise<boolean> {
+    const token = this.#tokenOf(hash, password);
+    return this.#once(token, turn, async () => {
+      const matches = await verifyPassword(password, hash);
+      if (matches) this.#remember(token);
+      return matches;
+    });
   }
 
-  /** Takes the time of a wrong password, so that the answer does not tell whether the name is known. */
-  async verifyUnknown(password: string): Promise<false> {
-    await this.#inTurn(() => derive(password, this.#dummy, hashBytes));
+  /** Takes the time of a wrong password, so that the answer does not tell whether the name is known. @throws as `verify` */
+  async verifyUnknown(username: string, password: string, turn: VerificationTurn): Promise<false> {
+    await this.#once(this.#tokenOf(`unknown ${username}`, password), turn, async () => {
+      await derive(password, this.#dummy, hashBytes);
+      return false;
+    });
     return false;
+  }
+
+  async #once(token: string, turn: VerificationTurn, compute: () => Promise<boolean>): Promise<boolean> {
+    const known = this.#known(token);
+    if (known !== undefined) return known;
+    const end = await this.#turns.take(turn.source, turn.isKnown);
+    // While it waited, another may have found out.
+    const knownNow = this.#known(token);
+    if (knownNow !== undefined) {
+      end();
+      return knownNow;
+    }
+    const running = compute().finally(() => {
+      this.#running.delete(token);
+      end();
+    });
+    this.#running.set(token, running);
+    return running;
+  }
+
+  #known(token: string): true | Promise<boolean> | undefined {
+    if (!this.#remembered.delete(token)) return this.#running.get(token);
+    this.#remembered.add(token);
+    return true;
+  }
+
+  #tokenOf(hash: string, password: string): string {
+    return digest('sha256', `${this.#key}\0${hash}\0${password}`, 'base64');
   }
 
   #remember(token: string): void {
     this.#remembered.add(token);
     const [oldest] = this.#remembered;
     if (this.#remembered.size > mostRemembered && oldest !== undefined) this.#remembered.delete(oldest);
-  }
-
-  async #inTurn<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#running >= mostAtOnce) {
-      if (this.#waiting.length >= mostWaiting) throw new ServiceError('unavailable', 'Too many logins at once, try again.');
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#running++;
-    }
-    try {
-      return await action();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running--;
-    }
   }
 }

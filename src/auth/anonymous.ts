@@ -6,6 +6,7 @@ export const anonymousName = 'anonymous';
 /** Lets in requests without credentials as a member of one group, for public folders. */
 export class AnonymousMethod implements AuthMethod {
   readonly type = 'anonymous';
+  readonly longestAnswerMs = 0;
   readonly uuid: string;
   readonly name: string;
   readonly #group: string;

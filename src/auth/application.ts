@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccount } from '../accounts/local-account.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
+import { sourceOf } from './address-source.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
@@ -13,6 +14,7 @@ const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known he
  */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
+  readonly longestAnswerMs = 60_000;
   readonly uuid: string;
   readonly name: string;
   readonly accounts: AccountsFile;
@@ -44,9 +46,11 @@ export class ApplicationMethod implements AuthMethod {
 
   async #matches(account: LocalAccount | undefined, credentials: Credentials): Promise<boolean> {
     switch (credentials.type) {
-      case 'password':
-        if (!account?.passwordHash) return this.#passwords.verifyUnknown(credentials.content);
-        return this.#passwords.verify(credentials.content, account.passwordHash);
+      case 'password': {
+        const turn = { source: sourceOf(credentials.peer.address), isKnown: credentials.isKnown === true };
+        if (!account?.passwordHash) return this.#passwords.verifyUnknown(credentials.username, credentials.content, turn);
+        return this.#passwords.verify(credentials.content, account.passwordHash, turn);
+      }
       case 'ssh-key':
         return (account?.sshKeys ?? []).some((key) => keyBlob(key) === credentials.content.trim());
       case 'ssl-certificate': {

@@ -44,6 +44,11 @@ export class AuthChain {
     this.#service = service;
   }
 
+  /** Longest time that an answer takes, in milliseconds. */
+  get longestAnswerMs(): number {
+    return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
+  }
+
   /** Answers for what a client presented. Never throws for a refusal. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, 'The name or the password is not acceptable.');

@@ -38,6 +38,8 @@ export interface AuthMethod {
   /** `application`, `anonymous` or `http`. */
   readonly type: string;
   readonly state: MethodState;
+  /** Longest time that an answer takes, in milliseconds. */
+  readonly longestAnswerMs: number;
   /** Starts the method; a failure is a state, not an exception. */
   start(): Promise<void>;
   stop(): Promise<void>;

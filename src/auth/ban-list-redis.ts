@@ -1,19 +1,94 @@
-import { randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
-import { type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
-import { type AddressBans, type SecurityPolicy, sourceOf } from './ban-list.ts';
+import { guardedScript, type RedisCaller, type RedisLink } from '../lib/redis-link.ts';
+import {
+  type AddressBans,
+  type Admission,
+  type AttemptOutcome,
+  acceptedSources,
+  foldedName,
+  type LoginAttempt,
+  mostAcceptedOfSource,
+  nameFailures,
+  type SecurityPolicy,
+} from './ban-list.ts';
+import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
 
-/** KEYS failures, ban; ARGV limit, ban ms, window ms, mark of this failure. Returns whether the source is banned now. */
-const noteFailure = redisScript(`
+/*
+ * `ban:<source>` ends with the ban. All others are sorted sets whose scores say when a member ends (ms): of a source the credentials
+ * that failed and are under way (`<hash of the name>:<credential>`) and those that were accepted, of a name the credentials that failed
+ * and are under way, and the sources that it was accepted from.
+ */
+const prepare = `
+local ban, failed, underWay, accepted, nameFailed, nameUnderWay, acceptedFrom = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local source, name, credential = ARGV[1], ARGV[2], ARGV[3]
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
-redis.call('ZADD', KEYS[1], now, ARGV[4])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-if redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[2], '1', 'PX', ARGV[2])
-redis.call('DEL', KEYS[1])
-return 1`);
+local function has(key, member)
+  local ends = redis.call('ZSCORE', key, member)
+  return ends and tonumber(ends) > now
+end
+local function count(key)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+  return redis.call('ZCARD', key)
+end
+local function add(key, member, ms)
+  redis.call('ZADD', key, now + ms, member)
+  if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
+end
+local function addNew(key, member, ms)
+  if not has(key, member) then add(key, member, ms) end
+end
+local function keepNewest(key, most)
+  redis.call('ZREMRANGEBYRANK', key, 0, -1 - most)
+end
+`;
+
+/** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns what comes of it, and for how many ms. */
+const beginScript = guardedScript(`${prepare}
+local banned = redis.call('PTTL', ban)
+if banned > 0 then return {'banned', banned} end
+if has(accepted, credential) then return {'known', 0} end
+local isCountedForName = has(nameFailed, credential) or has(nameUnderWay, credential)
+if not isCountedForName and not has(acceptedFrom, source) and count(nameFailed) + count(nameUnderWay) >= ${nameFailures.most} then
+  local first = redis.call('ZRANGE', nameFailed, 0, 0, 'WITHSCORES')
+  return {'refused', first[2] and tonumber(first[2]) - now or 0}
+end
+local member = name .. ':' .. credential
+if not has(failed, member) and not has(underWay, member) then
+  if ARGV[6] == '0' or count(failed) + count(underWay) >= tonumber(ARGV[4]) then return {'busy', 0} end
+  add(underWay, member, ARGV[5])
+end
+if not isCountedForName then add(nameUnderWay, credential, ARGV[5]) end
+return {'admitted', 0}`);
+
+/** ARGV source, name, credential, outcome, limit, ban ms, window ms. Returns whether the source is banned now. */
+const endScript = guardedScript(`${prepare}
+local member = name .. ':' .. credential
+redis.call('ZREM', underWay, member)
+redis.call('ZREM', nameUnderWay, credential)
+if ARGV[4] == 'failed' then
+  redis.call('ZREM', accepted, credential)
+  addNew(nameFailed, credential, ${nameFailures.windowMs})
+  addNew(failed, member, ARGV[7])
+  if count(failed) < tonumber(ARGV[5]) then return 0 end
+  redis.call('SET', ban, '1', 'PX', ARGV[6])
+  redis.call('DEL', failed)
+  return 1
+end
+if ARGV[4] == 'succeeded' then
+  for _, other in ipairs(redis.call('ZRANGE', failed, 0, -1)) do
+    if string.sub(other, 1, #name + 1) == name .. ':' then redis.call('ZREM', failed, other) end
+  end
+  add(accepted, credential, ARGV[7])
+  keepNewest(accepted, ${mostAcceptedOfSource})
+  add(acceptedFrom, source, ${acceptedSources.lifetimeMs})
+  keepNewest(acceptedFrom, ${acceptedSources.most})
+end
+return 0`);
+
+/** KEYS ban. Returns for how many ms it holds. */
+const banScript = guardedScript(`return redis.call('PTTL', KEYS[1])`);
 
 /** Bans that this process repeats to a Redis that lost its data, at most. */
 const mostRemembered = 10_000;
@@ -23,45 +98,67 @@ export class RedisBans implements AddressBans {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
+  readonly #key: string | Buffer;
   /** Bans that were spoken or met here: a Redis that is killed within a second of one, or emptied, may have forgotten it. */
   readonly #known = new Map<string, number>();
 
-  /** @param policy asked each time, so that a reload takes effect at once */
-  constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy) {
+  /**
+   * @param policy asked each time, so that a reload takes effect at once
+   * @param secret key of the HMAC of credentials, the same on all nodes; empty = each has its own, and counts what others counted once more
+   */
+  constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;
     this.#clock = clock;
     this.#policy = policy;
+    this.#key = secret === '' ? newAcceptedKey() : secret;
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  async isRefused(address: string): Promise<{ retryAfterS: number } | undefined> {
-    if (this.#policy().ban_after_failures === 0 && this.#known.size === 0) return undefined;
-    const source = sourceOf(address);
-    const knownMs = (this.#known.get(source) ?? 0) - this.#clock.monotonicMs();
-    if (knownMs > 0) return { retryAfterS: Math.ceil(knownMs / 1000) };
-    this.#known.delete(source);
-    const leftMs = Number(await this.#link.call(['PTTL', this.#banKey(source)]));
-    if (leftMs <= 0) return undefined;
-    this.#remember(source, leftMs);
-    return { retryAfterS: Math.ceil(leftMs / 1000) };
+  keyOf(text: string): string {
+    return acceptedKeyOf(this.#key, text);
   }
 
-  async failed(address: string): Promise<void> {
+  async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
+    if (this.#policy().ban_after_failures === 0 && this.#known.size === 0) return undefined;
+    const leftMs = Number(await this.#link.run(banScript, [this.#banKey(source)], []));
+    this.#remember(source, leftMs);
+    return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+  }
+
+  async begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
+    const { ban_after_failures } = this.#policy();
+    if (ban_after_failures === 0) return { kind: 'admitted', isKnown: false };
+    const [kind, leftMs] = (await this.#link.run(beginScript, this.#keysOf(attempt), [
+      ...this.#namesOf(attempt),
+      ban_after_failures,
+      Math.max(Math.ceil(leaseMs), 1),
+      isInLine ? 1 : 0,
+    ])) as [string, number];
+    switch (kind) {
+      case 'banned':
+        this.#remember(attempt.source, leftMs);
+        return refused(leftMs);
+      case 'refused':
+        return refused(leftMs);
+      case 'busy':
+        return { kind };
+      default:
+        return { kind: 'admitted', isKnown: kind === 'known' };
+    }
+  }
+
+  async end(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     if (ban_after_failures === 0) return;
-    const source = sourceOf(address);
     const banMs = Math.ceil(ban_seconds * 1000);
-    const isBanned = await this.#link.run(
-      noteFailure,
-      [this.#failuresKey(source), this.#banKey(source)],
-      [ban_after_failures, banMs, Math.ceil(ban_window_seconds * 1000), randomUUID()],
-    );
-    if (isBanned === 1) this.#remember(source, banMs);
-  }
-
-  async succeeded(address: string): Promise<void> {
-    if (this.#policy().ban_after_failures === 0) return;
-    await this.#link.call(['DEL', this.#failuresKey(sourceOf(address))]);
+    const isBanned = await this.#link.run(endScript, this.#keysOf(attempt), [
+      ...this.#namesOf(attempt),
+      outcome,
+      ban_after_failures,
+      banMs,
+      Math.ceil(ban_window_seconds * 1000),
+    ]);
+    if (isBanned === 1) this.#remember(attempt.source, banMs);
   }
 
   async #repeat(caller: RedisCaller): Promise<void> {
@@ -74,6 +171,7 @@ export class RedisBans implements AddressBans {
 
   #remember(source: string, leftMs: number): void {
     this.#known.delete(source);
+    if (leftMs <= 0) return;
     this.#known.set(source, this.#clock.monotonicMs() + leftMs);
     const [oldest] = this.#known.keys();
     if (this.#known.size > mostRemembered && oldest !== undefined) this.#known.delete(oldest);
@@ -83,7 +181,26 @@ export class RedisBans implements AddressBans {
     return this.#link.key('ban', source);
   }
 
-  #failuresKey(source: string): string {
-    return this.#link.key('failures', source);
+  #namesOf({ source, username, credential }: LoginAttempt): string[] {
+    return [source, hashed(username), credential];
   }
+
+  #keysOf({ source, username }: LoginAttempt): string[] {
+    const folded = hashed(foldedName(username));
+    return [
+      this.#banKey(source),
+      ...['failed', 'under-way', 'accepted-of'].map((kind) => this.#link.key(kind, source)),
+      ...['name-failed', 'name-under-way'].map((kind) => this.#link.key(kind, folded)),
+      this.#link.key('accepted-from', hashed(username)),
+    ];
+  }
+}
+
+function refused(leftMs: number): Admission {
+  return { kind: 'refused', retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
+}
+
+/** Names are of any length and hold any character; keys of Redis had better not. */
+function hashed(name: string): string {
+  return createHash('sha256').update(name).digest('base64url');
 }

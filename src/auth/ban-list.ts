@@ -1,90 +1,65 @@
-import { isIPv6 } from 'node:net';
-import type { Clock } from '../lib/clock.ts';
-
 /** `server.security_policy`. */
 export interface SecurityPolicy {
+  /** 0 = nothing is counted, nobody is refused. */
   ban_after_failures: number;
   ban_seconds: number;
   ban_window_seconds: number;
 }
 
-/** Keeps an address away that guessed too often (decisions.md, "Brute force"). Implementations: memory here, Redis for many nodes. */
-export interface AddressBans {
-  /** Whether an address is refused, and for how many more seconds. */
-  isRefused(address: string): Promise<{ retryAfterS: number } | undefined>;
-  /** Counts a failed attempt; the one that reaches the limit bans the address. */
-  failed(address: string): Promise<void>;
-  /** A success resets the count. */
-  succeeded(address: string): Promise<void>;
+/** Credentials that somebody presents, without what is secret in them. */
+export interface LoginAttempt {
+  /** As `sourceOf` gives it. */
+  readonly source: string;
+  readonly username: string;
+  /** Keyed hash of the credentials, name included (`AddressBans.keyOf`). */
+  readonly credential: string;
 }
 
-/** Addresses remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
+/**
+ * May the credentials be checked? `busy` = not yet: as many others from there are under way as the source has failures left.
+ * `isKnown` = they were accepted from there within the window, so they took no slot.
+ */
+export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | { kind: 'refused'; retryAfterS: number };
+
+/** What came of an attempt; `unknown` = nobody could tell. */
+export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
+
+/**
+ * Keeps those away who guess (decisions.md, "Brute force"). A source is banned after so many different wrong credentials within the
+ * window, those under way included: each has a slot until its end. A name that was guessed at too often within a minute is refused to
+ * sources that it was not accepted from. Implementations: memory, Redis for many nodes, workers.
+ *
+ * All methods throw ServiceError `unavailable` when what is known cannot be asked.
+ */
+export interface AddressBans {
+  /** The keyed hash under which credentials are kept: no secret is kept in clear. */
+  keyOf(text: string): string;
+  /** Whether a source is banned, and for how many more seconds. */
+  isRefused(source: string): Promise<{ retryAfterS: number } | undefined>;
+  /**
+   * Asks whether an attempt may begin. Whoever is admitted calls `end`.
+   *
+   * @param leaseMs a slot is given up after that time, whatever became of the attempt
+   * @param isInLine whether it may take a slot; else it is admitted only if it needs none
+   */
+  begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
+  /** Counts the outcome and frees the slot; the failure that reaches the limit bans the source. */
+  end(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
+}
+
+/** Sources and names remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
 export const mostAddresses = 100_000;
 
-interface Record {
-  failuresMs: number[];
-  bannedUntilMs: number;
-}
+/** Credentials that a source was accepted with, remembered at most. */
+export const mostAcceptedOfSource = 1000;
 
-/** Failed attempts and bans of one process (decisions.md, "Brute force"). */
-export class MemoryBans implements AddressBans {
-  readonly #clock: Clock;
-  readonly #policy: () => SecurityPolicy;
-  readonly #records = new Map<string, Record>();
+/** How often a name may fail within a minute, from all sources together. */
+export const nameFailures = { most: 10, windowMs: 60_000 };
 
-  /** @param policy asked each time, so that a reload takes effect at once */
-  constructor(clock: Clock, policy: () => SecurityPolicy) {
-    this.#clock = clock;
-    this.#policy = policy;
-  }
+/** Where a name was accepted from: for how long that is remembered, and how many sources of one name. */
+export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
-  async isRefused(address: string): Promise<{ retryAfterS: number } | undefined> {
-    const record = this.#records.get(sourceOf(address));
-    const leftMs = (record?.bannedUntilMs ?? 0) - this.#clock.monotonicMs();
-    return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
-  }
-
-  async failed(address: string): Promise<void> {
-    const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
-    if (ban_after_failures === 0) return;
-    const nowMs = this.#clock.monotonicMs();
-    const source = sourceOf(address);
-    const record = this.#records.get(source) ?? { failuresMs: [], bannedUntilMs: 0 };
-    record.failuresMs = [...record.failuresMs.filter((timeMs) => nowMs - timeMs < ban_window_seconds * 1000), nowMs];
-    if (record.failuresMs.length >= ban_after_failures) {
-      record.bannedUntilMs = nowMs + ban_seconds * 1000;
-      record.failuresMs = [];
-    }
-    this.#records.delete(source);
-    this.#records.set(source, record);
-    const [oldest] = this.#records.keys();
-    if (this.#records.size > mostAddresses && oldest !== undefined) this.#records.delete(oldest);
-  }
-
-  async succeeded(address: string): Promise<void> {
-    this.#records.delete(sourceOf(address));
-  }
-
-  /** Sources that failed of late, and for how much longer they are banned, in ms; 0 when they are not. */
-  known(): [source: string, bannedForMs: number][] {
-    return [...this.#records.keys()].map((source) => [source, this.bannedForMs(source)]);
-  }
-
-  /** For how much longer a source is banned, in milliseconds; 0 when it is not. */
-  bannedForMs(source: string): number {
-    return Math.max((this.#records.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
-  }
-}
-
-/** What counts as one source: an IPv4 address, or the /64 that an IPv6 customer has to itself. */
-export function sourceOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = '', tail = ''] = address.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === '' ? [] : tail.split(':');
-  const groups = address.includes('::') ? [...left, ...Array(8 - left.length - right.length).fill('0'), ...right] : left;
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+/** A name as guesses at it are counted: endpoints often take another case for the same account. */
+export function foldedName(username: string): string {
+  return username.normalize('NFKC').toLowerCase();
 }

@@ -19,7 +19,7 @@ export function newAcceptedKey(): Buffer {
 }
 
 /** The keyed hash of a question. */
-export function acceptedKeyOf(key: Buffer, question: string): string {
+export function acceptedKeyOf(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 

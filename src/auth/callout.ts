@@ -88,6 +88,11 @@ export class CalloutMethod implements AuthMethod {
     return this.#health.countSuspended();
   }
 
+  /** Each URL is tried for as long as the timeout says. */
+  get longestAnswerMs(): number {
+    return this.#options.timeout * 1000 * this.#options.url.length;
+  }
+
   async authenticate(credentials: Credentials): Promise<AuthResult> {
     return this.#cache.answer(credentials, async () => {
       const result = await this.#ask(credentials);

@@ -16,6 +16,8 @@ export interface Credentials {
   readonly creator: { readonly uuid: string; readonly type: string };
   /** The request that brought them, for events and for the `traceparent` of a callout. */
   readonly request?: RequestTrace;
+  /** Whether these very credentials were accepted from this address of late: nobody is then kept waiting by guesses of others. */
+  readonly isKnown?: boolean;
 }
 
 /** Whether any method may be asked about these credentials at all (decisions.md, "The chain"). */

@@ -1,6 +1,5 @@
-import type { AccountsFile } from '../accounts/accounts-file.ts';
 import { type PasswordPolicy, unmetRules } from '../accounts/password-policy.ts';
-import { hashPassword, type PasswordVerifier } from '../accounts/passwords.ts';
+import { hashPassword, type PasswordVerifier, type VerificationTurn } from '../accounts/passwords.ts';
 import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
 
@@ -22,27 +21,32 @@ export class LocalPasswords {
     return this.#methods.has(methodUuid);
   }
 
+  /** Whether a password is the account's. @throws ServiceError `unavailable` when too many verifications wait already */
+  async isCurrent(methodUuid: string, accountName: string, password: string, turn: VerificationTurn): Promise<boolean> {
+    const hash = this.#methods.get(methodUuid)?.accounts.find(accountName)?.passwordHash;
+    return hash === undefined ? false : this.#verifier.verify(password, hash, turn);
+  }
+
   /**
    * Changes a password.
    *
-   * @returns one sentence for each unmet rule, or that the current password is wrong; empty when it was changed
+   * @returns one sentence for each unmet rule; empty when it was changed
    * @throws ServiceError when the new hash cannot be kept
    */
-  async change(methodUuid: string, accountName: string, currentPassword: string, newPassword: string): Promise<string[]> {
+  async change(methodUuid: string, accountName: string, newPassword: string, turn: VerificationTurn): Promise<string[]> {
     const accounts = this.#methods.get(methodUuid)?.accounts;
     const currentHash = accounts?.find(accountName)?.passwordHash;
     if (!accounts || !currentHash) return ['The account has no password that could be changed.'];
-    if (!(await this.#verifier.verify(currentPassword, currentHash))) return ['The current password is not correct.'];
-    const unmet = [...unmetRules(this.#policy, newPassword), ...(await this.#reused(accounts, accountName, currentHash, newPassword))];
+    const former = [currentHash, ...accounts.formerHashes(accountName)].slice(0, this.#policy.history);
+    const unmet = [...unmetRules(this.#policy, newPassword), ...(await this.#reused(former, newPassword, turn))];
     if (unmet.length > 0) return unmet;
     await accounts.setPassword(accountName, await hashPassword(newPassword), this.#policy.history);
     return [];
   }
 
-  async #reused(accounts: AccountsFile, accountName: string, currentHash: string, newPassword: string): Promise<string[]> {
-    if (this.#policy.history === 0) return [];
-    for (const hash of [currentHash, ...accounts.formerHashes(accountName)].slice(0, this.#policy.history)) {
-      if (await this.#verifier.verify(newPassword, hash)) return [`The password must differ from the last ${this.#policy.history}.`];
+  async #reused(former: readonly string[], newPassword: string, turn: VerificationTurn): Promise<string[]> {
+    for (const hash of former) {
+      if (await this.#verifier.verify(newPassword, hash, turn)) return [`The password must differ from the last ${this.#policy.history}.`];
     }
     return [];
   }

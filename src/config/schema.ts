@@ -65,8 +65,10 @@ const passwordPolicyOptions = z
 
 const securityPolicyOptions = z
   .strictObject({
-    ban_after_failures: integer(0, 1_000_000).default(5).describe('Failed attempts from one address after which it is refused; 0 = never.'),
-    ban_seconds: number(1, 31_536_000).default(3600).describe('How long it is refused, in seconds.'),
+    ban_after_failures: integer(0, 10_000)
+      .default(10)
+      .describe('Different wrong credentials from one address after which it is refused; 0 = no protection at all.'),
+    ban_seconds: number(1, 31_536_000).default(300).describe('How long it is refused, in seconds.'),
     ban_window_seconds: number(1, 31_536_000).default(600).describe('Time in which the failures count, in seconds.'),
   })
   .describe('Protection against guessing passwords.');

@@ -57,7 +57,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
     20005,
     'A source address was refused by the security policy: {address}.',
     ['failure', 'http', 'authentication'],
-    ['address', 'retry_after'],
+    ['address', 'retry_after', 'username'],
   ),
   event(20011, 'Test event sent by hand.', ['administration', 'informational']),
   event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes']),

@@ -6,7 +6,7 @@ import { AccountFiles } from '../files/account-files.ts';
 import { LockGuard } from '../files/lock-guard.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { parseIfHeader, submittedTokens } from '../lib/if-header.ts';
-import { checkBan, noteAttempt } from './bans.ts';
+import { checkBan, countedAttempt } from './bans.ts';
 import { certificateCredentials } from './client-certificate.ts';
 import { type Exchange, header } from './exchange.ts';
 import type { Session } from './sessions.ts';
@@ -77,9 +77,13 @@ async function checkCredentials(exchange: Exchange, credentials: Credentials): P
 }
 
 async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
-  await checkBan(exchange);
-  const result: ChainResult = await exchange.service.chain.authenticate(credentials);
-  await noteAttempt(exchange, result.outcome === 'authenticated');
+  const { chain } = exchange.service;
+  const result: ChainResult = await countedAttempt(
+    exchange,
+    credentials,
+    (isKnown) => chain.authenticate({ ...credentials, isKnown }),
+    ({ outcome }) => outcome === 'authenticated',
+  );
   // Whatever comes next, the login is in the journal; what reads a file or a folder sees to it that it is.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated') return result.account;

@@ -4,6 +4,7 @@ import type { Account } from '../accounts/account.ts';
 import type { AuthChain } from '../auth/auth-chain.ts';
 import type { AddressBans } from '../auth/ban-list.ts';
 import type { LocalPasswords } from '../auth/local-passwords.ts';
+import type { LoginAttempts } from '../auth/login-attempts.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
@@ -31,6 +32,7 @@ export interface HttpService {
   /** Ends all sessions of an account (by UUID) on all services, but for one. @throws ServiceError `unavailable`; they end as soon as they can */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   readonly bans: AddressBans;
+  readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;

@@ -1,5 +1,9 @@
+import type { Account } from '../accounts/account.ts';
+import type { VerificationTurn } from '../accounts/passwords.ts';
 import { longestCredentialCharacters } from '../accounts/user-names.ts';
+import { sourceOf } from '../auth/address-source.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { countedAttempt } from './bans.ts';
 import { errorsReply } from './error-reply.ts';
 import { type Client, clientOf, type Exchange } from './exchange.ts';
 import { flashCookieLine } from './flash.ts';
@@ -33,7 +37,10 @@ function passwordPageReply(exchange: Exchange, status: number, problems: readonl
 export async function updatePassword(exchange: Exchange): Promise<Reply> {
   const client = clientOf(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
-  if (mediaTypeOfRequest(exchange) === 'application/x-www-form-urlencoded') return updatePasswordByForm(exchange, client);
+  const type = mediaTypeOfRequest(exchange);
+  if (type === 'application/x-www-form-urlencoded') return updatePasswordByForm(exchange, client);
+  if (type !== 'application/json')
+    throw new ServiceError('media-type-unsupported', 'A password change is sent as application/json or application/x-www-form-urlencoded.');
   const body = await readJsonBody(exchange);
   const { current_password, new_password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
   if (typeof current_password !== 'string' || typeof new_password !== 'string') {
@@ -73,7 +80,8 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  * Changes the client's own password; events 20085 and 20086. All other sessions of the account end, on every service.
  *
  * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
- * @throws ServiceError `forbidden` when the group does not allow it or the password is kept elsewhere
+ * @throws ServiceError `forbidden` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
+ *   wrong current passwords, which count like failed logins
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, endSessions } = exchange.service;
@@ -84,10 +92,14 @@ export async function changePassword(exchange: Exchange, client: Client, current
     throw new ServiceError('forbidden', 'The password of this account cannot be changed here.');
   }
   events.assertWritable();
-  const problems =
-    newPassword.length > longestCredentialCharacters
-      ? [`The password must not have more than ${longestCredentialCharacters} characters.`]
-      : await passwords.change(account.method.uuid, account.name, currentPassword, newPassword);
+  const turn = { source: sourceOf(exchange.peer.address), isKnown: false };
+  const isCurrent = await countedAttempt(
+    exchange,
+    { type: 'password', username: account.name, content: currentPassword },
+    (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
+    Boolean,
+  );
+  const problems = isCurrent ? await replacePassword(exchange, account, newPassword, turn) : ['The current password is not correct.'];
   if (problems.length > 0) {
     failed(problems);
     return problems;
@@ -98,4 +110,15 @@ export async function changePassword(exchange: Exchange, client: Client, current
     await events.emitDurable({ id: 20085, context: client.context });
   }
   return [];
+}
+
+async function replacePassword(
+  { service }: Exchange,
+  { method, name }: Account,
+  newPassword: string,
+  turn: VerificationTurn,
+): Promise<string[]> {
+  if (newPassword.length > longestCredentialCharacters)
+    return [`The password must not have more than ${longestCredentialCharacters} characters.`];
+  return service.passwords.change(method.uuid, name, newPassword, turn);
 }

@@ -18,10 +18,14 @@ const renewAfterMs = 8000;
 /** After a loss of data, every node has so long to repeat what must not be forgotten, before any lets anybody in. */
 const defaultSettleMs = 2000;
 
+const dataRemoved = 'its data was removed';
+
 /** A Lua script; all its keys are of one slot. */
 export interface RedisScript {
   readonly text: string;
   readonly sha: string;
+  /** It does nothing on data that is not what this process knows: a Redis that was emptied would say that there is nothing. */
+  readonly isGuarded: boolean;
 }
 
 /** What stores send commands through. */
@@ -50,8 +54,16 @@ export interface RedisLinkOptions {
 }
 
 /** Makes a script. */
-export function redisScript(text: string): RedisScript {
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
+export function redisScript(text: string, isGuarded = false): RedisScript {
+  return { text, sha: createHash('sha1').update(text).digest('hex'), isGuarded };
+}
+
+/** Makes a script that fails (`unavailable`) from the moment that the data is gone, not only once that was noticed. */
+export function guardedScript(text: string): RedisScript {
+  return redisScript(
+    `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,
+    true,
+  );
 }
 
 /**
@@ -137,7 +149,8 @@ export class RedisLink implements RedisCaller {
 
   async run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {
     if (!this.#isReady) throw this.#away();
-    return this.#eval(script, keys, args);
+    if (!script.isGuarded) return this.#eval(script, keys, args);
+    return this.#eval(script, [...keys, this.key('marker')], [...args, this.#marker ?? '']);
   }
 
   async close(): Promise<void> {
@@ -223,7 +236,7 @@ export class RedisLink implements RedisCaller {
     try {
       const marker = (await this.#send(['GET', this.key('marker')])) as string | null;
       // Without its marker the data is gone (FLUSHALL), though the connection is as it was.
-      if (this.#isReady && marker !== this.#marker) this.#lost('its data was removed');
+      if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
       if (this.#options.clock.monotonicMs() - this.#lastReplyMs > renewAfterMs && !this.#isClosed) {

@@ -1,4 +1,5 @@
 import type { AuthResult, MethodState } from '../auth/auth-method.ts';
+import type { Admission, AttemptOutcome, LoginAttempt } from '../auth/ban-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { BackendDelivery } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
@@ -24,7 +25,7 @@ export interface SessionRecord {
 /** What a worker did with a session since it last told: key, milliseconds since the last use, transfers that run. */
 export type SessionUse = [key: string, agoMs: number, holds: number];
 
-/** What is known of an address: for how long it is still banned in ms, 0 for mere failures, -1 when they are forgotten. */
+/** What is known of a source: for how long it is still banned in ms, 0 for mere failures, -1 when they are forgotten. */
 export type BanNote = [source: string, bannedForMs: number];
 
 /** Events that a worker serialised. */
@@ -54,7 +55,7 @@ export interface WorkerSetup {
   methods: MethodStates;
   bans: BanNote[];
   journal: Fault | undefined;
-  /** Key under which accepted credentials are remembered. */
+  /** Key of the hashes under which credentials are remembered. */
   acceptedKey: Buffer;
   /** TLS files as read at the start, for a worker that may not read them any more. */
   tls: Record<string, TlsContext>;
@@ -74,8 +75,8 @@ export interface PrimaryApi {
   endSession(service: string, key: string): Promise<void>;
   endSessions(service: string, accountUuid: string, exceptKey: string | undefined): Promise<number>;
   countSessions(service: string): number;
-  banFailed(address: string): Promise<void>;
-  banSucceeded(address: string): Promise<void>;
+  beginAttempt(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
+  endAttempt(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
   takeLock(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }>;
   refreshLock(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   releaseLock(token: string): Promise<boolean>;

@@ -24,7 +24,7 @@ export class StateClient implements SharedState {
     this.#primary = primary;
     this.#clock = clock;
     this.#acceptedKey = acceptedKey;
-    this.bans = new BanClient(primary, clock, policy);
+    this.bans = new BanClient(primary, clock, policy, acceptedKey);
     this.locks = {
       take: (request) => primary.call('takeLock', request),
       refresh: (token, timeoutMs) => primary.call('refreshLock', token, timeoutMs),

@@ -75,8 +75,8 @@ export class StateHost {
       endSession: (service, key) => this.#sessionsOf(service).end(peer, key),
       endSessions: (service, accountUuid, exceptKey) => this.#sessionsOf(service).endAll(accountUuid, exceptKey),
       countSessions: (service) => this.countSessions(service),
-      banFailed: (address) => this.bans.failed(address),
-      banSucceeded: (address) => this.bans.succeeded(address),
+      beginAttempt: (attempt, leaseMs, isInLine) => this.bans.begin(peer, attempt, leaseMs, isInLine),
+      endAttempt: (attempt, outcome) => this.bans.end(peer, attempt, outcome),
       takeLock: (request) => this.#locks.take(request),
       refreshLock: (token, timeoutMs) => this.#locks.refresh(token, timeoutMs),
       releaseLock: (token) => this.#locks.release(token),
@@ -102,6 +102,7 @@ export class StateHost {
   lose(peer: Peer): void {
     this.peers.delete(peer);
     for (const sessions of this.#sessions.values()) sessions.lose(peer);
+    this.bans.lose(peer);
     this.#turns.lose(peer);
     this.#quotas.lose(peer);
   }

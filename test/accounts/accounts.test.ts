@@ -35,23 +35,24 @@ test('password hashes: salted, verified, normalised, bounded in cost', async () 
 
 test('the verifier remembers what was right, not what was wrong, and an unknown name takes as long', async () => {
   const verifier = new PasswordVerifier();
+  const turn = { source: '192.0.2.1', isKnown: false };
   const hash = await hashPassword('secret');
   const time = async (action: () => Promise<boolean>) => {
     const startedMs = performance.now();
     const result = await action();
     return { result, ms: performance.now() - startedMs };
   };
-  const first = await time(() => verifier.verify('secret', hash));
-  const again = await time(() => verifier.verify('secret', hash));
-  const wrong = await time(() => verifier.verify('wrong', hash));
-  const wrongAgain = await time(() => verifier.verify('wrong', hash));
-  const unknown = await time(() => verifier.verifyUnknown('secret'));
+  const first = await time(() => verifier.verify('secret', hash, turn));
+  const again = await time(() => verifier.verify('secret', hash, turn));
+  const wrong = await time(() => verifier.verify('wrong', hash, turn));
+  const wrongAgain = await time(() => verifier.verify('wrong', hash, turn));
+  const unknown = await time(() => verifier.verifyUnknown('bob', 'secret', turn));
   assert.deepEqual([first.result, again.result, wrong.result, wrongAgain.result, unknown.result], [true, true, false, false, false]);
   assert.ok(
     again.ms < wrong.ms / 5 && wrongAgain.ms > wrong.ms / 4 && unknown.ms > wrong.ms / 4,
     JSON.stringify([again, wrong, wrongAgain, unknown]),
   );
-  assert.equal(await verifier.verify('secret', await hashPassword('other')), false, 'remembered for that hash only');
+  assert.equal(await verifier.verify('secret', await hashPassword('other'), turn), false, 'remembered for that hash only');
 });
 
 test('account names that could do harm are refused; the rest cannot leave their folder', () => {

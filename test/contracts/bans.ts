@@ -1,42 +1,177 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { AddressBans, SecurityPolicy } from '../../src/auth/ban-list.ts';
+import type { AddressBans, Admission, AttemptOutcome, LoginAttempt, SecurityPolicy } from '../../src/auth/ban-list.ts';
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
+const here = '192.0.2.1';
+const leaseMs = 30_000;
+let lastGuess = 0;
+
+/** A guess that nobody made before. */
+export function guess(username = `user${++lastGuess}`, source = here): LoginAttempt {
+  return { source, username, credential: `${username} guess ${++lastGuess}` };
+}
+
+/** An attempt from its begin to its end. */
+export async function attempt(bans: AddressBans, made: LoginAttempt, outcome: AttemptOutcome): Promise<Admission['kind']> {
+  const { kind } = await bans.begin(made, leaseMs, true);
+  if (kind === 'admitted') await bans.end(made, outcome);
+  return kind;
+}
+
+/** Processes that share what they know: each call is made by another one. */
+export function inTurns(processes: readonly AddressBans[]): AddressBans {
+  let calls = 0;
+  const next = () => processes[calls++ % processes.length] as AddressBans;
+  return {
+    keyOf: (text) => next().keyOf(text),
+    isRefused: (source) => next().isRefused(source),
+    begin: (made, lease, isInLine) => next().begin(made, lease, isInLine),
+    end: (made, outcome) => next().end(made, outcome),
+  };
+}
 
 /** What every implementation of `AddressBans` promises. */
 export function bansContract(name: string, open: (t: TestContext, policy: () => SecurityPolicy) => Promise<AddressBans | undefined>): void {
-  test(`${name}: window, duration, reset by success, off`, async (t) => {
-    const policy = { ban_after_failures: 3, ban_seconds: 1, ban_window_seconds: 0.4 };
-    const bans = await open(t, () => policy);
-    if (!bans) return;
-    const fail = async (times: number, address = '192.0.2.1') => {
-      for (let index = 0; index < times; index++) await bans.failed(address);
+  const contract = (what: string, policy: Partial<SecurityPolicy>, run: (bans: AddressBans, policy: SecurityPolicy) => Promise<void>) =>
+    test(`${name}: ${what}`, async (t) => {
+      const inForce = { ban_after_failures: 3, ban_seconds: 60, ban_window_seconds: 60, ...policy };
+      const bans = await open(t, () => inForce);
+      if (bans) await run(bans, inForce);
+    });
+
+  contract('window, duration, off', { ban_seconds: 1, ban_window_seconds: 0.4 }, async (bans, policy) => {
+    const fail = async (times: number) => {
+      for (let index = 0; index < times; index++) await attempt(bans, guess(), 'failed');
     };
     await fail(2);
     await pause(500);
     await fail(2);
-    assert.equal(await bans.isRefused('192.0.2.1'), undefined, 'old failures do not count');
-    await bans.succeeded('192.0.2.1');
-    await fail(2);
-    assert.equal(await bans.isRefused('192.0.2.1'), undefined, 'a success resets the count');
+    assert.equal(await bans.isRefused(here), undefined, 'old failures do not count');
     await fail(1);
-    assert.deepEqual(await bans.isRefused('192.0.2.1'), { retryAfterS: 1 });
+    assert.deepEqual(await bans.isRefused(here), { retryAfterS: 1 });
+    assert.deepEqual(await bans.begin(guess(), leaseMs, true), { kind: 'refused', retryAfterS: 1 });
     assert.equal(await bans.isRefused('192.0.2.2'), undefined);
     await pause(1100);
-    assert.equal(await bans.isRefused('192.0.2.1'), undefined, 'it is over');
+    assert.equal(await bans.isRefused(here), undefined, 'it is over');
     policy.ban_after_failures = 0;
     await fail(50);
-    assert.equal(await bans.isRefused('192.0.2.1'), undefined);
+    assert.equal(await bans.isRefused(here), undefined);
   });
 
-  test(`${name}: attempts at one time are all counted; an IPv6 customer is one source`, async (t) => {
-    const bans = await open(t, () => ({ ban_after_failures: 20, ban_seconds: 60, ban_window_seconds: 60 }));
+  contract('a success takes away the failures of its name from its source, nothing else', {}, async (bans) => {
+    const right = guess('alice');
+    await attempt(bans, guess('alice'), 'failed');
+    await attempt(bans, guess('mallory'), 'failed');
+    await attempt(bans, guess('alice', '192.0.2.2'), 'failed');
+    await attempt(bans, guess('alice', '192.0.2.2'), 'failed');
+    await attempt(bans, right, 'succeeded');
+    await attempt(bans, guess('alice'), 'failed');
+    assert.equal(await bans.isRefused(here), undefined, "mallory's and one of alice's");
+    await attempt(bans, guess('Alice'), 'failed');
+    assert.ok(await bans.isRefused(here));
+    assert.equal(await bans.isRefused('192.0.2.2'), undefined);
+    await attempt(bans, guess('alice', '192.0.2.2'), 'failed');
+    assert.ok(await bans.isRefused('192.0.2.2'), 'what succeeded elsewhere takes nothing away');
+  });
+
+  contract('the same wrong credentials again count once, one after the other or at once', {}, async (bans) => {
+    const old = guess('alice');
+    for (let round = 0; round < 10; round++) assert.equal(await attempt(bans, old, 'failed'), 'admitted');
+    await Promise.all(Array.from({ length: 10 }, () => attempt(bans, old, 'failed')));
+    await attempt(bans, guess(), 'failed');
+    assert.equal(await bans.isRefused(here), undefined);
+    await attempt(bans, guess(), 'failed');
+    assert.ok(await bans.isRefused(here));
+  });
+
+  contract('attempts under way count as failures until they end, however many come at once', { ban_after_failures: 5 }, async (bans) => {
+    await attempt(bans, guess(), 'failed');
+    const guesses = Array.from({ length: 50 }, () => guess());
+    const admissions = await Promise.all(guesses.map((one) => bans.begin(one, leaseMs, true)));
+    const underWay = guesses.filter((_, index) => admissions[index]?.kind === 'admitted');
+    assert.equal(underWay.length, 4);
+    assert.equal(admissions.filter(({ kind }) => kind === 'busy').length, 46);
+    assert.equal((await bans.begin(guess('bob', '192.0.2.2'), leaseMs, true)).kind, 'admitted', 'another source');
+    const [first, second, third, fourth] = underWay as [LoginAttempt, LoginAttempt, LoginAttempt, LoginAttempt];
+    assert.equal((await bans.begin(first, leaseMs, true)).kind, 'admitted', 'the same at the same time is one');
+    await bans.end(first, 'failed');
+    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy', 'its slot is a failure now');
+    await bans.end(second, 'unknown');
+    const next = guess();
+    assert.equal((await bans.begin(next, leaseMs, true)).kind, 'admitted');
+    await bans.end(third, 'succeeded');
+    assert.equal(await attempt(bans, guess(), 'unknown'), 'admitted');
+    assert.equal(await bans.isRefused(here), undefined);
+    await bans.end(fourth, 'failed');
+    await bans.end(next, 'failed');
+    assert.equal(await bans.isRefused(here), undefined, 'four');
+    await attempt(bans, guess(), 'failed');
+    assert.ok(await bans.isRefused(here));
+  });
+
+  contract('a slot is a lease; whoever is not in line gets none', { ban_after_failures: 1 }, async (bans) => {
+    assert.equal((await bans.begin(guess(), leaseMs, false)).kind, 'busy');
+    const lost = guess();
+    assert.equal((await bans.begin(lost, 300, true)).kind, 'admitted');
+    assert.equal((await bans.begin(lost, 300, false)).kind, 'admitted', 'it has one already');
+    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy');
+    await pause(400);
+    const next = guess();
+    assert.equal((await bans.begin(next, leaseMs, true)).kind, 'admitted');
+    await bans.end(lost, 'failed');
+    assert.ok(await bans.isRefused(here), 'a late failure counts all the same');
+  });
+
+  contract('credentials that were accepted from there take no slot, until they fail', { ban_window_seconds: 1 }, async (bans) => {
+    const mine = guess('alice');
+    assert.equal(await attempt(bans, mine, 'succeeded'), 'admitted');
+    for (let index = 0; index < 3; index++) await bans.begin(guess(), leaseMs, true);
+    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy');
+    for (let round = 0; round < 4; round++) {
+      assert.deepEqual(await bans.begin(mine, leaseMs, false), { kind: 'admitted', isKnown: true });
+      await bans.end(mine, 'succeeded');
+    }
+    const other = { ...mine, source: '192.0.2.2' };
+    assert.deepEqual(await bans.begin(other, leaseMs, true), { kind: 'admitted', isKnown: false });
+    await bans.end(mine, 'failed');
+    await pause(100);
+    assert.notDeepEqual(await bans.begin(mine, leaseMs, false), { kind: 'admitted', isKnown: true });
+    const late = guess('alice', '192.0.2.3');
+    await attempt(bans, late, 'succeeded');
+    await pause(1100);
+    assert.deepEqual(await bans.begin(late, leaseMs, true), { kind: 'admitted', isKnown: false }, 'outside the window');
+  });
+
+  contract('a banned source is refused with credentials that it was accepted with, too', { ban_after_failures: 1 }, async (bans) => {
+    const mine = guess('alice');
+    await attempt(bans, mine, 'succeeded');
+    await attempt(bans, guess(), 'failed');
+    assert.equal((await bans.begin(mine, leaseMs, true)).kind, 'refused');
+  });
+
+  contract('a name may fail ten times a minute over all sources, but for those that it was accepted from', {}, async (bans) => {
+    const from = (index: number) => `198.51.100.${index}`;
+    await attempt(bans, guess('alice', from(200)), 'succeeded');
+    const same = guess('alice', from(0));
+    for (let index = 0; index < 20; index++) await attempt(bans, { ...same, source: from(index) }, 'failed');
+    for (let index = 0; index < 6; index++) assert.equal(await attempt(bans, guess('alice', from(index)), 'failed'), 'admitted');
+    const underWay = Array.from({ length: 3 }, (_, index) => guess(index === 1 ? 'ALICE' : 'alice', from(100 + index)));
+    for (const one of underWay) assert.equal((await bans.begin(one, leaseMs, true)).kind, 'admitted');
+    assert.equal((await bans.begin(guess('alice', from(50)), leaseMs, true)).kind, 'refused', 'those under way count');
+    for (const one of underWay) await bans.end(one, 'failed');
+    const refusal = await bans.begin(guess('Alice', from(50)), leaseMs, true);
+    assert.ok(refusal.kind === 'refused' && refusal.retryAfterS > 50 && refusal.retryAfterS <= 60, JSON.stringify(refusal));
+    assert.equal(await bans.isRefused(from(50)), undefined, 'the address may try others');
+    assert.equal(await attempt(bans, guess('bob', from(50)), 'failed'), 'admitted');
+    assert.equal(await attempt(bans, guess('alice', from(200)), 'failed'), 'admitted', 'where it was accepted');
+  });
+
+  test(`${name}: what credentials are kept under tells nothing of them`, async (t) => {
+    const bans = await open(t, () => ({ ban_after_failures: 3, ban_seconds: 60, ban_window_seconds: 60 }));
     if (!bans) return;
-    await Promise.all(Array.from({ length: 19 }, (_, index) => bans.failed(`2001:db8:1:2::${index}`)));
-    assert.equal(await bans.isRefused('2001:db8:1:2::99'), undefined);
-    await bans.failed('2001:db8:1:2:3::1');
-    assert.deepEqual(await bans.isRefused('2001:db8:1:2::99'), { retryAfterS: 60 });
-    assert.equal(await bans.isRefused('2001:db8:1:3::99'), undefined);
+    assert.equal(bans.keyOf('alice secret'), bans.keyOf('alice secret'));
+    assert.notEqual(bans.keyOf('alice secret'), bans.keyOf('alice Secret'));
+    assert.equal(bans.keyOf('alice secret').includes('secret'), false);
   });
 }

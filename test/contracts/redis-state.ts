@@ -8,7 +8,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { bansContract } from './bans.ts';
+import { bansContract, inTurns } from './bans.ts';
 import { lockStoreContract } from './lock-store.ts';
 import { sessionsContract } from './sessions.ts';
 import { acceptedContract, urlHealthContract } from './shared-state.ts';
@@ -21,7 +21,7 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
   });
   bansContract(`bans in ${kind}`, async (t, policy) => {
     const link = await open(t);
-    return link && new RedisBans(link, systemClock, policy);
+    return link && inTurns([new RedisBans(link, systemClock, policy, 'shared'), new RedisBans(link, systemClock, policy, 'shared')]);
   });
   urlHealthContract(`suspensions in ${kind}`, async (t) => {
     const link = await open(t);

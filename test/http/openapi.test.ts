@@ -114,6 +114,7 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
     body: change(testPassword, 'another one'),
   });
   await send('POST', update, update, 413, { headers: { ...inSession, ...asForm, ...json }, body: 'x'.repeat(20_000) });
+  await send('POST', update, update, 415, { headers: { ...inSession, 'content-type': 'text/plain' }, body: 'x' });
   await send('POST', update, update, 422, { headers: { ...inSession, ...asJson }, body: change('wrong', 'another one') });
   await send('POST', update, update, 422, {
     headers: { ...inSession, ...asForm, ...html },

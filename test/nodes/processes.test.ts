@@ -3,10 +3,12 @@ import { test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { run } from '../support/child.ts';
 import type { Client } from '../support/client.ts';
+import { countStatuses, from, guessAtOnce } from '../support/guesses.ts';
 import { delivered, type NodeProcess, startNodes, untilWithinMinute } from '../support/node-process.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
+import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -49,7 +51,7 @@ test('sessions and bans hold on all nodes; while Redis is away both are answered
   const withSession = { headers: { authorization: `session ${session}` } };
   assert.equal((await there.get('/home/', withSession)).status, 200);
   for (let index = 0; index < 3; index++)
-    await (index % 2 === 0 ? here : there).get('/home/', { user: 'alice:wrong', headers: { 'x-forwarded-for': '192.0.2.9' } });
+    await (index % 2 === 0 ? here : there).get('/home/', { user: `alice:wrong ${index}`, headers: { 'x-forwarded-for': '192.0.2.9' } });
   for (const client of [here, there]) {
     const refused = await client.get('/home/', { headers: { 'x-forwarded-for': '192.0.2.9' } });
     assert.equal(refused.status, 429, 'the right password does not help a banned address');
@@ -75,6 +77,18 @@ test('sessions and bans hold on all nodes; while Redis is away both are answered
   await until('they are back', async () => (await there.get('/home/')).status === 200);
   for (const client of [here, there])
     assert.equal((await client.get('/home/', withSession)).status, 401, 'no session lives after its logout');
+});
+
+test('guesses at once at two nodes have the slots of one address together', { timeout: 60_000 }, async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const receiver = await startReceiver(t);
+  const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url]);
+  const clients = nodes.map(({ client }) => client);
+  const { guesses, inTheMiddle } = await guessAtOnce(clients, 200, '203.0.113.1', testUser);
+  assert.deepEqual(countStatuses(guesses), { 401: 3, 429: 197 });
+  assert.equal(inTheMiddle?.status, 429);
+  for (const client of clients) assert.equal((await client.get('/home/', from('203.0.113.2', testUser))).status, 200);
 });
 
 test('svc events and svc webhook-replay work on the journal in Redis as on files', { timeout: 60_000 }, async (t) => {

@@ -3,6 +3,7 @@ import { after, type TestContext, test } from 'node:test';
 import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { RedisLink } from '../../src/lib/redis-link.ts';
+import { attempt, guess } from '../contracts/bans.ts';
 import { eventLogContract, testEvent } from '../contracts/event-log.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSignedFiles } from '../support/certificates.ts';
@@ -74,7 +75,7 @@ test('a replica of a cluster takes over: sessions, bans, logouts and events hold
   const bans = new RedisBans(link, systemClock, () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 }));
   const log = await openJournal(link, temporaryFolder(t));
   const id = await sessions.create(accountNamed('alice'));
-  await bans.failed('192.0.2.1');
+  await attempt(bans, guess(), 'failed');
   for (const text of row(0, 5)) await log.appendDurable(testEvent(text));
   await untilReplicated(owner);
   await owner.kill();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { attempt, guess } from '../contracts/bans.ts';
 import { testEvent } from '../contracts/event-log.ts';
 import { selfSignedFiles } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
@@ -35,7 +36,7 @@ test('the primary is killed and the replica lacks its last changes: logouts, ban
   const ending = await there.find(ends);
   assert.ok(ending);
   await there.end(ending);
-  await bans.failed('192.0.2.1');
+  await attempt(bans, guess(), 'failed');
   for (const text of row(5, 10)) assert.ok(await log.appendDurable(testEvent(text)));
   await primary.kill();
   replica.resume();

@@ -7,6 +7,7 @@ import { RedisSessions } from '../../src/http/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { RedisLink } from '../../src/lib/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
+import { attempt, guess } from '../contracts/bans.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSignedFiles } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
@@ -66,8 +67,8 @@ test('two nodes share sessions, bans and suspensions; a time-out is told by one 
   await new Promise((resolve) => setTimeout(resolve, 1500));
   assert.equal(new Set(told).size, told.length, 'each once');
   const [bans, otherBans] = links.map((link) => new RedisBans(link, systemClock, policy)) as [RedisBans, RedisBans];
-  await bans.failed('192.0.2.1');
-  await otherBans.failed('192.0.2.1');
+  await attempt(bans, guess(), 'failed');
+  await attempt(otherBans, guess(), 'failed');
   assert.ok(await bans.isRefused('192.0.2.1'), 'failures add up across nodes');
   const [health, otherHealth] = links.map((link) => new RedisUrlHealth(link, systemClock, 'm')) as [RedisUrlHealth, RedisUrlHealth];
   await health.suspend('http://a/');
@@ -80,11 +81,14 @@ test('installations with prefixes of their own do not meet; every key has a time
   const other = await linkTo(t, opened.redis.url, { prefix: 'other' });
   const id = await sessionsOn(t, opened.link).create(accountNamed('alice'));
   assert.equal(await sessionsOn(t, other).find(id), undefined);
-  await new RedisBans(opened.link, systemClock, policy).failed('192.0.2.1');
+  const bans = new RedisBans(opened.link, systemClock, policy);
+  await attempt(bans, guess(), 'failed');
+  await attempt(bans, guess(), 'succeeded');
+  await bans.begin(guess(), 60_000, true);
   await new RedisUrlHealth(opened.link, systemClock, 'm').suspend('http://a/?token=hidden');
   await new RedisAcceptedCredentials(opened.link, 'shared', 'm', 60_000).keep('k', { outcome: 'authenticated', account: {} });
   const keys = (await opened.link.call(['KEYS', '*'])) as string[];
-  assert.ok(keys.length >= 7);
+  assert.ok(keys.length >= 12);
   for (const key of keys) {
     assert.match(key, /^\{(svc|other)\}:/);
     assert.equal(key.includes(id) || key.includes('hidden'), false);
@@ -106,7 +110,7 @@ test('while Redis is away nothing is let in and commands fail at once; when it i
   for (let index = 0; index < 100; index++) {
     await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
     await assert.rejects(bans.isRefused('192.0.2.1'), { code: 'unavailable' });
-    await assert.rejects(bans.failed('192.0.2.1'), { code: 'unavailable' });
+    await assert.rejects(bans.begin(guess(), 1000, true), { code: 'unavailable' });
   }
   assert.ok(performance.now() - startedMs < 500, 'nobody waits for a time-out');
   assert.match(String(link.check()), /away/);
@@ -139,14 +143,36 @@ test('an emptied Redis: no session comes back, a ban that a node knows is repeat
   const sessions = sessionsOn(t, link);
   const bans = new RedisBans(link, systemClock, policy);
   const id = await sessions.create(accountNamed('alice'));
-  await bans.failed('192.0.2.1');
-  await bans.failed('192.0.2.1');
+  for (let index = 0; index < 2; index++) await attempt(bans, guess(), 'failed');
   await redis.command('FLUSHALL');
   await until('it is noticed', () => !link.isReady);
   await until('it is back', () => link.isReady);
   assert.equal(await sessions.find(id), undefined);
   const other = new RedisBans(await linkTo(t, redis.url), systemClock, policy);
   assert.ok(await other.isRefused('192.0.2.1'), 'a node that did not know it');
+});
+
+test('an emptied Redis lets nobody in, not even before anybody has noticed', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const bans = new RedisBans(link, systemClock, policy);
+  const otherLink = await linkTo(t, redis.url);
+  const other = new RedisBans(otherLink, systemClock, policy);
+  for (let index = 0; index < 2; index++) await attempt(bans, guess(), 'failed');
+  await redis.command('FLUSHALL');
+  const asked = performance.now();
+  let answers = 0;
+  for (let banned = false; !banned && performance.now() - asked < 10_000; answers++) {
+    const admission = await other.begin(guess(), 1000, true).catch(({ code }: { code: string }) => ({ kind: code }));
+    const refusal = await other.isRefused('192.0.2.1').catch(({ code }: { code: string }) => code);
+    assert.match(admission.kind, /unavailable|refused/, `answer ${answers}`);
+    assert.ok(refusal, `answer ${answers}`);
+    banned = admission.kind === 'refused';
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.deepEqual((await other.begin(guess(), 1000, true)).kind, 'refused', 'the ban was repeated');
+  assert.ok(answers > 5);
 });
 
 test('a logout that a killed Redis forgot is repeated before anybody is let in', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
-import type { AddressBans, SecurityPolicy } from '../../src/auth/ban-list.ts';
+import type { SecurityPolicy } from '../../src/auth/ban-list.ts';
 import type { EventLog, EventMarks } from '../../src/events/event-log.ts';
 import { FileEventLog } from '../../src/events/event-log-file.ts';
 import { comparePositions } from '../../src/events/event-log-position.ts';
@@ -12,7 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { StateHost, type StateSurroundings } from '../../src/workers/state-host.ts';
-import { bansContract } from '../contracts/bans.ts';
+import { attempt, bansContract, inTurns as bansInTurns, guess } from '../contracts/bans.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
 import { lockStoreContract } from '../contracts/lock-store.ts';
 import { type SessionsSurroundings, sessionsContract } from '../contracts/sessions.ts';
@@ -68,12 +68,7 @@ sessionsContract('sessions of two workers', async (t, surroundings) => sessionsO
 
 bansContract('bans of two workers', async (t, policy) => {
   const { workers } = open(t, { policy });
-  const next = inTurns<AddressBans>(...workers.map(({ state }) => state.bans));
-  return {
-    isRefused: (address) => next().isRefused(address),
-    failed: (address) => next().failed(address),
-    succeeded: (address) => next().succeeded(address),
-  };
+  return bansInTurns(workers.map(({ state }) => state.bans));
 });
 
 lockStoreContract('locks of two workers', (t) => {
@@ -204,6 +199,16 @@ test('a worker that dies gives up its holds, turns and claims; what waits for it
   await assert.rejects(first.channel.call('countSessions', 'web'), { code: 'unavailable' });
   await until('it times out', () => over.length === 1);
   assert.equal(await second.channel.call('countSessions', 'web'), 0);
+});
+
+test('what a worker that dies was about to check keeps no slot', async (t) => {
+  const { workers } = open(t, { policy: () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 }) });
+  const [first, second] = workers;
+  assert.equal((await first.state.bans.begin(guess(), 60_000, true)).kind, 'admitted');
+  assert.equal((await second.state.bans.begin(guess(), 60_000, true)).kind, 'busy');
+  first.die();
+  assert.equal(await attempt(second.state.bans, guess(), 'failed'), 'admitted');
+  assert.equal(await attempt(second.state.bans, guess(), 'failed'), 'refused');
 });
 
 test('a session that is ended while a worker asks for it is not remembered there', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { countStatuses, from, guessAtOnce } from '../support/guesses.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startFleet, within } from '../support/workers.ts';
@@ -66,7 +67,7 @@ test('failures in different workers add up to a ban that holds in all of them', 
   const headers = { accept: 'application/json' };
   const session = await fleet.login();
   await fleet.everywhere(3, () => fleet.get('/home/', within(session)));
-  for (let index = 0; index < 6; index++) assert.equal((await fleet.get('/home/', { user: 'alice:wrong', headers })).status, 401);
+  for (let index = 0; index < 6; index++) assert.equal((await fleet.get('/home/', { user: `alice:wrong ${index}`, headers })).status, 401);
   const refused = await fleet.everywhere(3, () => fleet.get('/home/', { user: testUser, headers }));
   assert.deepEqual(statuses(refused), [429]);
   assert.ok(Number(refused[0]?.headers['retry-after']) > 0);
@@ -78,11 +79,24 @@ test('failures in different workers add up to a ban that holds in all of them', 
   assert.deepEqual(statuses(await fleet.everywhere(3, () => fleet.get('/home/', within(session)))), [200]);
 });
 
+test('guesses at once in several workers have the slots of one address together; a known client waits for none', async (t) => {
+  const policy = { ban_after_failures: 5, ban_seconds: 60, ban_window_seconds: 60 };
+  const fleet = await startFleet(t, 3, { server: { security_policy: policy }, service: { client_forwarded_header: 'X-Forwarded-For' } });
+  const get = () => fleet.get('/home/', from('203.0.113.2', testUser));
+  assert.deepEqual(statuses(await fleet.everywhere(3, get)), [200]);
+  const { guesses, inTheMiddle } = await guessAtOnce([fleet], 200, '203.0.113.1', testUser);
+  assert.deepEqual(countStatuses(guesses), { 401: 5, 429: 195 });
+  assert.equal(inTheMiddle?.status, 429);
+  assert.equal(await fleet.count(20021), 5);
+  assert.deepEqual(statuses(await fleet.everywhere(3, get)), [200]);
+});
+
 test('a success resets the failures that other workers counted', async (t) => {
   const fleet = await startFleet(t, 2, { server: { security_policy: { ban_after_failures: 4, ban_seconds: 60, ban_window_seconds: 60 } } });
   const headers = { accept: 'application/json' };
   for (let round = 0; round < 4; round++) {
-    for (let index = 0; index < 3; index++) assert.equal((await fleet.get('/home/', { user: 'alice:wrong', headers })).status, 401);
+    for (let index = 0; index < 3; index++)
+      assert.equal((await fleet.get('/home/', { user: `alice:wrong ${round} ${index}`, headers })).status, 401);
     const reset = () => fleet.get('/home/', { user: testUser, headers });
     assert.deepEqual(statuses(await fleet.everywhere(2, reset)), [200]);
   }

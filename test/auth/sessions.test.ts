@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Account } from '../../src/accounts/account.ts';
-import { MemoryBans, sourceOf } from '../../src/auth/ban-list.ts';
+import { sourceOf } from '../../src/auth/address-source.ts';
 import { MemorySessions } from '../../src/http/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -48,30 +48,6 @@ test('all sessions of an account end but one', async () => {
     ids.map((id) => sessions.find(id) !== undefined),
     [true, false, false, true],
   );
-});
-
-test('bans: window, duration, reset by success, off', async () => {
-  const clock = new ManualClock();
-  const policy = { ban_after_failures: 3, ban_seconds: 100, ban_window_seconds: 10 };
-  const bans = new MemoryBans(clock, () => policy);
-  const fail = async (times: number) => {
-    for (let index = 0; index < times; index++) await bans.failed('1.2.3.4');
-  };
-  await fail(2);
-  clock.advance(11_000);
-  await fail(2);
-  assert.equal(await bans.isRefused('1.2.3.4'), undefined, 'old failures do not count');
-  await bans.succeeded('1.2.3.4');
-  await fail(2);
-  assert.equal(await bans.isRefused('1.2.3.4'), undefined, 'a success resets the count');
-  await fail(1);
-  assert.deepEqual(await bans.isRefused('1.2.3.4'), { retryAfterS: 100 });
-  assert.equal(await bans.isRefused('1.2.3.5'), undefined);
-  clock.advance(100_000);
-  assert.equal(await bans.isRefused('1.2.3.4'), undefined);
-  policy.ban_after_failures = 0;
-  await fail(50);
-  assert.equal(await bans.isRefused('1.2.3.4'), undefined);
 });
 
 test('an IPv6 customer is one source: its /64', () => {

@@ -1,0 +1,148 @@
+import type { Clock } from '../lib/clock.ts';
+import { ExpiringMap } from '../lib/expiring-map.ts';
+import {
+  type AddressBans,
+  type Admission,
+  type AttemptOutcome,
+  acceptedSources,
+  foldedName,
+  type LoginAttempt,
+  mostAcceptedOfSource,
+  mostAddresses,
+  nameFailures,
+  type SecurityPolicy,
+} from './ban-list.ts';
+import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
+
+/** What is known of a source; credentials are keys, values are names. */
+class SourceRecord {
+  bannedUntilMs = 0;
+  readonly failed = new ExpiringMap<string>();
+  readonly underWay = new ExpiringMap<string>();
+  readonly accepted = new ExpiringMap<string>(mostAcceptedOfSource);
+}
+
+/** What is known of a name: credentials that failed or are under way. */
+class NameRecord {
+  readonly failed = new ExpiringMap<true>();
+  readonly underWay = new ExpiringMap<true>();
+}
+
+/** Failed attempts and bans of one process (decisions.md, "Brute force"). */
+export class MemoryBans implements AddressBans {
+  readonly #clock: Clock;
+  readonly #policy: () => SecurityPolicy;
+  readonly #key: Buffer;
+  readonly #sources = new Map<string, SourceRecord>();
+  /** By folded name. */
+  readonly #names = new Map<string, NameRecord>();
+  /** By name as written: the sources that it was accepted from. */
+  readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
+
+  /**
+   * @param policy asked each time, so that a reload takes effect at once
+   * @param key of the HMAC of credentials
+   */
+  constructor(clock: Clock, policy: () => SecurityPolicy, key = newAcceptedKey()) {
+    this.#clock = clock;
+    this.#policy = policy;
+    this.#key = key;
+  }
+
+  keyOf(text: string): string {
+    return acceptedKeyOf(this.#key, text);
+  }
+
+  async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
+    const leftMs = this.bannedForMs(source);
+    return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+  }
+
+  async begin({ source, username, credential }: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
+    const { ban_after_failures: limit } = this.#policy();
+    if (limit === 0) return { kind: 'admitted', isKnown: false };
+    const bannedForMs = this.bannedForMs(source);
+    if (bannedForMs > 0) return refused(bannedForMs);
+    const nowMs = this.#clock.monotonicMs();
+    const record = this.#sources.get(source) ?? new SourceRecord();
+    if (record.accepted.has(credential, nowMs)) return { kind: 'admitted', isKnown: true };
+    const name = this.#names.get(foldedName(username)) ?? new NameRecord();
+    const isCountedForName = name.failed.has(credential, nowMs) || name.underWay.has(credential, nowMs);
+    if (!isCountedForName && !this.#acceptedFrom.get(username)?.has(source, nowMs)) {
+      if (name.failed.count(nowMs) + name.underWay.count(nowMs) >= nameFailures.most)
+        return refused((name.failed.firstEndMs(nowMs) ?? nowMs) - nowMs);
+    }
+    const isCounted = record.failed.has(credential, nowMs) || record.underWay.has(credential, nowMs);
+    if (!isCounted) {
+      if (!isInLine || record.failed.count(nowMs) + record.underWay.count(nowMs) >= limit) return { kind: 'busy' };
+      record.underWay.set(credential, username, nowMs + leaseMs);
+      keep(this.#sources, source, record);
+    }
+    if (!isCountedForName) {
+      name.underWay.set(credential, true, nowMs + leaseMs);
+      keep(this.#names, foldedName(username), name);
+    }
+    return { kind: 'admitted', isKnown: false };
+  }
+
+  async end(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
+    if (this.#policy().ban_after_failures === 0) return;
+    this.#sources.get(attempt.source)?.underWay.delete(attempt.credential);
+    this.#names.get(foldedName(attempt.username))?.underWay.delete(attempt.credential);
+    if (outcome === 'failed') this.#noteFailure(attempt);
+    if (outcome === 'succeeded') this.#noteSuccess(attempt);
+  }
+
+  /** Sources that failed of late, and for how much longer they are banned, in ms; 0 when they are not. */
+  known(): [source: string, bannedForMs: number][] {
+    const sources = [...this.#sources.keys()].map((source): [string, number] => [source, this.bannedForMs(source)]);
+    return sources.filter(([source, bannedForMs]) => bannedForMs > 0 || this.hasFailures(source));
+  }
+
+  /** For how much longer a source is banned, in milliseconds; 0 when it is not. */
+  bannedForMs(source: string): number {
+    return Math.max((this.#sources.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
+  }
+
+  hasFailures(source: string): boolean {
+    return (this.#sources.get(source)?.failed.count(this.#clock.monotonicMs()) ?? 0) > 0;
+  }
+
+  #noteFailure({ source, username, credential }: LoginAttempt): void {
+    const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
+    const nowMs = this.#clock.monotonicMs();
+    const name = this.#names.get(foldedName(username)) ?? new NameRecord();
+    if (!name.failed.has(credential, nowMs)) name.failed.set(credential, true, nowMs + nameFailures.windowMs);
+    keep(this.#names, foldedName(username), name);
+    const record = this.#sources.get(source) ?? new SourceRecord();
+    record.accepted.delete(credential);
+    if (!record.failed.has(credential, nowMs)) record.failed.set(credential, username, nowMs + ban_window_seconds * 1000);
+    if (record.failed.count(nowMs) >= ban_after_failures) {
+      record.bannedUntilMs = nowMs + ban_seconds * 1000;
+      record.failed.clear();
+    }
+    keep(this.#sources, source, record);
+  }
+
+  #noteSuccess({ source, username, credential }: LoginAttempt): void {
+    const nowMs = this.#clock.monotonicMs();
+    const record = this.#sources.get(source) ?? new SourceRecord();
+    record.failed.deleteWhere((failed) => failed === username);
+    record.accepted.set(credential, username, nowMs + this.#policy().ban_window_seconds * 1000);
+    keep(this.#sources, source, record);
+    const from = this.#acceptedFrom.get(username) ?? new ExpiringMap<true>(acceptedSources.most);
+    from.set(source, true, nowMs + acceptedSources.lifetimeMs);
+    keep(this.#acceptedFrom, username, from);
+  }
+}
+
+function refused(leftMs: number): Admission {
+  return { kind: 'refused', retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
+}
+
+function keep<T>(records: Map<string, T>, key: string, record: T): void {
+  records.delete(key);
+  records.set(key, record);
+  const [oldest] = records.keys();
+  if (records.size > mostAddresses && oldest !== undefined) records.delete(oldest);
+}

@@ -1,0 +1,138 @@
+import { isUserName } from '../accounts/user-names.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { sourceOf } from './address-source.ts';
+import type { AddressBans, Admission, AttemptOutcome, LoginAttempt } from './ban-list.ts';
+import type { Credentials } from './credentials.ts';
+
+/** Attempts that wait for a slot of their source, at most. */
+const mostWaitingOfSource = 256;
+
+/** Attempts that wait, at most. */
+const mostWaiting = 10_000;
+
+/** How often the first in line asks again: another process may have freed a slot. */
+const askAgainMs = 50;
+
+/** An attempt that may be made. */
+export interface AdmittedAttempt {
+  kind: 'admitted';
+  /** The very credentials were accepted from there of late. */
+  isKnown: boolean;
+  /** Counts the outcome. @throws ServiceError `unavailable` when it cannot be counted */
+  end(outcome: AttemptOutcome): Promise<void>;
+}
+
+interface Waiting {
+  attempt: LoginAttempt;
+  leaseMs: number;
+  untilMs: number;
+  resolve: (admission: Exclude<Admission, { kind: 'busy' }>) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Line {
+  waiting: Waiting[];
+  /** Has the first one ask again at once. */
+  wake: () => void;
+}
+
+/** Lets the attempts of a process begin as `AddressBans` allows; those of one source that have to wait do so in the order they came. */
+export class LoginAttempts {
+  readonly #bans: AddressBans;
+  readonly #clock: Clock;
+  /** Attempts under way, by source and credentials. */
+  readonly #running = new Map<string, number>();
+  readonly #lines = new Map<string, Line>();
+  #waiting = 0;
+
+  constructor(bans: AddressBans, clock: Clock) {
+    this.#bans = bans;
+    this.#clock = clock;
+  }
+
+  /**
+   * Waits until credentials may be checked.
+   *
+   * @param longestMs longest time that the check takes; also the longest wait
+   * @throws ServiceError `unavailable` when too many wait, or it waited too long, or bans cannot be looked up
+   */
+  async begin(
+    credentials: Pick<Credentials, 'type' | 'username' | 'content'> & { address: string },
+    longestMs: number,
+  ): Promise<AdmittedAttempt | { kind: 'refused'; retryAfterS: number }> {
+    const { type, username, content, address } = credentials;
+    const attempt = {
+      source: sourceOf(address),
+      // What no method is asked about is nobody's name.
+      username: isUserName(username) ? username : '',
+      credential: this.#bans.keyOf(JSON.stringify(['attempt', type, username, content])),
+    };
+    const admission = await this.#admit(attempt, longestMs);
+    if (admission.kind === 'refused') return admission;
+    const key = `${attempt.source} ${attempt.credential}`;
+    this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
+    return { ...admission, end: (outcome) => this.#end(key, attempt, outcome) };
+  }
+
+  async #admit(attempt: LoginAttempt, leaseMs: number): Promise<Exclude<Admission, { kind: 'busy' }>> {
+    const line = this.#lines.get(attempt.source);
+    const admission = await this.#bans.begin(attempt, leaseMs, line === undefined);
+    return admission.kind === 'busy' ? this.#wait(attempt, leaseMs) : admission;
+  }
+
+  async #end(key: string, attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
+    const others = (this.#running.get(key) ?? 1) - 1;
+    if (others > 0) this.#running.set(key, others);
+    else this.#running.delete(key);
+    // The slot is that of all who try the same at the same time.
+    if (outcome === 'unknown' && others > 0) return;
+    await this.#bans.end(attempt, outcome);
+    this.#lines.get(attempt.source)?.wake();
+  }
+
+  #wait(attempt: LoginAttempt, leaseMs: number): Promise<Exclude<Admission, { kind: 'busy' }>> {
+    const line = this.#lines.get(attempt.source) ?? { waiting: [], wake: () => {} };
+    if (line.waiting.length >= mostWaitingOfSource || this.#waiting >= mostWaiting) throw tooMany();
+    return new Promise((resolve, reject) => {
+      this.#waiting++;
+      line.waiting.push({ attempt, leaseMs, untilMs: this.#clock.monotonicMs() + leaseMs, resolve, reject });
+      if (this.#lines.has(attempt.source)) return;
+      this.#lines.set(attempt.source, line);
+      void this.#serve(attempt.source, line);
+    });
+  }
+
+  async #serve(source: string, line: Line): Promise<void> {
+    for (let first = line.waiting[0]; first; first = line.waiting[0]) {
+      const woken = new Promise<void>((resolve) => {
+        line.wake = resolve;
+      });
+      if (!(await this.#isServed(first))) {
+        const timer = this.#clock.after(askAgainMs, line.wake);
+        await woken;
+        timer.cancel();
+        continue;
+      }
+      line.waiting.shift();
+      this.#waiting--;
+    }
+    this.#lines.delete(source);
+  }
+
+  async #isServed({ attempt, leaseMs, untilMs, resolve, reject }: Waiting): Promise<boolean> {
+    try {
+      const admission = await this.#bans.begin(attempt, leaseMs, true);
+      if (admission.kind !== 'busy') resolve(admission);
+      else if (this.#clock.monotonicMs() < untilMs) return false;
+      else reject(tooMany());
+    } catch (error) {
+      reject(error);
+    }
+    return true;
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('unavailable', 'Too many logins at once from this address, try again.');
+}

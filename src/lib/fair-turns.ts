@@ -1,0 +1,65 @@
+import { ServiceError } from './errors.ts';
+
+export interface FairTurnsLimits {
+  /** Turns that may be had at once. */
+  atOnce: number;
+  /** How many of one party may wait. */
+  waitingOfOne: number;
+  /** How many may wait in all. */
+  waiting: number;
+}
+
+/** Gives turns to parties one after the other, so that one that wants many keeps no other waiting. */
+export class FairTurns {
+  readonly #limits: FairTurnsLimits;
+  readonly #urgent: (() => void)[] = [];
+  /** Whoever waits, by party; the first party is the next. */
+  readonly #queues = new Map<string, (() => void)[]>();
+  #waiting = 0;
+  #had = 0;
+
+  constructor(limits: FairTurnsLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Waits for a turn.
+   *
+   * @param isUrgent whether it goes before all that are not, however many wait
+   * @returns ends the turn
+   * @throws ServiceError `unavailable` when too many wait already
+   */
+  async take(party: string, isUrgent = false): Promise<() => void> {
+    if (this.#had < this.#limits.atOnce) this.#had++;
+    else await this.#wait(party, isUrgent);
+    return () => this.#end();
+  }
+
+  #wait(party: string, isUrgent: boolean): Promise<void> {
+    if (isUrgent) return new Promise((resolve) => this.#urgent.push(resolve));
+    const queue = this.#queues.get(party) ?? [];
+    if (queue.length >= this.#limits.waitingOfOne || this.#waiting >= this.#limits.waiting)
+      throw new ServiceError('unavailable', 'Too many wait already, try again.');
+    this.#waiting++;
+    this.#queues.set(party, queue);
+    return new Promise((resolve) => queue.push(resolve));
+  }
+
+  #end(): void {
+    const next = this.#urgent.shift() ?? this.#next();
+    if (next) next();
+    else this.#had--;
+  }
+
+  #next(): (() => void) | undefined {
+    const [first] = this.#queues;
+    if (!first) return undefined;
+    const [party, queue] = first;
+    const next = queue.shift();
+    this.#waiting--;
+    // Behind all other parties, however many of its own still wait.
+    this.#queues.delete(party);
+    if (queue.length > 0) this.#queues.set(party, queue);
+    return next;
+  }
+}

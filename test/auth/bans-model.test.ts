@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Admission, foldedName, type LoginAttempt } from '../../src/auth/ban-list.ts';
+import { MemoryBans } from '../../src/auth/ban-list-memory.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const policy = { ban_after_failures: 3, ban_seconds: 40, ban_window_seconds: 90 };
+const leaseMs = 50_000;
+
+type Step = { attempt: LoginAttempt; does: 'begin' | 'failed' | 'succeeded' | 'unknown' } | { waitMs: number };
+
+const attempts = fc
+  .record({
+    source: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+    username: fc.constantFrom('alice', 'ALICE', 'bob'),
+    password: fc.nat(9),
+  })
+  .map(({ source, username, password }): LoginAttempt => ({ source, username, credential: `${username}/${password}` }));
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ attempt: attempts, does: fc.constant('begin' as const) }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ attempt: attempts, does: fc.constantFrom('failed' as const, 'succeeded' as const, 'unknown' as const) }),
+  },
+  { weight: 2, arbitrary: fc.record({ waitMs: fc.constantFrom(1, 1000, 20_000, 60_000) }) },
+);
+
+/** What decisions.md says, told from the history alone. */
+class History {
+  #failures: { attempt: LoginAttempt; atMs: number; isSpent: boolean }[] = [];
+  #underWay: { attempt: LoginAttempt; untilMs: number }[] = [];
+  #underWayOfName: { attempt: LoginAttempt; untilMs: number }[] = [];
+  #failuresOfName: { attempt: LoginAttempt; atMs: number }[] = [];
+  #successes: { attempt: LoginAttempt; atMs: number }[] = [];
+  readonly #bans = new Map<string, number>();
+
+  expected(attempt: LoginAttempt, nowMs: number): Admission['kind'] | 'known' {
+    if ((this.#bans.get(attempt.source) ?? 0) > nowMs) return 'refused';
+    if (this.#isKnown(attempt, nowMs)) return 'known';
+    const ofName = this.#ofName(attempt, nowMs);
+    const isMetBefore = this.#successes.some((one) => one.attempt.source === attempt.source && one.attempt.username === attempt.username);
+    if (!ofName.has(attempt.credential) && !isMetBefore && ofName.size >= 10) return 'refused';
+    const ofSource = this.#ofSource(attempt.source, nowMs);
+    return ofSource.has(attempt.credential) || ofSource.size < policy.ban_after_failures ? 'admitted' : 'busy';
+  }
+
+  begun(attempt: LoginAttempt, nowMs: number): void {
+    const lease = { attempt, untilMs: nowMs + leaseMs };
+    if (!this.#ofSource(attempt.source, nowMs).has(attempt.credential)) this.#underWay.push(lease);
+    if (!this.#ofName(attempt, nowMs).has(attempt.credential)) this.#underWayOfName.push(lease);
+  }
+
+  ended(attempt: LoginAttempt, does: 'failed' | 'succeeded' | 'unknown', nowMs: number): void {
+    const isSame = (other: LoginAttempt) => other.source === attempt.source && other.credential === attempt.credential;
+    this.#underWay = this.#underWay.filter((one) => !isSame(one.attempt));
+    this.#underWayOfName = this.#underWayOfName.filter((one) => one.attempt.credential !== attempt.credential);
+    if (does === 'succeeded') {
+      this.#failures = this.#failures.map((one) =>
+        one.attempt.source === attempt.source && one.attempt.username === attempt.username ? { ...one, isSpent: true } : one,
+      );
+      this.#successes.push({ attempt, atMs: nowMs });
+    }
+    if (does !== 'failed') return;
+    this.#successes = this.#successes.map((one) => (isSame(one.attempt) ? { ...one, atMs: Number.NEGATIVE_INFINITY } : one));
+    if (!this.#ofName(attempt, nowMs).has(attempt.credential)) this.#failuresOfName.push({ attempt, atMs: nowMs });
+    this.#failures.push({ attempt, atMs: nowMs, isSpent: this.#failed(attempt.source, nowMs).has(attempt.credential) });
+    if (this.#failed(attempt.source, nowMs).size < policy.ban_after_failures) return;
+    this.#bans.set(attempt.source, nowMs + policy.ban_seconds * 1000);
+    this.#failures = this.#failures.map((one) => (one.attempt.source === attempt.source ? { ...one, isSpent: true } : one));
+  }
+
+  /** Different credentials of a source that failed or may still fail. */
+  mayHaveFailed(source: string, nowMs: number): number {
+    return this.#ofSource(source, nowMs).size;
+  }
+
+  #isKnown(attempt: LoginAttempt, nowMs: number): boolean {
+    const mine = this.#successes.filter(
+      (one) =>
+        one.attempt.source === attempt.source && one.attempt.credential === attempt.credential && one.atMs !== Number.NEGATIVE_INFINITY,
+    );
+    return mine.some(({ atMs }) => nowMs - atMs < policy.ban_window_seconds * 1000);
+  }
+
+  #failed(source: string, nowMs: number): Set<string> {
+    const mine = this.#failures.filter((one) => one.attempt.source === source && !one.isSpent);
+    return new Set(mine.filter(({ atMs }) => nowMs - atMs < policy.ban_window_seconds * 1000).map((one) => one.attempt.credential));
+  }
+
+  #ofSource(source: string, nowMs: number): Set<string> {
+    const underWay = this.#underWay.filter((one) => one.attempt.source === source && one.untilMs > nowMs);
+    return new Set([...this.#failed(source, nowMs), ...underWay.map((one) => one.attempt.credential)]);
+  }
+
+  #ofName({ username }: LoginAttempt, nowMs: number): Set<string> {
+    const isOfName = (one: { attempt: LoginAttempt }) => foldedName(one.attempt.username) === foldedName(username);
+    const failed = this.#failuresOfName.filter((one) => isOfName(one) && nowMs - one.atMs < 60_000);
+    const underWay = this.#underWayOfName.filter((one) => isOfName(one) && one.untilMs > nowMs);
+    return new Set([...failed, ...underWay].map((one) => one.attempt.credential));
+  }
+}
+
+test('the counters of bans are what the history of attempts says', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { minLength: 20, maxLength: 150 }), async (history) => {
+      const clock = new ManualClock();
+      const bans = new MemoryBans(clock, () => policy);
+      const model = new History();
+      const underWay: LoginAttempt[] = [];
+      for (const step of history) {
+        const nowMs = clock.nowMs();
+        if ('waitMs' in step) {
+          clock.advance(step.waitMs);
+          continue;
+        }
+        if (step.does !== 'begin') {
+          const attempt = underWay.shift();
+          if (!attempt) continue;
+          model.ended(attempt, step.does, nowMs);
+          await bans.end(attempt, step.does);
+          continue;
+        }
+        const { attempt } = step;
+        const isOfOne = underWay.some((one) => one.source === attempt.source && one.credential === attempt.credential);
+        if (isOfOne) continue;
+        const expected = model.expected(attempt, nowMs);
+        const admission = await bans.begin(attempt, leaseMs, true);
+        const kind = admission.kind === 'admitted' && admission.isKnown ? 'known' : admission.kind;
+        assert.equal(kind, expected, JSON.stringify(step));
+        if (admission.kind !== 'admitted') continue;
+        if (kind === 'admitted') model.begun(attempt, nowMs);
+        underWay.push(attempt);
+        assert.ok(model.mayHaveFailed(attempt.source, nowMs) <= policy.ban_after_failures);
+      }
+    }),
+    { numRuns: 1500, seed: 7 },
+  );
+});

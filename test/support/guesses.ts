@@ -1,0 +1,37 @@
+import { randomBytes, scryptSync } from 'node:crypto';
+import type { Client, TestReply, TestRequest } from './client.ts';
+import { testPassword } from './secrets.ts';
+
+/** A Basic request of a client at an address, as a proxy on this machine reports it. */
+export function from(address: string, user: string, more: TestRequest = {}): TestRequest {
+  return { ...more, user, headers: { accept: 'application/json', 'x-forwarded-for': address, ...more.headers } };
+}
+
+/** Many different wrong passwords of an account at once, and one request in the middle. @returns the replies to the guesses and to that one */
+export async function guessAtOnce(
+  clients: readonly Client[],
+  count: number,
+  address: string,
+  right?: string,
+): Promise<{ guesses: TestReply[]; inTheMiddle: TestReply | undefined }> {
+  const client = (index: number) => clients[index % clients.length] as Client;
+  const users = Array.from({ length: count }, (_, index) => `alice:not the password ${index}`);
+  if (right !== undefined) users.splice(count / 2, 0, right);
+  const replies = await Promise.all(users.map((user, index) => client(index).get('/home/', from(address, user))));
+  const inTheMiddle = right === undefined ? undefined : replies.splice(count / 2, 1)[0];
+  return { guesses: replies, inTheMiddle };
+}
+
+/** How many replies have each status. */
+export function countStatuses(replies: readonly TestReply[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** A hash of `testPassword` that costs next to nothing, for tests in which hundreds of guesses are verified. @param ln binary logarithm of its cost */
+export function hashOfCost(ln: number): string {
+  const salt = randomBytes(16);
+  const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+  return `$scrypt$ln=${ln},r=8,p=1$${unpadded(salt)}$${unpadded(scryptSync(testPassword, salt, 32, { N: 2 ** ln, r: 8, p: 1 }))}`;
+}
