@@ -6,8 +6,10 @@ import type { EventLog } from './events/event-log.ts';
 import { FileEventLog, journalFolder } from './events/event-log-file.ts';
 import type { LogPosition } from './events/event-log-position.ts';
 import type { FilesEnvironment } from './files/file-scope.ts';
-import { Quotas } from './files/quota.ts';
+import { MissingFolders } from './files/missing-folders.ts';
+import { ownBook, Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
+import { ownTurns } from './files/turns.ts';
 import type { Clock } from './lib/clock.ts';
 import type { DataFolder } from './lib/data-folder.ts';
 import type { Log } from './lib/log.ts';
@@ -67,8 +69,16 @@ export class Core {
     const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
     const temporaries = new Temporaries(dataFolder.path, log);
     Temporaries.sweepWorkers(dataFolder.path, log);
-    const { locks } = state;
-    const files = { events, clock, temporaries, quotas: new Quotas(clock), locks, excludedPaths: [dataFolder.path] };
+    const files = {
+      events,
+      clock,
+      temporaries,
+      quotas: new Quotas(ownBook(clock)),
+      turns: ownTurns(),
+      locks: state.locks,
+      missingFolders: new MissingFolders(log),
+      excludedPaths: [dataFolder.path],
+    };
     return new Core({ server, events, files, deliveries }, opened.journal, temporaries);
   }
 

@@ -2,6 +2,8 @@ import { PasswordVerifier } from './accounts/passwords.ts';
 import { ApplicationMethod } from './auth/application.ts';
 import { CalloutMethod } from './auth/callout.ts';
 import type { Config } from './config/schema.ts';
+import { MissingFolders } from './files/missing-folders.ts';
+import { Quotas } from './files/quota.ts';
 import { Temporaries } from './files/temporaries.ts';
 import { Channel } from './lib/channel.ts';
 import type { Clock } from './lib/clock.ts';
@@ -12,7 +14,7 @@ import { HttpListeners } from './service-http.ts';
 import type { PreparedReload } from './service-listeners.ts';
 import { Monitoring } from './service-monitor.ts';
 import { enabledMethods, makeParts, type RequestParts } from './service-parts.ts';
-import { QuotaClient, turnsOf } from './workers/files-client.ts';
+import { bookOf, turnsOf } from './workers/files-client.ts';
 import { JournalClient, WorkerDispatcher } from './workers/journal-client.ts';
 import type { MethodStates, PrimaryApi, WorkerApi, WorkerSetup } from './workers/protocol.ts';
 import { StateClient } from './workers/state-client.ts';
@@ -119,9 +121,10 @@ class RunningWorker {
         events,
         clock,
         temporaries: this.#temporaries,
-        quotas: new QuotaClient(primary),
+        quotas: new Quotas(bookOf(primary)),
         turns: turnsOf(primary),
         locks: state.locks,
+        missingFolders: new MissingFolders(log),
         excludedPaths: [dataFolderPath],
       },
       state,

@@ -8,7 +8,7 @@ import { parseRequestTarget, reservedName } from '../http/request-target.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { parseVirtualPath, segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
 import { accountInForce, type Note, Refused, type StepName } from './decision-account.ts';
-import { neededRights, supportedMethods } from './method-rights.ts';
+import { type ConditionalRight, neededRights, supportedMethods } from './method-rights.ts';
 
 /** What is asked. */
 export interface Question {
@@ -96,11 +96,17 @@ function follow(config: Config, question: Question, decision: Decision): void {
   notePlace(account, mounts, target.path, decision, note);
   const needs = neededRights(decision.method, target.isFolder);
   for (const right of needs.source) checkRights(account, target.path, right, decision, note);
+  const conditional = needs.conditional ?? [];
+  for (const right of conditional) if (right.end === 'source') noteRight(account, target.path, right, note);
   checkPlace(mounts, decision.method, target);
   if (needs.destination.length === 0) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
   const destination = memberOf(question.destination);
   for (const right of needs.destination) checkRights(account, destination.path, right, decision, note);
+  for (const right of conditional) if (right.end === 'destination') noteRight(account, destination.path, right, note);
+  const isCompatible = Object.values(config.services).some((service) => service.type !== 'monitor' && service.webdav_compatibility);
+  if (destination.isFolder && !target.isFolder && !isCompatible)
+    throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }
 
 /** @throws Refused for what is no file or folder URL; the service's own URLs are refused after the account, as it does */
@@ -143,6 +149,12 @@ function checkRights(account: Account, path: VirtualPath, anyOf: readonly Right[
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
   note('permission', `${path}: allow-${granted} is granted`);
+}
+
+function noteRight(account: Account, path: VirtualPath, { purpose, anyOf }: ConditionalRight, note: Note): void {
+  const granted = anyOf.find((right) => account.permissions.allows(path, right));
+  const names = anyOf.map((right) => `allow-${right}`).join(' or ');
+  note('permission', `${path}: to ${purpose}: ${granted ? `allow-${granted} is granted` : `${names} is not granted`}`);
 }
 
 function ruleText({ index, expression, permissions }: PermissionSet): string {

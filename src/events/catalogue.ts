@@ -123,7 +123,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
   fileEvent(40014, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read', ['details']),
   event(40015, 'The session timed out.', ['session', 'http', 'informational']),
   fileEvent(40016, 'The ZIP download of "{path}" started.', 'informational', 'operation-read', ['files']),
-  fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', transferWrite),
+  fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', [...transferWrite, 'replaced']),
   fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [...transferRead, ...transferWrite]),
   event(40019, 'Bad request: {details}', ['http', 'failure'], ['method', 'path', 'details', 'status']),
   fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
@@ -146,15 +146,16 @@ export const eventCatalogue: readonly EventDefinition[] = [
     ['uuid', 'name', 'url', 'retry_interval', 'details'],
   ),
   fileEvent(40043, 'The custom trigger "{name}" was run in "{path}".', 'success', 'operation-write', ['name', 'files']),
-  fileEvent(40055, 'The file "{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination']),
+  fileEvent(40055, 'The file "{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination', 'replaced']),
   fileEvent(40056, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination', 'details']),
   fileEvent(40060, 'The API back-end gave no valid reply for "{path}".', 'failure', 'operation-write', ['handler', 'details', 'status']),
   fileEvent(40061, 'The copy of "{path}" to "{destination}" started.', 'informational', 'operation-write', ['destination']),
   fileEvent(40062, 'The move of the file "{path}" to "{destination}" started.', 'informational', 'operation-rename', ['destination']),
   fileEvent(40063, 'The move of the folder "{path}" to "{destination}" started.', 'informational', 'operation-rename', ['destination']),
-  fileEvent(40065, 'The folder "{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination']),
+  fileEvent(40065, 'The folder "{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination', 'replaced']),
   fileEvent(40066, 'Changing the properties of "{path}" was denied.', 'failure', 'operation-write', ['details']),
   fileEvent(40067, 'The copy of "{path}" failed: {details}', 'failure', 'operation-write', ['destination', 'details']),
+  fileEvent(40068, 'The file "{path}" was copied to "{destination}".', 'success', 'operation-write', ['destination', 'replaced']),
 ];
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));

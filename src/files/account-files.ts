@@ -1,9 +1,10 @@
 import { mkdirSync, statfsSync } from 'node:fs';
 import type { Account } from '../accounts/account.ts';
+import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { memberPath, type VirtualPath } from '../lib/virtual-path.ts';
-import { AccountPaths, type MaybeRights } from './account-paths.ts';
+import { AccountPaths, denied, type MaybeRights } from './account-paths.ts';
 import { type CopyOptions, copyFile } from './copy.ts';
 import type { Entry } from './entry.ts';
 import { type FileDownload, startDownload } from './file-download.ts';
@@ -16,7 +17,7 @@ import { type Mounts, mountsOf } from './mounts.ts';
 import { moveEntry } from './move.ts';
 import { changeInParent, type OpenedFolder, openFile, openFolder, openFolderToPass } from './opened.ts';
 import { LockedPath } from './path-lock.ts';
-import { descriptorsNameFiles } from './real-roots.ts';
+import { descriptorsNameFiles, placeOf } from './real-roots.ts';
 import type { MoveOptions } from './relocate.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -59,12 +60,27 @@ export class AccountFiles {
   /**
    * Looks at a path.
    *
-   * @param rights any one of these is enough to be told
+   * @param rights any one of these is enough to be told; of `traverse` alone it is to be told of folders
    * @returns undefined when nothing is there
+   * @throws ServiceError `forbidden` without any of them; with `traverse` alone for files, and for what is missing
    */
   look(path: VirtualPath, rights: MaybeRights = ['read', 'list', 'traverse']): Entry | undefined {
     this.#paths.requireAny(path, rights);
-    return this.#paths.entryAt(path);
+    const entry = this.#paths.entryAt(path);
+    const seesFiles = rights.some((right) => right !== 'traverse' && this.account.permissions.allows(path, right));
+    if (!seesFiles && !entry?.isFolder) throw denied();
+    return entry;
+  }
+
+  /**
+   * Refuses what is to be done in a folder that is missing, to those who may know.
+   *
+   * @throws ServiceError `not-found`
+   */
+  requireFolder(path: VirtualPath): void {
+    const rights: Right[] = ['read', 'list', 'traverse', 'create-folder', 'write', 'delete-file', 'delete-folder'];
+    const mayKnow = rights.some((right) => this.account.permissions.allows(path, right));
+    if (mayKnow && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
 
   /** Reports a HEAD: 40005 for a file, 40036 for a folder. */
@@ -175,50 +191,43 @@ export class AccountFiles {
       this.#paths.requireAll(path, ['delete-file']);
       const realPath = this.#paths.removable(path);
       await this.#paths.requireUnlocked(path, 'tree');
-      const remove = async () => {
+      await this.environment.turns.inTurn([placeOf(realPath)], async () => {
         const current = this.#paths.entryAt(path);
         if (current) verify?.(current);
         if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
         if (!current) throw new ServiceError('not-found', 'Path not found.');
         await removeFile(this.mounts.roots, realPath);
-      };
-      const { turns } = this.environment;
-      if (turns) await turns.inTurn([realPath], remove);
-      else await remove();
+      });
     } catch (error) {
       throw this.#paths.reported(40013, path, error);
     }
     await this.#paths.forgetLocks(path);
-    this.environment.quotas.forget(this.mounts.roots);
+    this.environment.quotas.removed(this.mounts.roots);
     await this.emitDurable(40012, path);
   }
 
   /**
    * Deletes a folder with all it holds; event 40026 or 40027. Every member's permission is checked before the
-   * first removal.
+   * first removal; an empty folder needs `delete-folder` alone.
    *
    * @returns what was left behind; empty when all is gone
    */
   async deleteFolder(path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
     let left: LeftBehind[];
     try {
-      this.#paths.requireAll(path, ['delete-file', 'delete-folder']);
+      this.#paths.requireAll(path, ['delete-folder']);
       const realPath = this.#paths.removable(path);
       await this.#paths.requireUnlocked(path, 'tree');
       const current = this.#paths.entryAt(path);
       if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
       verify?.(current);
-      if (current.isLink) {
-        await removeFile(this.mounts.roots, realPath);
-        left = [];
-      } else {
-        const folders = await this.#paths.deletableFolders(path, realPath);
-        left = await removeTree(this.mounts.roots, realPath, folders, this.environment.temporaries);
-      }
+      const folders = await this.#paths.deletableFolders(path, realPath, current);
+      left = await removeTree(this.mounts.roots, realPath, folders, this.environment.temporaries);
+      if (current.isLink) await removeFile(this.mounts.roots, realPath);
     } catch (error) {
       throw this.#paths.reported(40027, path, error);
     } finally {
-      this.environment.quotas.forget(this.mounts.roots);
+      this.environment.quotas.removed(this.mounts.roots);
     }
     if (left.length > 0)
       await this.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
@@ -229,7 +238,7 @@ export class AccountFiles {
     return left;
   }
 
-  /** Copies a file; events 40061, on disk before the copy begins, and 40067 when it fails. @see copyFile */
+  /** Copies a file; events 40061 and 40068 (on disk), or 40067. @see copyFile */
   copyFile(from: VirtualPath, to: VirtualPath, options: CopyOptions): Promise<{ created: boolean }> {
     return copyFile(this.#paths, from, to, options);
   }

@@ -28,7 +28,6 @@ export class AccountPaths implements FileScope {
   readonly environment: FilesEnvironment;
   readonly context: EventContext;
   readonly locks: LockGuard | undefined;
-  readonly #startedMs: number;
 
   constructor(account: Account, mounts: Mounts, environment: FilesEnvironment, context: EventContext, locks: LockGuard | undefined) {
     this.account = account;
@@ -36,7 +35,6 @@ export class AccountPaths implements FileScope {
     this.environment = environment;
     this.context = context;
     this.locks = locks;
-    this.#startedMs = environment.clock.nowMs();
   }
 
   /** @throws ServiceError `forbidden` unless all `rights` hold, `name-reserved` for names of temporary files */
@@ -55,9 +53,15 @@ export class AccountPaths implements FileScope {
   entryAt(path: VirtualPath): Entry | undefined {
     const location = this.mounts.locate(path);
     if (location.kind === 'nowhere') return undefined;
-    if (location.kind === 'virtual') return virtualEntry(baseName(path), this.#startedMs);
+    if (location.kind === 'virtual') return virtualEntry(baseName(path), this.#newestBelow(path));
     const found = lookAt(this.mounts.roots, location.realPath);
-    if (!found) return location.isFixed && path !== '/' ? virtualEntry(baseName(path), this.#startedMs) : undefined;
+    const { missingFolders } = this.environment;
+    if (location.isFixed && found) missingFolders.found(location.realPath);
+    if (location.isFixed && !found && path !== '/') {
+      missingFolders.missing(this.account.name, path, location.realPath);
+      return virtualEntry(baseName(path), 0);
+    }
+    if (!found) return undefined;
     const entry = entryOf(baseName(path), found.stats);
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
@@ -100,12 +104,14 @@ export class AccountPaths implements FileScope {
   }
 
   /**
-   * The sub-folders of a folder that may be deleted whole, parents first.
+   * The sub-folders of a folder that may be deleted whole, itself included, parents first; none of a link, which is deleted itself.
    *
-   * @throws ServiceError `forbidden` when one member may not be deleted
+   * @throws ServiceError `forbidden` when the folder or one member may not be deleted
    */
-  async deletableFolders(path: VirtualPath, realPath: string): Promise<string[]> {
+  async deletableFolders(path: VirtualPath, realPath: string, { isLink }: Entry): Promise<string[]> {
+    this.requireAll(path, ['delete-folder']);
     const folders: string[] = [];
+    if (isLink) return folders;
     for await (const member of walkTree(this.mounts.roots, realPath)) {
       if (member.isFolder) folders.push(member.relativePath);
       if (member.relativePath === '') continue;
@@ -142,6 +148,12 @@ export class AccountPaths implements FileScope {
     } catch (error) {
       throw this.reported(id, path, error);
     }
+  }
+
+  /** When the latest of the virtual folders below a path was modified; Unix time in milliseconds, 0 when all are missing. */
+  #newestBelow(path: VirtualPath): number {
+    const times = this.mounts.virtualFoldersBelow(path).map(({ realPath }) => lookAt(this.mounts.roots, realPath)?.stats.mtimeMs ?? 0);
+    return Math.max(0, ...times);
   }
 
   #pathData(path: VirtualPath): Record<string, unknown> {

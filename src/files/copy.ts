@@ -9,12 +9,10 @@ import { closeFile } from './freeing.ts';
 import { checkNesting } from './move.ts';
 import { type OpenedFile, openFile, openParent } from './opened.ts';
 import type { QuotaReservation } from './quota.ts';
-import { destinationExists } from './relocate.ts';
+import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { setAside } from './set-aside.ts';
 
-export interface CopyOptions {
-  /** Whether something at the destination may be replaced. */
-  overwrite: boolean;
+export interface CopyOptions extends ReplacementRules {
   /** Modification time of the copy, Unix time in milliseconds; else it is the time of the copy. */
   modifiedMs?: number | undefined;
   /** Refuses by throwing; runs with the source, and again before the copy gets its name. */
@@ -23,14 +21,14 @@ export interface CopyOptions {
 
 /**
  * Copies a file so that the destination is the old one or the whole copy, on disk when the promise resolves. A folder at the
- * destination is replaced as RFC 4918 §9.8.4 says, where its members may be deleted; it comes back when the copy fails.
+ * destination, where the options let one be replaced, comes back when the copy fails.
  *
- * Permissions (decisions.md): `read` on the source, `write` on the destination. Events 40061, on disk before the copy
- * begins, and 40067 when it fails.
+ * Permissions (decisions.md): `read` on the source, `write` on the destination, and what `checkReplaceable` asks for. Events 40061,
+ * then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden` (folders, too), `not-found`, `parent-missing`, `precondition-failed`, `too-large`,
- *   `storage-full`, `locked`
+ * @throws ServiceError `forbidden` (folders, too), `not-found`, `parent-missing`, `precondition-failed`, `exists` for a folder at the
+ *   destination, `too-large`, `storage-full`, `locked`
  */
 export async function copyFile(
   paths: AccountPaths,
@@ -43,6 +41,7 @@ export async function copyFile(
     paths.requireAll(from, ['read']);
     paths.requireAll(to, ['write']);
     paths.environment.events.assertWritable();
+    checkFree(paths, to, options);
     checkNesting(from, to);
     if (paths.entryAt(from)?.isFolder) throw new ServiceError('forbidden', 'Folders cannot be copied; copy their files.');
     const target = paths.mounts.locate(to);
@@ -71,34 +70,32 @@ interface Copy {
 async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions): Promise<{ created: boolean }> {
   const { to, opened, source } = copy;
   const existing = paths.entryAt(to);
-  if (existing && !options.overwrite) throw destinationExists();
   if (existing && existing.inode === source.inode && realPathOf(paths, to) === opened.realPath)
     throw new ServiceError('forbidden', 'Source and destination are the same.');
   const limitBytes = paths.account.fileWriteSizeBytes;
   if (limitBytes > 0 && source.sizeBytes > limitBytes)
     throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
-  const isFolder = existing?.isFolder === true && !existing.isLink;
-  if (isFolder) {
-    if (paths.mounts.roots.isHeldBy(copy.realTo)) throw new ServiceError('forbidden', 'Virtual folders cannot be replaced.');
-    paths.requireAll(to, ['delete-file', 'delete-folder']);
-    await paths.deletableFolders(to, copy.realTo);
-  }
+  await checkReplaceable(paths, to, copy.realTo, source, options);
   const { quotas } = paths.environment;
-  const replacedBytes = existing?.sizeBytes ?? 0;
-  const reservation = await quotas.reserve(paths.mounts.roots, paths.account.quotaSizeBytes, replacedBytes, source.sizeBytes);
+  const { roots } = paths.mounts;
+  const reservation = await quotas.reserve(roots, paths.account.quotaSizeBytes, existing?.sizeBytes ?? 0, source.sizeBytes);
+  let isReplacement: boolean;
   try {
-    await paths.emitDurable(40061, copy.from, { destination: to });
-    if (isFolder) {
-      await replaceFolder(paths, copy.realTo, () => writeCopy(paths, copy, options, reservation));
-      quotas.forget(paths.mounts.roots);
+    paths.emit(40061, copy.from, { destination: to });
+    const write = () => writeCopy(paths, copy, options, reservation);
+    if (existing?.isFolder) {
+      await replaceFolder(paths, copy.realTo, write);
+      isReplacement = true;
+      quotas.removed(roots);
+      await paths.emitDurable(40026, to);
     } else {
-      await writeCopy(paths, copy, options, reservation);
+      isReplacement = await write();
     }
-    reservation.release(source.sizeBytes - replacedBytes);
   } finally {
-    reservation.release(0);
+    reservation.release();
   }
-  return { created: !existing };
+  await paths.emitDurable(40068, copy.from, { destination: to, replaced: isReplacement || undefined });
+  return { created: !isReplacement };
 }
 
 function realPathOf(paths: AccountPaths, to: VirtualPath): string {
@@ -107,7 +104,7 @@ function realPathOf(paths: AccountPaths, to: VirtualPath): string {
   return file.realPath;
 }
 
-async function replaceFolder(paths: AccountPaths, realTo: string, write: () => Promise<void>): Promise<void> {
+async function replaceFolder(paths: AccountPaths, realTo: string, write: () => Promise<unknown>): Promise<void> {
   const parent = openParent(paths.mounts.roots, realTo);
   try {
     const replaced = setAside(parent, basename(realTo), paths.mounts.roots, paths.environment.temporaries);
@@ -123,7 +120,8 @@ async function replaceFolder(paths: AccountPaths, realTo: string, write: () => P
   }
 }
 
-async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<void> {
+/** @returns whether there was a file at the destination */
+async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<boolean> {
   const target: WriteTarget = openWriteTarget(paths.mounts.roots, copy.realTo);
   const writer = new FileWriter(target, paths.environment);
   try {
@@ -132,11 +130,12 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
       await writer.write([chunk]);
     }
     await paths.requireUnlocked(copy.to, 'content');
+    paths.environment.events.assertWritable();
     const verify = (current: Entry | undefined) => {
-      if (current && !options.overwrite) throw destinationExists();
+      if (current && options.mayReplace === 'nothing') throw destinationExists();
       options.verify?.(copy.source);
     };
-    await writer.finish({ modifiedMs: options.modifiedMs, verify });
+    return (await writer.finish({ modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
   } catch (error) {
     await writer.discard();
     throw error;

@@ -29,7 +29,11 @@ export function entryOf(name: string, stats: Stats): Entry {
   };
 }
 
-/** A folder that exists only because a virtual folder lies below it. */
-export function virtualEntry(name: string, startedMs: number): Entry {
-  return { name, isFolder: true, sizeBytes: 0, modifiedMs: startedMs, createdMs: startedMs, inode: 0 };
+/**
+ * A folder that is not on disk: the parent of a virtual folder, or a virtual folder whose real one is missing.
+ *
+ * @param modifiedMs Unix time in milliseconds, 0 where no time is known
+ */
+export function virtualEntry(name: string, modifiedMs: number): Entry {
+  return { name, isFolder: true, sizeBytes: 0, modifiedMs, createdMs: modifiedMs, inode: 0 };
 }

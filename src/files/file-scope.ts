@@ -4,26 +4,24 @@ import type { EventDraft } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import type { LockStore } from './lock-store.ts';
+import type { MissingFolders } from './missing-folders.ts';
 import type { Mounts } from './mounts.ts';
-import type { QuotaKeeper } from './quota.ts';
+import type { Quotas } from './quota.ts';
 import type { Temporaries } from './temporaries.ts';
-
-/** Turns at changing what a real path means, among several processes. */
-export interface PathTurns {
-  /** Runs an action while no other process has the turn at one of the real paths. */
-  inTurn<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T>;
-}
+import type { PathTurns } from './turns.ts';
 
 /** What all accounts' files share in one service. */
 export interface FilesEnvironment {
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly temporaries: Temporaries;
-  readonly quotas: QuotaKeeper;
-  /** Lets nobody else decide about a path and change it meanwhile; undefined where this process is the only one. */
-  readonly turns?: PathTurns | undefined;
+  readonly quotas: Quotas;
+  /** Lets nobody else decide about a path and change it meanwhile. */
+  readonly turns: PathTurns;
   /** Write locks; taken and heeded only by services with `webdav_compatibility`. */
   readonly locks: LockStore;
+  /** Told of virtual folders whose real folder is missing. */
+  readonly missingFolders: MissingFolders;
   /** Real folders that no account may reach, whatever its home folder: the data folder. */
   readonly excludedPaths: readonly string[];
 }

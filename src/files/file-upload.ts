@@ -23,8 +23,6 @@ export interface UploadOptions {
 
 export interface UploadResult {
   entry: Entry;
-  /** Whether the name was free before. */
-  created: boolean;
   /** What the back-end answered, when `backendUuid` was given. */
   delivery: BackendDelivery | undefined;
 }
@@ -54,11 +52,10 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
   };
   checkSize(neededBytes);
   const target = openWriteTarget(files.mounts.roots, realPath);
-  const replacedBytes = target.existing?.size ?? 0;
   let reservation: QuotaReservation;
   try {
     options.verify?.(target.existing && entryOf(target.name, target.existing));
-    reservation = await quotas.reserve(files.mounts.roots, files.account.quotaSizeBytes, replacedBytes, neededBytes);
+    reservation = await quotas.reserve(files.mounts.roots, files.account.quotaSizeBytes, target.existing?.size ?? 0, neededBytes);
   } catch (error) {
     target.parent.close();
     throw error;
@@ -71,7 +68,7 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
     events.emitGrouped(files.draft(40021, path, shared));
     writer = new FileWriter(target, files.environment);
   } catch (error) {
-    reservation.release(0);
+    reservation.release();
     throw error;
   }
   const eventData = () => ({ ...transferData((clock.monotonicMs() - startedMs) / 1000, writer.sizeBytes, 'write'), ...shared });
@@ -85,20 +82,18 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
     },
     async commit() {
       events.assertWritable();
-      const entry = await writer.finish({ modifiedMs: options.modifiedMs, verify: options.verify });
-      reservation.release(entry.sizeBytes - replacedBytes);
-      const created = target.existing === undefined;
-      const draft = files.draft(40017, path, eventData());
+      const { entry, isReplacement } = await writer.finish({ modifiedMs: options.modifiedMs, verify: options.verify, reservation });
+      const draft = files.draft(40017, path, { ...eventData(), replaced: isReplacement || undefined });
       if (options.backendUuid === undefined) {
         await events.emitDurable(draft);
-        return { entry, created, delivery: undefined };
+        return { entry, delivery: undefined };
       }
       const { delivery } = await events.emitAndWait(draft, options.backendUuid);
-      return { entry, created, delivery };
+      return { entry, delivery };
     },
     async abort(reason) {
       const meaning = asServiceError(reason);
-      reservation.release(0);
+      reservation.release();
       await writer.discard();
       const data = { ...eventData(), details: meaning.message };
       if (meaning.code === 'client-gone') files.emit(40018, path, data);

@@ -24,6 +24,7 @@ import { timeToSet } from './file-times.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, takeNameAway } from './freeing.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
+import { type QuotaReservation, unlimited } from './quota.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 import { temporaryName } from './temporaries.ts';
@@ -86,6 +87,16 @@ function lstatOrUndefined(path: string): Stats | undefined {
     if (systemErrorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** How a written file gets its name. */
+export interface FinishOptions {
+  /** Modification time to set, Unix time in milliseconds. */
+  modifiedMs?: number | undefined;
+  /** Runs in the turn of the rename, with what the name means at that moment; throwing keeps the old file. */
+  verify?: ((current: Entry | undefined) => void) | undefined;
+  /** Room under a quota; ended by `finish` when that succeeds. */
+  reservation?: QuotaReservation;
 }
 
 /**
@@ -169,13 +180,9 @@ export class FileWriter {
   /**
    * Makes the written content the file's content, on disk when the promise resolves.
    *
-   * @param options.modifiedMs modification time to set, Unix time in milliseconds
-   * @param options.verify runs in the same turn as the rename, with what the name means at that moment; throwing keeps the old file
-   * @returns the new file's entry
+   * @returns the new file's entry, and whether there was a file of its name
    */
-  async finish(
-    options: { modifiedMs?: number | undefined; verify?: ((current: Entry | undefined) => void) | undefined } = {},
-  ): Promise<Entry> {
+  async finish(options: FinishOptions = {}): Promise<{ entry: Entry; isReplacement: boolean }> {
     const { parent, name } = this.#target;
     try {
       await this.#syncing;
@@ -186,13 +193,12 @@ export class FileWriter {
       }
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));
-      const put = () => this.#putInPlace(options.verify);
-      const { freed } = this.#turns ? await this.#turns.inTurn([`${parent.realPath}/${name}`], put) : put();
+      const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
       this.#state = 'ended';
       this.#temporaries.delete(this.#temporaryRealPath);
       await syncOpenedFolder(parent.fd);
       await freed;
-      return entry;
+      return { entry, isReplacement };
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT')
         throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
@@ -202,17 +208,24 @@ export class FileWriter {
     }
   }
 
-  #putInPlace(verify: ((current: Entry | undefined) => void) | undefined): { freed: Promise<void> | undefined } {
+  async #putInPlace(
+    { sizeBytes }: Entry,
+    { verify, reservation = unlimited }: FinishOptions,
+  ): Promise<{ freed: Promise<void> | undefined; isReplacement: boolean }> {
     const { parent, name } = this.#target;
     const current = lstatOrUndefined(parent.member(name));
-    verify?.(this.#currentEntry());
-    const rename = () => renameSync(parent.member(this.#temporaryName), parent.member(name));
-    if (current) return takeNameAway(parent.member(name), current, rename);
-    if (!verify || !this.#linkAsNew()) {
+    const isReplacement = current?.isFile() === true;
+    const { freed } = await reservation.commit(sizeBytes, isReplacement ? current.size : 0, () => {
       verify?.(this.#currentEntry());
-      rename();
-    }
-    return { freed: undefined };
+      const rename = () => renameSync(parent.member(this.#temporaryName), parent.member(name));
+      if (current) return takeNameAway(parent.member(name), current, rename);
+      if (!verify || !this.#linkAsNew()) {
+        verify?.(this.#currentEntry());
+        rename();
+      }
+      return { freed: undefined };
+    });
+    return { freed, isReplacement };
   }
 
   // Of several nodes that create a name under a condition, one succeeds: link(2) fails where there is a name already, rename does not.

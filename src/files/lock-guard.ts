@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { dirname } from 'node:path';
 import { ServiceError } from '../lib/errors.ts';
 import type { FileLock, LockStore } from './lock-store.ts';
-import type { RealRoots } from './real-roots.ts';
+import { placeOf, type RealRoots } from './real-roots.ts';
 
 /** How a client shows that it holds a lock: the tokens it sent, and who it is (RFC 4918 §6.4, §6.5). */
 export class LockGuard {
@@ -44,11 +44,7 @@ export function lockPath(roots: RealRoots, realPath: string): string {
   } catch {
     // Nothing there yet: the folder that it would be created in decides.
   }
-  try {
-    return `${realpathSync.native(dirname(realPath))}/${basename(realPath)}`;
-  } catch {
-    return realPath;
-  }
+  return placeOf(realPath);
 }
 
 /**

@@ -45,11 +45,16 @@ export class Mounts {
     return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
   }
 
+  /** The virtual folders at a path or below it. */
+  virtualFoldersBelow(path: VirtualPath): Account['virtualFolders'] {
+    return this.#virtualFolders.filter((folder) => isWithin(folder.path, path));
+  }
+
   /** Names of the virtual folders, or of their parents, that stand directly in folder `path`; they hide real entries. */
   virtualMembers(path: VirtualPath): string[] {
     const depth = segmentsOf(path).length;
-    const names = this.#virtualFolders
-      .filter((folder) => folder.path !== path && isWithin(folder.path, path))
+    const names = this.virtualFoldersBelow(path)
+      .filter((folder) => folder.path !== path)
       .map((folder) => segmentsOf(folder.path)[depth] as string);
     return [...new Set(names)];
   }

@@ -1,4 +1,3 @@
-import type { Stats } from 'node:fs';
 import { basename } from 'node:path';
 import { ServiceError } from '../lib/errors.ts';
 import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
@@ -6,18 +5,20 @@ import { type AccountPaths, denied } from './account-paths.ts';
 import type { Entry } from './entry.ts';
 import { walkTree } from './folder-remover.ts';
 import { openParent } from './opened.ts';
-import { destinationExists, existingAt, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
+import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
+import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
  * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first and comes back when
  * the move fails. Between file systems: copied to a hidden place beside the destination, synced, put in place, and only
  * then is the source removed, so that a failure at any moment leaves the source whole.
  *
- * Permissions (decisions.md): `rename` on both ends, on every member of a folder too; to replace something also
- * the right to overwrite or delete it. Events 40062 or 40063, then 40055 or 40065, on disk when the promise resolves; or 40056.
+ * Permissions (decisions.md): `rename` on both ends, on every member of a folder too; to replace something also what
+ * `checkReplaceable` asks for. Events 40062 or 40063, then 40026 for a folder that was replaced and 40055 or 40065, on disk when the
+ * promise resolves; or 40056.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `precondition-failed`, `locked`
+ * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `precondition-failed`, `exists` for a file and a folder, `locked`
  */
 export async function moveEntry(
   paths: AccountPaths,
@@ -27,11 +28,13 @@ export async function moveEntry(
 ): Promise<{ created: boolean }> {
   const data = { destination: to };
   let ends: MoveEnds | undefined;
-  let moved: { created: boolean; isFolder: boolean };
+  let moved: Moved & { isFolder: boolean };
+  const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
   try {
     paths.requireAll(from, ['rename']);
     paths.requireAll(to, ['rename']);
     paths.environment.events.assertWritable();
+    checkFree(paths, to, options);
     checkNesting(from, to);
     const { realFrom, realTo } = realEnds(paths, from, to);
     const entry = paths.entryAt(from);
@@ -40,17 +43,19 @@ export async function moveEntry(
     ends = openEnds(paths, realFrom, realTo);
     await checkChange(paths, from, to, entry, options, ends);
     paths.emit(entry.isFolder ? 40063 : 40062, from, data);
-    moved = { created: await relocate(paths, from, entry, ends, options), isFolder: entry.isFolder };
+    moved = { ...(await relocate(paths, from, to, entry, ends, options)), isFolder: entry.isFolder };
+    if (moved.replaced) paths.environment.quotas.removed(paths.mounts.roots);
   } catch (error) {
     throw paths.reported(40056, from, error, data);
   } finally {
     ends?.source.close();
     ends?.target.close();
-    paths.environment.quotas.forget(paths.mounts.roots);
+    endMove();
   }
   await paths.forgetLocks(from);
-  await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, data);
-  return { created: moved.created };
+  if (moved.replaced === 'folder') await paths.emitDurable(40026, to);
+  await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, { ...data, replaced: moved.replaced ? true : undefined });
+  return { created: !moved.replaced };
 }
 
 /** @throws ServiceError `forbidden` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */
@@ -92,8 +97,7 @@ async function checkChange(
   await paths.requireUnlocked(from, 'tree');
   await paths.requireUnlocked(to, 'tree');
   if (entry.isFolder && !entry.isLink) await checkMembers(paths, from, to, ends);
-  const existing = existingAt(ends.target, ends.targetName);
-  if (existing) await checkReplaceable(paths, to, existing, ends, options.overwrite);
+  await checkReplaceable(paths, to, `${ends.target.realPath}/${ends.targetName}`, entry, options);
 }
 
 // Two virtual paths may lead to one real place: through virtual folders that overlap, or links.
@@ -114,17 +118,5 @@ async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualP
   for await (const { relativePath } of walkTree(paths.mounts.roots, `${ends.source.realPath}/${ends.sourceName}`)) {
     if (relativePath === '') continue;
     for (const end of [from, to]) if (!permissions.allows(`${end}/${relativePath}` as VirtualPath, 'rename')) throw denied();
-  }
-}
-
-/** @throws ServiceError `precondition-failed` when nothing may be replaced, `forbidden` when this must not be */
-async function checkReplaceable(paths: AccountPaths, to: VirtualPath, existing: Stats, ends: MoveEnds, overwrite: boolean): Promise<void> {
-  if (!overwrite) throw destinationExists();
-  if (existing.isDirectory()) {
-    paths.requireAll(to, ['delete-file', 'delete-folder']);
-    await paths.deletableFolders(to, `${ends.target.realPath}/${ends.targetName}`);
-  } else {
-    paths.requireAny(to, ['write', 'delete-file']);
-    if (!existing.isFile() && !existing.isSymbolicLink()) throw new ServiceError('forbidden', 'The path is not a regular file.');
   }
 }

@@ -1,117 +1,153 @@
 import { lstatSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
-import { ServiceError } from '../lib/errors.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { walkTree } from './folder-remover.ts';
+import { type Count, type CountBegun, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
 import type { RealRoots } from './real-roots.ts';
 import { isTemporaryName } from './temporaries.ts';
 
-/** A count older than this is made anew before an upload is refused: files may have been removed outside the service. */
-export const countFreshForMs = 10_000;
+/** What an upload of unknown length claims at a time, so that it need not ask for each piece. */
+const stepBytes = 1024 * 1024;
 
-/** A count older than this is made anew before the next upload in any case. */
-export const countValidForMs = 300_000;
+/** Where others keep changing the folders, an upload that does not fit by so many counts is refused. */
+const mostCounts = 2;
 
-/** What one set of folders holds: counted from disk, then kept up by what the service itself changes. */
-class FolderUsage {
-  usedBytes = 0;
-  reservedBytes = 0;
-  countedAtMs = Number.NEGATIVE_INFINITY;
-  counting: Promise<void> | undefined;
-}
-
-/** Room taken for one upload under a quota; `release` ends it, whatever came of the upload. */
+/** Room taken for one upload under a quota. Ends with `commit` or `release`. */
 export interface QuotaReservation {
   /** @throws ServiceError `storage-full` when the account's quota does not have `bytes` more */
   take(bytes: number): Promise<void> | void;
-  /** @param changeBytes by how much the folders grew (negative: shrank) */
-  release(changeBytes: number): void;
+  /**
+   * Gives the upload its name, in the turn at its path: room is claimed anew, by what the name means by then.
+   *
+   * @param sizeBytes of the whole upload
+   * @param replacedBytes size of the file that `put` replaces, 0 for none
+   * @returns what `put` returned
+   * @throws ServiceError `storage-full`, and what `put` throws
+   */
+  commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
+  /** Ends an upload that came to nothing; does nothing after `commit`. */
+  release(): void;
 }
 
-export const unlimited: QuotaReservation = { take() {}, release() {} };
+export const unlimited: QuotaReservation = { take() {}, commit: async (_sizeBytes, _replacedBytes, put) => put(), release() {} };
 
-/** Keeps accounts within `quota_size`: all files in the account's real folders count together. Implementations: of one process here, of workers. */
-export interface QuotaKeeper {
+/** The ledger of quotas, of this process or of the primary one. The first parameter of each method is what a quota counts together (`foldersOf`). */
+export interface QuotaBook {
+  claim(folders: string, id: number, claim: QuotaClaim, count: Count | undefined): Promise<QuotaAnswer> | QuotaAnswer;
+  release(folders: string, id: number, isDone: boolean): void;
+  beginMove(folders: string, id: number): void;
+  removed(folders: string): void;
+  used(folders: string, count: Count | undefined): Promise<number | { count: CountBegun }> | number | { count: CountBegun };
+}
+
+/** The ledger of a process that has no other beside it. */
+export function ownBook(clock: Clock): QuotaBook {
+  const ledger = new QuotaLedger(clock);
+  return {
+    claim: (folders, id, claim, count) => ledger.claim(ledger, folders, id, claim, count),
+    release: (folders, id, isDone) => ledger.release(ledger, folders, id, isDone),
+    beginMove: (folders, id) => ledger.beginMove(ledger, folders, id),
+    removed: (folders) => ledger.removed(folders),
+    used: (folders, count) => ledger.used(folders, count),
+  };
+}
+
+/** Keeps accounts within `quota_size`: all files in the account's real folders count together. */
+export class Quotas {
+  readonly #book: QuotaBook;
+  readonly #counting = new Map<string, Promise<Count>>();
+  #ids = 0;
+
+  constructor(book: QuotaBook) {
+    this.#book = book;
+  }
+
   /**
    * Begins an upload under a quota.
    *
    * @param limitBytes the quota, 0 = none
-   * @param replacedBytes size of the file that the upload will replace
+   * @param replacedBytes size of the file that the upload will replace, as it looks now
    * @param neededBytes announced size of the upload, when known
    * @throws ServiceError `storage-full` when the announced size does not fit
    */
-  reserve(roots: RealRoots, limitBytes: number, replacedBytes: number, neededBytes: number): Promise<QuotaReservation>;
-  /** Notes that something in these folders was removed; the next upload counts anew. */
-  forget(roots: RealRoots): void;
-  /** Bytes that all files in these folders hold, at most five minutes old. */
-  usedBytes(roots: RealRoots): Promise<number>;
-}
-
-/** Quotas of one process. */
-export class Quotas implements QuotaKeeper {
-  readonly #clock: Clock;
-  readonly #usages = new Map<string, FolderUsage>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
   async reserve(roots: RealRoots, limitBytes: number, replacedBytes: number, neededBytes: number): Promise<QuotaReservation> {
     if (limitBytes === 0) return unlimited;
-    const usage = await this.#usageOf(roots, countValidForMs);
-    const isOver = (bytes: number) => usage.usedBytes + usage.reservedBytes + bytes - replacedBytes > limitBytes;
-    if (isOver(neededBytes)) await this.#usageOf(roots, countFreshForMs);
-    if (isOver(neededBytes)) throw quotaUsedUp();
+    const folders = foldersOf(roots);
+    const id = ++this.#ids;
+    let claimedBytes = neededBytes;
     let takenBytes = 0;
+    const claim = async (bytes: number) => {
+      await this.#claim(roots, folders, id, { limitBytes, replacedBytes, bytes });
+      claimedBytes = bytes;
+    };
+    const takeMore = async () => {
+      try {
+        await claim(Math.max(takenBytes, claimedBytes + stepBytes));
+      } catch (error) {
+        // There is no room for a whole step, but perhaps for what is needed now.
+        if (!isServiceError(error, 'storage-full') || takenBytes >= claimedBytes + stepBytes) throw error;
+        await claim(takenBytes);
+      }
+    };
+    await claim(neededBytes);
     return {
-      take(bytes) {
-        if (isOver(bytes)) throw quotaUsedUp();
+      take: (bytes) => {
         takenBytes += bytes;
-        usage.reservedBytes += bytes;
+        return takenBytes > claimedBytes ? takeMore() : undefined;
       },
-      release(changeBytes) {
-        usage.reservedBytes -= takenBytes;
-        takenBytes = 0;
-        usage.usedBytes += changeBytes;
+      commit: async (sizeBytes, replacedBytes, put) => {
+        await this.#claim(roots, folders, id, { limitBytes, replacedBytes, bytes: sizeBytes });
+        const result = put();
+        this.#book.release(folders, id, true);
+        return result;
       },
+      release: () => this.#book.release(folders, id, false),
     };
   }
 
-  forget(roots: RealRoots): void {
-    const usage = this.#usages.get(foldersOf(roots));
-    if (usage) usage.countedAtMs = Number.NEGATIVE_INFINITY;
+  /** Notes that something in these folders was removed. */
+  removed(roots: RealRoots): void {
+    this.#book.removed(foldersOf(roots));
   }
 
+  /** Notes that something in these folders is about to get another place there. @returns what to call when it has */
+  beginMove(roots: RealRoots): () => void {
+    const folders = foldersOf(roots);
+    const id = ++this.#ids;
+    this.#book.beginMove(folders, id);
+    return () => this.#book.release(folders, id, true);
+  }
+
+  /** Bytes that all files in these folders hold and uploads under way will add, at most five minutes old. */
   async usedBytes(roots: RealRoots): Promise<number> {
-    const usage = await this.#usageOf(roots, countValidForMs);
-    return usage.usedBytes + usage.reservedBytes;
+    const folders = foldersOf(roots);
+    const known = await this.#book.used(folders, undefined);
+    if (typeof known === 'number') return known;
+    return (await this.#book.used(folders, await this.#count(roots, folders, known.count))) as number;
   }
 
-  async #usageOf(roots: RealRoots, maximumAgeMs: number): Promise<FolderUsage> {
-    const key = foldersOf(roots);
-    let usage = this.#usages.get(key);
-    if (!usage) {
-      usage = new FolderUsage();
-      this.#usages.set(key, usage);
-    }
-    if (this.#clock.monotonicMs() - usage.countedAtMs > maximumAgeMs) {
-      usage.counting ??= this.#count(roots, usage);
-      await usage.counting;
-    }
-    return usage;
+  async #claim(roots: RealRoots, folders: string, id: number, claim: QuotaClaim): Promise<void> {
+    let answer = await this.#book.claim(folders, id, claim, undefined);
+    for (let counts = 0; typeof answer === 'object' && counts < mostCounts; counts++)
+      answer = await this.#book.claim(folders, id, claim, await this.#count(roots, folders, answer.count));
+    if (answer !== 'taken') throw new ServiceError('storage-full', 'The quota of this account is used up.');
   }
 
-  async #count(roots: RealRoots, usage: FolderUsage): Promise<void> {
-    try {
-      usage.usedBytes = await countBytes(roots);
-      usage.countedAtMs = this.#clock.monotonicMs();
-    } finally {
-      usage.counting = undefined;
+  // A count goes with what was known when it began, also for those who join it later.
+  #count(roots: RealRoots, folders: string, begun: CountBegun): Promise<Count> {
+    let counting = this.#counting.get(folders);
+    if (!counting) {
+      counting = countBytes(roots)
+        .then((bytes) => ({ begun, bytes }))
+        .finally(() => this.#counting.delete(folders));
+      this.#counting.set(folders, counting);
     }
+    return counting;
   }
 }
 
 /** Counts on disk what all files in an account's folders hold. */
-export async function countBytes(roots: RealRoots): Promise<number> {
+async function countBytes(roots: RealRoots): Promise<number> {
   let bytes = 0;
   const paths = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && path.startsWith(`${other}/`)));
   for (const path of new Set(paths)) bytes += await treeBytes(roots, path);
@@ -119,12 +155,8 @@ export async function countBytes(roots: RealRoots): Promise<number> {
 }
 
 /** What a quota counts together, as one text. */
-export function foldersOf(roots: RealRoots): string {
+function foldersOf(roots: RealRoots): string {
   return roots.paths.toSorted().join('\0');
-}
-
-export function quotaUsedUp(): ServiceError {
-  return new ServiceError('storage-full', 'The quota of this account is used up.');
 }
 
 async function treeBytes(roots: RealRoots, path: string): Promise<number> {

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync } from 'node:fs';
-import { sep } from 'node:path';
+import { basename, dirname, sep } from 'node:path';
 import { ServiceError } from '../lib/errors.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -89,6 +89,15 @@ function existingRealPath(path: string): string[] {
     return [realpathSync.native(path)];
   } catch {
     return [];
+  }
+}
+
+/** A path with the links of its folder resolved, and the last name as it is; as it was given where that folder is missing. */
+export function placeOf(path: string): string {
+  try {
+    return `${realpathSync.native(dirname(path))}/${basename(path)}`;
+  } catch {
+    return path;
   }
 }
 

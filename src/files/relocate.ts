@@ -6,14 +6,13 @@ import type { Entry } from './entry.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
 import { takeNameAway } from './freeing.ts';
 import type { OpenedFolder } from './opened.ts';
+import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { removeAll, type SetAside, setAside } from './set-aside.ts';
 import { asServiceError } from './system-errors.ts';
 import { inodeOf, temporaryName } from './temporaries.ts';
 import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
 
-export interface MoveOptions {
-  /** Whether something at the destination may be replaced. */
-  overwrite: boolean;
+export interface MoveOptions extends ReplacementRules {
   /** Refuses by throwing; runs with the source, and again in the turn of the rename. */
   verify?: ((source: Entry) => void) | undefined;
 }
@@ -26,99 +25,113 @@ export interface MoveEnds {
   targetName: string;
 }
 
-/** What stands at the destination now; links are not followed. */
-export function existingAt(parent: OpenedFolder, name: string): Stats | undefined {
-  return lstatSync(parent.member(name), { throwIfNoEntry: false });
+/** What became of a move. */
+export interface Moved {
+  /** What stood at the destination. */
+  replaced: 'file' | 'folder' | undefined;
 }
 
-export function destinationExists(): ServiceError {
-  return new ServiceError('precondition-failed', 'The destination exists and must not be overwritten.');
+interface Put extends Moved {
+  aside?: SetAside;
+  freed?: Promise<void> | undefined;
 }
 
-/** Moves, and syncs both folders. @returns whether the destination was free */
+/** Moves, and syncs both folders. */
 export async function relocate(
   paths: AccountPaths,
   from: VirtualPath,
+  to: VirtualPath,
   entry: Entry,
   ends: MoveEnds,
   options: MoveOptions,
-): Promise<boolean> {
-  let put: { created: boolean; replaced: SetAside | undefined; freed?: Promise<void> | undefined };
+): Promise<Moved> {
+  let put: Put;
   try {
-    put = await inTurn(paths, ends, () => putInPlace(paths, from, ends, options, entry, ends.source.member(ends.sourceName)));
+    put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, options, entry, ends.source.member(ends.sourceName)));
   } catch (error) {
     if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
-    put = await relocateAcross(paths, from, entry, ends, options);
+    put = await relocateAcross(paths, from, to, entry, ends, options);
   }
   await syncOpenedFolder(ends.target.fd);
   await syncOpenedFolder(ends.source.fd);
-  await put.replaced?.remove();
+  await put.aside?.remove();
   await put.freed;
-  return put.created;
+  return { replaced: put.replaced };
 }
 
 /**
  * Gives what stands at `member` the destination's name, all in one turn: conditions, the way cleared, the rename.
  */
-function putInPlace(
+async function putInPlace(
   paths: AccountPaths,
   from: VirtualPath,
+  to: VirtualPath,
   ends: MoveEnds,
   options: MoveOptions,
   entry: Entry,
   member: string,
-): { created: boolean; replaced: SetAside | undefined; freed?: Promise<void> | undefined } {
+): Promise<Put> {
+  await checkReplaceable(paths, to, `${ends.target.realPath}/${ends.targetName}`, entry, options);
   const current = paths.entryAt(from);
   if (current) options.verify?.(current);
   const source = lstatSync(member);
-  const existing = existingAt(ends.target, ends.targetName);
-  if (existing && !options.overwrite) throw destinationExists();
+  const existing = lstatSync(ends.target.member(ends.targetName), { throwIfNoEntry: false });
+  if (existing) checkKnown(existing, options);
   const target = ends.target.member(ends.targetName);
   const isFolder = entry.isFolder && !entry.isLink;
   if (existing && !isFolder && existing.ino === source.ino && existing.dev === source.dev) {
     // Two names of one file: rename(2) would do nothing and leave both.
     unlinkSync(member);
-    return { created: false, replaced: undefined };
+    return { replaced: 'file' };
   }
   if (!existing) {
     renameSync(member, target);
-    return { created: true, replaced: undefined };
+    return { replaced: undefined };
   }
+  const replaced = paths.entryAt(to)?.isFolder ? 'folder' : 'file';
   if (!isFolder && !existing.isDirectory()) {
     const { freed } = takeNameAway(target, existing, () => renameSync(member, target));
-    return { created: false, replaced: undefined, freed };
+    return { replaced, freed };
   }
-  const replaced = setAside(ends.target, ends.targetName, paths.mounts.roots, paths.environment.temporaries);
+  const aside = setAside(ends.target, ends.targetName, paths.mounts.roots, paths.environment.temporaries);
   try {
     renameSync(member, target);
   } catch (error) {
-    replaced.putBack();
+    aside.putBack();
     throw error;
   }
-  return { created: false, replaced };
+  return { replaced, aside };
 }
 
-// Workers that move from or to one place do so one after the other.
-async function inTurn<T>(paths: AccountPaths, ends: MoveEnds, action: () => T): Promise<T> {
-  const { turns } = paths.environment;
-  if (!turns) return action();
-  return turns.inTurn([`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`], action);
+// A link that leads nowhere is replaced like a file; devices and the like are not.
+function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
+  if (mayReplace === 'nothing') throw destinationExists();
+  if (!existing.isFile() && !existing.isDirectory() && !existing.isSymbolicLink())
+    throw new ServiceError('forbidden', 'The path is not a regular file.');
+}
+
+function inTurn<T>(paths: AccountPaths, ends: MoveEnds, action: () => Promise<T>): Promise<T> {
+  return paths.environment.turns.inTurn(
+    [`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`],
+    action,
+  );
 }
 
 async function relocateAcross(
   paths: AccountPaths,
   from: VirtualPath,
+  to: VirtualPath,
   entry: Entry,
   ends: MoveEnds,
   options: MoveOptions,
-): Promise<{ created: boolean; replaced: SetAside | undefined }> {
+): Promise<Put> {
   const { temporaries } = paths.environment;
   const { roots } = paths.mounts;
   const hidden = temporaryName();
   const hiddenPath = `${ends.target.realPath}/${hidden}`;
   temporaries.add(hiddenPath);
   let source: SetAside | undefined;
-  let put: { created: boolean; replaced: SetAside | undefined; freed?: Promise<void> | undefined };
+  let put: Put;
   try {
     const copied = await copyTree(roots, ends.source, ends.sourceName, ends.target.member(hidden));
     const current = paths.entryAt(from);
@@ -130,7 +143,7 @@ async function relocateAcross(
     source = setAside(ends.source, ends.sourceName, roots, temporaries, successor);
     checkUnchanged(copied, source);
     const member = ends.target.member(hidden);
-    put = await inTurn(paths, ends, () => putInPlace(paths, from, ends, { overwrite: options.overwrite }, entry, member));
+    put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, { ...options, verify: undefined }, entry, member));
     await syncOpenedFolder(ends.target.fd);
   } catch (error) {
     source?.putBack();

@@ -28,6 +28,7 @@ export async function postFolderCommands(exchange: Exchange, folder: VirtualPath
   }
   const commands = parseFolderCommands(await readJsonBody(exchange));
   const { files } = clientOf(exchange);
+  files.requireFolder(folder);
   const items: ErrorItem[] = [];
   for (const command of commands) items.push(...(await runCommand(exchange, files, folder, command)));
   if (items.some((item) => item.message !== null)) return errorsReply(422, items);
@@ -55,7 +56,7 @@ function parseCommand(value: unknown, index: number): FolderCommand {
   if (!isObject(value)) throw malformed(`${where} must be an object.`);
   refuseOthers(value, ['command', 'target'], where);
   const { command, target } = value;
-  if (typeof command !== 'string' || command === '') throw malformed(`${where}.command must be a text.`);
+  if (typeof command !== 'string') throw malformed(`${where}.command must be a text.`);
   const targets = typeof target === 'string' ? [target] : target;
   if (!Array.isArray(targets) || targets.length === 0 || !targets.every((item) => typeof item === 'string')) {
     throw malformed(`${where}.target must be a text or a list of texts.`);

@@ -74,7 +74,10 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
 /** The page that lists what would be deleted, with the button that does it. */
 function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Handled {
   const { files } = clientOf(exchange);
-  const members = selectedMembers(exchange, folder, fields).map((name) => ({ name, entry: files.look(targetPath(folder, name)) }));
+  const members = selectedMembers(exchange, folder, fields).map((name) => ({
+    name,
+    entry: files.look(targetPath(folder, name), ['read', 'list', 'traverse', 'delete-file', 'delete-folder']),
+  }));
   const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
   return { status: 200, headers: pageHeaders(), body };
 }

@@ -40,7 +40,7 @@ async function ifConditions(exchange: Exchange, own: VirtualPath): Promise<(curr
   if (text === undefined) return () => true;
   const lists = await Promise.all(
     parseIfHeader(text).map(async ({ resource, conditions }) => {
-      const path = resource === undefined ? own : memberOfUrl(exchange, resource);
+      const path = resource === undefined ? own : memberOfUrl(exchange, resource).path;
       return { path, conditions, tokens: await tokensOf(exchange, path) };
     }),
   );

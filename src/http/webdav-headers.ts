@@ -1,9 +1,10 @@
+import type { ReplacementRules } from '../files/replacement.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { type Exchange, header } from './exchange.ts';
 import { requestedModificationTime } from './modification-time.ts';
 import { isOwnAuthority } from './own-host.ts';
-import { parseRequestTarget } from './request-target.ts';
+import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 
 /** What PROPFIND lists: the resource itself, its members, or both. */
 export interface ListingDepth {
@@ -25,7 +26,9 @@ export function listingDepth(exchange: Exchange): ListingDepth {
 /** What the headers of COPY and MOVE ask for. */
 export interface TransferRequest {
   destination: VirtualPath;
-  overwrite: boolean;
+  /** Whether the destination's URL ends in `/`. */
+  namesFolder: boolean;
+  rules: ReplacementRules;
   /** `X-OC-Mtime`, Unix time in milliseconds. */
   modifiedMs: number | undefined;
 }
@@ -42,12 +45,22 @@ export function transferRequest(exchange: Exchange): TransferRequest {
   // RFC 4918 §9.9.2: a folder moves whole or not at all.
   const isKnown = method === 'COPY' || !(target.kind === 'member' && target.isFolder) ? ['0', 'infinity'] : ['infinity'];
   if (!isKnown.includes(depth)) throw new ServiceError('bad-request', `Depth must be ${isKnown.join(' or ')}.`);
-  const overwrite = header(exchange, 'overwrite')?.trim() ?? 'T';
-  if (overwrite !== 'T' && overwrite !== 'F') throw new ServiceError('bad-request', 'Overwrite must be T or F.');
-  return { destination: destinationOf(exchange), overwrite: overwrite === 'T', modifiedMs: requestedModificationTime(exchange) };
+  const overwrite = header(exchange, 'overwrite')?.trim();
+  if (overwrite !== undefined && overwrite !== 'T' && overwrite !== 'F') throw new ServiceError('bad-request', 'Overwrite must be T or F.');
+  const { path, isFolder } = destinationOf(exchange);
+  return {
+    destination: path,
+    namesFolder: isFolder,
+    rules: {
+      // RFC 4918 §10.6 takes a missing header for T: no folder goes by that.
+      mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
+      acrossKinds: exchange.service.options.webdav_compatibility,
+    },
+    modifiedMs: requestedModificationTime(exchange),
+  };
 }
 
-function destinationOf(exchange: Exchange): VirtualPath {
+function destinationOf(exchange: Exchange): MemberUrl {
   const lines = exchange.incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'destination');
   const text = header(exchange, 'destination')?.trim() ?? '';
   if (text === '') throw new ServiceError('bad-request', 'The header Destination is missing.');
@@ -55,15 +68,18 @@ function destinationOf(exchange: Exchange): VirtualPath {
   return memberOfUrl(exchange, text);
 }
 
+/** A URL of a member; `isFolder` says that it ends in `/`. */
+type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;
+
 /**
  * The member of the account that a URL of a request header means: absolute, or a path.
  *
  * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `forbidden`, `name-reserved`
  */
-export function memberOfUrl(exchange: Exchange, text: string): VirtualPath {
+export function memberOfUrl(exchange: Exchange, text: string): MemberUrl {
   const target = parseRequestTarget(pathOfUrl(exchange, text));
   if (target.query !== '') throw new ServiceError('bad-request', 'The destination must not have a query; write %3F.');
-  if (target.kind === 'member') return target.path;
+  if (target.kind === 'member') return target;
   if (target.kind === 'account-service') throw new ServiceError('name-reserved', 'This name is reserved.');
   throw new ServiceError('forbidden', 'The destination is outside /home/.');
 }
@@ -74,7 +90,9 @@ function pathOfUrl(exchange: Exchange, text: string): string {
   const url = /^([a-z][a-z0-9+.-]*):\/\/([^/?]*)(.*)$/i.exec(text);
   if (!url) throw new ServiceError('bad-request', 'The destination must be a URL or an absolute path.');
   const [, scheme = '', authority = '', path = ''] = url;
-  if (!/^https?$/i.test(scheme) || !isOwnAuthority(exchange, authority.replace(/^[^@]*@/, '')))
+  const host = authority.replace(/^[^@]*@/, '');
+  if (/^(:\d*)?$/.test(host)) throw new ServiceError('bad-request', 'The destination has no host.');
+  if (!/^https?$/i.test(scheme) || !isOwnAuthority(exchange, host))
     throw new ServiceError('other-host', 'The destination is on another host.');
   return path === '' ? '/' : path;
 }

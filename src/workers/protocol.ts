@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts';
 import type { BackendDelivery } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import type { FileLock, LockRequest } from '../files/lock-store.ts';
+import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../files/quota-ledger.ts';
 import type { TlsContext } from '../http/tls-context.ts';
 import type { Channel, Fault } from '../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../lib/log.ts';
@@ -97,25 +98,13 @@ export interface PrimaryApi {
   /** Waits for the right to change what a real path means; one has it at a time. */
   takeTurn(path: string): Promise<void>;
   endTurn(path: string): void;
-  reserveQuota(folders: string, request: QuotaRequest): Promise<QuotaAnswer>;
-  releaseQuota(folders: string, takenBytes: number, changeBytes: number): void;
-  forgetQuota(folders: string): void;
-  /** @returns what the folders hold; undefined when they must be counted first */
-  usedQuota(folders: string, countedBytes: number | undefined): number | undefined;
+  /** These act on the ledger of quotas for this worker's uploads. @see QuotaLedger */
+  claimQuota(folders: string, id: number, claim: QuotaClaim, count: Count | undefined): Promise<QuotaAnswer>;
+  releaseQuota(folders: string, id: number, isDone: boolean): void;
+  beginMoveInQuota(folders: string, id: number): void;
+  removedInQuota(folders: string): void;
+  usedQuota(folders: string, count: Count | undefined): Promise<number | { count: CountBegun }>;
 }
-
-/** Room that an upload asks for in folders that a quota counts together. */
-export interface QuotaRequest {
-  limitBytes: number;
-  /** Size of the file that the upload replaces. */
-  replacedBytes: number;
-  bytes: number;
-  /** What the folders hold, when the worker has just counted. */
-  countedBytes?: number;
-}
-
-/** `count` asks the worker to count what the folders hold, and to ask again. */
-export type QuotaAnswer = 'taken' | 'refused' | 'count';
 
 /** What a worker does for the primary process. */
 export interface WorkerApi {

@@ -3,6 +3,8 @@ import type { SecurityPolicy } from '../auth/ban-list.ts';
 import type { AcceptedCredentials } from '../auth/callout-cache.ts';
 import { MemoryAcceptedCredentials, newAcceptedKey } from '../auth/callout-cache.ts';
 import { MemoryLocks } from '../files/memory-locks.ts';
+import { QuotaLedger } from '../files/quota-ledger.ts';
+import { Turns } from '../files/turns.ts';
 import type { SessionLifetimes } from '../http/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../lib/url-health.ts';
@@ -10,9 +12,7 @@ import type { SharedState } from '../service-state.ts';
 import { BanHost } from './ban-host.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { PrimaryApi } from './protocol.ts';
-import { QuotaLedger } from './quota-ledger.ts';
 import { SessionHost } from './session-host.ts';
-import { Turns } from './turns.ts';
 
 /** What the state needs to know of the configuration in force. */
 export interface StateSurroundings {
@@ -33,7 +33,7 @@ export class StateHost {
   readonly acceptedKey = newAcceptedKey();
   readonly #surroundings: StateSurroundings;
   readonly #locks: MemoryLocks;
-  readonly #turns = new Turns();
+  readonly #turns = new Turns<Peer>();
   readonly #quotas: QuotaLedger;
   readonly #sessions = new Map<string, SessionHost>();
   readonly #urls = new Map<string, MemoryUrlHealth>();
@@ -91,10 +91,11 @@ export class StateHost {
       },
       takeTurn: (path) => this.#turns.take(peer, path),
       endTurn: (path) => this.#turns.end(peer, path),
-      reserveQuota: async (folders, request) => this.#quotas.reserve(peer, folders, request),
-      releaseQuota: (folders, takenBytes, changeBytes) => this.#quotas.release(peer, folders, takenBytes, changeBytes),
-      forgetQuota: (folders) => this.#quotas.forget(folders),
-      usedQuota: (folders, countedBytes) => this.#quotas.usedBytes(folders, countedBytes),
+      claimQuota: async (folders, id, claim, count) => this.#quotas.claim(peer, folders, id, claim, count),
+      releaseQuota: (folders, id, isDone) => this.#quotas.release(peer, folders, id, isDone),
+      beginMoveInQuota: (folders, id) => this.#quotas.beginMove(peer, folders, id),
+      removedInQuota: (folders) => this.#quotas.removed(folders),
+      usedQuota: async (folders, count) => this.#quotas.used(folders, count),
     };
   }
 

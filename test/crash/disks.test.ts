@@ -151,9 +151,9 @@ test('a power cut: nothing is answered before the disk has it, in the order that
   mkdirSync(join(folder, 'files/d/sub'), { recursive: true });
   const session = { headers: { authorization: `session ${await server.login()}` }, user: null };
   let seen = 0;
-  const stepsDuring = async (method: string, target: string, options: { body?: string; destination?: string } = {}) => {
-    const headers = { ...session.headers, ...(options.destination === undefined ? {} : { destination: options.destination }) };
-    const reply = await server.send(method, target, { user: null, headers, ...(options.body === undefined ? {} : { body: options.body }) });
+  const stepsDuring = async (method: string, target: string, options: { body?: string; headers?: Record<string, string> } = {}) => {
+    const headers = { ...session.headers, ...options.headers };
+    const reply = await server.send(method, target, { ...options, user: null, headers });
     assert.ok(reply.status < 300, `${method} ${target}: ${reply.text}`);
     let steps: string[] = [];
     await until('the trace has the answer', () => {
@@ -176,13 +176,13 @@ test('a power cut: nothing is answered before the disk has it, in the order that
     'answer 201',
   ]);
   assertOrder(await stepsDuring('MKCOL', '/home/made/'), ['mkdir made', 'sync files', ...recorded, 'answer 201']);
-  const move = await stepsDuring('MOVE', '/home/a', { destination: '/home/d/b' });
+  const move = await stepsDuring('MOVE', '/home/a', { headers: { destination: '/home/d/b' } });
   assertOrder(move, ['rename a to b', 'sync files/d', 'sync files', ...recorded, 'answer 201']);
-  const over = await stepsDuring('MOVE', '/home/d/', { destination: '/home/made/' });
+  const over = await stepsDuring('MOVE', '/home/d/', { headers: { destination: '/home/made/', overwrite: 'T' } });
   const note = ['write svc-data/uploads-under-way', 'sync svc-data/uploads-under-way'];
   assertOrder(over, [...note, 'rename made to PART', 'rename d to made', 'sync files', ...note, 'rmdir PART', ...recorded, 'answer 204']);
-  const copy = await stepsDuring('COPY', '/home/made/b', { destination: '/home/c' });
-  assertOrder(copy, [...recorded, 'sync files/PART', 'link PART to c', 'sync files', 'answer 201']);
+  const copy = await stepsDuring('COPY', '/home/made/b', { headers: { destination: '/home/c' } });
+  assertOrder(copy, ['sync files/PART', 'link PART to c', 'sync files', ...recorded, 'answer 201']);
   assertOrder(await stepsDuring('DELETE', '/home/c'), ['unlink c', 'sync files', ...recorded, 'answer 204']);
   assert.equal(await server.stop(), 0);
 });

@@ -24,21 +24,22 @@ const statesOfCut = Number(process.env.SVC_POWER_STATES ?? 12);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** One after the other, each with the event that its reply promises. */
-const requests: { method: string; target: string; body?: Buffer; destination?: string; event: string; path: string }[] = [
-  { method: 'PUT', target: 'a', body: Buffer.alloc(2000, 'first '), event: '40017', path: '/a' },
-  { method: 'PUT', target: 'a', body: Buffer.alloc(150_000, 'second '), event: '40017', path: '/a' },
-  { method: 'PUT', target: 'b', body: Buffer.alloc(0), event: '40017', path: '/b' },
-  { method: 'MKCOL', target: 'd/', event: '40010', path: '/d' },
-  { method: 'COPY', target: 'a', destination: 'd/copy', event: '40061', path: '/a' },
-  { method: 'MOVE', target: 'a', destination: 'd/moved', event: '40055', path: '/a' },
-  { method: 'PUT', target: 'd/deep', body: Buffer.alloc(10, 'x'), event: '40017', path: '/d/deep' },
-  { method: 'MOVE', target: 'b', destination: 'd/moved', event: '40055', path: '/b' },
-  { method: 'MKCOL', target: 'e/', event: '40010', path: '/e' },
-  { method: 'PUT', target: 'e/inner', body: Buffer.alloc(30, 'e'), event: '40017', path: '/e/inner' },
-  { method: 'MOVE', target: 'd/', destination: 'e/', event: '40065', path: '/d' },
-  { method: 'DELETE', target: 'e/copy', event: '40012', path: '/e/copy' },
-  { method: 'PUT', target: 'last', body: Buffer.alloc(5, 'l'), event: '40017', path: '/last' },
-];
+const requests: { method: string; target: string; body?: Buffer; destination?: string; overwrite?: string; event: string; path: string }[] =
+  [
+    { method: 'PUT', target: 'a', body: Buffer.alloc(2000, 'first '), event: '40017', path: '/a' },
+    { method: 'PUT', target: 'a', body: Buffer.alloc(150_000, 'second '), event: '40017', path: '/a' },
+    { method: 'PUT', target: 'b', body: Buffer.alloc(0), event: '40017', path: '/b' },
+    { method: 'MKCOL', target: 'd/', event: '40010', path: '/d' },
+    { method: 'COPY', target: 'a', destination: 'd/copy', event: '40068', path: '/a' },
+    { method: 'MOVE', target: 'a', destination: 'd/moved', event: '40055', path: '/a' },
+    { method: 'PUT', target: 'd/deep', body: Buffer.alloc(10, 'x'), event: '40017', path: '/d/deep' },
+    { method: 'MOVE', target: 'b', destination: 'd/moved', event: '40055', path: '/b' },
+    { method: 'MKCOL', target: 'e/', event: '40010', path: '/e' },
+    { method: 'PUT', target: 'e/inner', body: Buffer.alloc(30, 'e'), event: '40017', path: '/e/inner' },
+    { method: 'MOVE', target: 'd/', destination: 'e/', overwrite: 'T', event: '40065', path: '/d' },
+    { method: 'DELETE', target: 'e/copy', event: '40012', path: '/e/copy' },
+    { method: 'PUT', target: 'last', body: Buffer.alloc(5, 'l'), event: '40017', path: '/last' },
+  ];
 
 /** The visible files and folders, with their content. */
 function visible(folder: string): string {
@@ -65,8 +66,9 @@ async function traced(t: TestContext): Promise<Run> {
   const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
   const headers = { authorization: `session ${await client.login()}` };
   const trees = [visible(join(folder, 'files'))];
-  for (const { method, target, body, destination } of requests) {
-    const more = destination === undefined ? {} : { destination: `/home/${destination}` };
+  for (const { method, target, body, destination, overwrite } of requests) {
+    const more =
+      destination === undefined ? {} : { destination: `/home/${destination}`, ...(overwrite === undefined ? {} : { overwrite }) };
     const reply = await client.send(method, `/home/${target}`, { user: null, headers: { ...headers, ...more }, ...(body ? { body } : {}) });
     assert.ok(reply.status < 300, `${method} ${target}: ${reply.text}`);
     trees.push(visible(join(folder, 'files')));

@@ -57,7 +57,7 @@ const operation: fc.Arbitrary<Operation> = fc.record({
   account: fc.constantFrom('alice', 'alice', 'bob', 'carol'),
   path: fc.constantFrom(...paths),
   destination: fc.constantFrom(...paths),
-  overwrite: fc.boolean(),
+  overwrite: fc.constantFrom('T', 'F', undefined),
   content: fc.constantFrom('', 'one', 'two\r\n'),
 });
 
@@ -66,7 +66,7 @@ const made = (kind: Operation['kind'], path: string): Operation => ({
   account: 'alice',
   path,
   destination: path,
-  overwrite: false,
+  overwrite: undefined,
   content: path,
 });
 
@@ -90,7 +90,7 @@ function send(server: TestServer, { kind, account, path, destination, overwrite,
     const body = new URLSearchParams({ action, [field]: name }).toString();
     return request('POST', folder, { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } });
   };
-  const transfer = { headers: { destination: `/home${destination}`, overwrite: overwrite ? 'T' : 'F' } };
+  const transfer = { headers: { destination: `/home${destination}`, ...(overwrite === undefined ? {} : { overwrite }) } };
   switch (kind) {
     case 'put':
       return request('PUT', `/home${path}`, { body: content });

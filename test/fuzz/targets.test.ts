@@ -154,7 +154,9 @@ test('Destination: a member of this host by the same reading as a target, or ref
         const expected = parseRequestTarget(destination.trim().replace(/^https?:\/\/[^/]*/i, ''));
         assert.ok(expected.kind === 'member' && expected.path === read.destination);
         if (scheme !== '') assert.match(destination, /^https?:\/\/(a@)?files\.example(:80)?\//i);
-        assert.equal(read.overwrite, overwrite?.trim() !== 'F');
+        assert.equal(read.namesFolder, expected.isFolder);
+        const mayReplace = { T: 'anything', F: 'nothing' }[overwrite?.trim() ?? ''] ?? 'file';
+        assert.equal(read.rules.mayReplace, mayReplace);
         assert.ok(depth === undefined || /^(0|infinity)$/i.test(depth));
       } catch (error) {
         assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));

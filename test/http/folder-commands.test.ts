@@ -25,6 +25,7 @@ test('a failing command gives 422 with null for those that succeeded, and the re
     { command: 'create-folder', target: 'd' },
     { command: 'create-folder', target: 'e' },
     { command: 'explode', target: 'd' },
+    { command: '', target: ['d', 'e'] },
     ...['', '.', '..', 'a/b', 'a\\b', '__svc__'].map((target) => ({ command: 'delete', target })),
     { command: 'delete', target: 'missing' },
     { command: 'Delete', target: 'd' },
@@ -38,6 +39,8 @@ test('a failing command gives 422 with null for those that succeeded, and the re
       ['d', false],
       ['e', true],
       ['d', false],
+      ['d', false],
+      ['e', false],
       ['', false],
       ['.', false],
       ['..', false],
@@ -50,6 +53,27 @@ test('a failing command gives 422 with null for those that succeeded, and the re
     ],
   );
   assert.deepEqual(readdirSync(server.home).sort(), ['d', 'e']);
+});
+
+test('commands on a folder that is missing are 404, and nothing is told to those who may not know', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/secret*', 'deny-full-control']] } });
+  for (const folder of ['d', 'secret']) mkdirSync(join(server.home, folder));
+  writeFileSync(join(server.home, 'f'), '');
+  for (const command of ['create-folder', 'create-folder-if-missing', 'delete', 'unknown']) {
+    const answers = await Promise.all(
+      ['missing', 'd/missing', 'f', 'secret', 'secret-missing'].map((name) =>
+        server.commands(`/home/${name}/`, [{ command, target: 'x' }]),
+      ),
+    );
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [404, 404, 404, 422, 422],
+      command,
+    );
+    assert.equal(answers[3]?.text, answers[4]?.text, command);
+  }
+  assert.equal((await server.commands('/home/missing/', [])).status, 400, 'malformed before all else');
+  assert.deepEqual(readdirSync(server.home).sort(), ['d', 'f', 'secret']);
 });
 
 test('a malformed request is refused whole, nothing is done', async (t) => {

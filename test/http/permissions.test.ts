@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -33,7 +33,7 @@ const table: [string[], Record<string, number>][] = [
   [['allow-write'], { ...denied, write: 201 }],
   [['allow-create-folder'], { ...denied, mkdir: 201 }],
   [['allow-delete-file'], { ...denied, deleteFile: 204 }],
-  [['allow-delete-folder'], denied],
+  [['allow-delete-folder'], { ...denied, deleteFolder: 204 }],
   [['allow-delete-file', 'allow-delete-folder'], { ...denied, deleteFile: 204, deleteFolder: 204 }],
   [['allow-rename', 'allow-set-attributes'], denied],
 ];
@@ -54,6 +54,93 @@ test('a refusal tells nothing about what exists', async (t) => {
     assert.deepEqual([there.status, there.text], [403, missing.text], method);
     assert.equal(missing.status, 403, method);
   }
+});
+
+test('allow-traverse alone shows folders: a file and what is missing are refused alike, by every method', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-traverse']] }, service: { webdav_compatibility: true } });
+  mkdirSync(join(server.home, 'd/sub'), { recursive: true });
+  for (const name of ['there', 'd/there']) writeFileSync(join(server.home, name), 'x');
+  const body = '<propertyupdate xmlns="DAV:"><set><prop><a xmlns="u:"/></prop></set></propertyupdate>';
+  const requests: [string, { headers?: Record<string, string>; body?: string }][] = [
+    ['GET', {}],
+    ['HEAD', {}],
+    ['PUT', { body: 'y' }],
+    ['POST', { body: '{}', headers: { 'content-type': 'application/json' } }],
+    ['DELETE', {}],
+    ['MKCOL', {}],
+    ['COPY', { headers: { destination: '/home/n' } }],
+    ['MOVE', { headers: { destination: '/home/n' } }],
+    ['PROPPATCH', { body }],
+    ...['0', '1', '1,noroot', 'infinity'].map((depth): [string, object] => ['PROPFIND', { headers: { depth } }]),
+  ];
+  for (const [method, options] of requests) {
+    for (const below of ['', 'd/']) {
+      const there = await server.send(method, `/home/${below}there`, options);
+      const missing = await server.send(method, `/home/${below}missing`, options);
+      assert.deepEqual([there.status, there.text], [403, missing.text], `${method} ${below}`);
+      assert.equal(missing.status, 403, `${method} ${below}`);
+    }
+    const named = [await server.send(method, '/home/there/', options), await server.send(method, '/home/missing/', options)];
+    assert.deepEqual([named[0]?.status, named[0]?.text], [named[1]?.status, named[1]?.text], `${method} with a slash`);
+  }
+  for (const target of ['/home/d/', '/home/d']) assert.equal((await server.send('PROPFIND', target)).status, 207, target);
+  assert.doesNotMatch((await server.send('PROPFIND', '/home/d/')).text, /there/);
+});
+
+test('an empty folder is deleted with allow-delete-folder alone, whatever asks for it; what is in a folder needs its own right', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-list', 'allow-delete-folder']] } });
+  for (const name of ['a', 'b', 'c', 'nested/sub', 'full']) mkdirSync(join(server.home, name), { recursive: true });
+  writeFileSync(join(server.home, 'full/f'), 'x');
+  assert.equal((await server.send('DELETE', '/home/a/')).status, 204);
+  const commands = { commands: [{ command: 'delete', target: 'b' }] };
+  const command = { body: JSON.stringify(commands), headers: { 'content-type': 'application/json' } };
+  assert.equal((await server.send('POST', '/home/', command)).status, 200);
+  const form = { body: 'action=delete-members&selected-members=c', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+  assert.equal((await server.send('POST', '/home/', form)).status, 303);
+  assert.equal((await server.send('DELETE', '/home/nested/')).status, 204);
+  assert.equal((await server.send('DELETE', '/home/full/')).status, 403);
+  assert.equal((await server.send('DELETE', '/home/missing/')).status, 404);
+  assert.deepEqual(await server.names('/home/'), ['full']);
+  assert.equal((await server.eventIds()).filter((id) => id === 40026).length, 4);
+});
+
+test('a virtual folder whose real one is missing is listed without the time of now, and the log says so once', async (t) => {
+  const first = await startServer(t);
+  await first.stop();
+  mkdirSync(join(first.home, 'real'));
+  utimesSync(join(first.home, 'real'), 1_600_000_000, 1_600_000_000);
+  const group = {
+    home_folder_path: first.home,
+    virtual_folders: [
+      ['/v', join(first.home, 'gone')],
+      ['/p/q', join(first.home, 'real')],
+      ['/p/r', join(first.home, 'gone-too')],
+    ],
+  };
+  const server = await startServer(t, { group });
+  type Listing = { content: { name: string; is_directory: boolean; modified: number }[] };
+  const times = async () => {
+    const { content } = (await server.get('/home/', { headers: json })).json<Listing>();
+    return Object.fromEntries(content.map(({ name, modified }) => [name, modified]));
+  };
+  const { v, p } = await times();
+  assert.deepEqual([v, p], [0, 1_600_000_000], 'a parent has the time of the latest folder below it');
+  await server.get('/home/p/', { headers: json });
+  await times();
+  const told = () => server.log.filter((line) => line.includes('real folder of a virtual folder is missing'));
+  assert.deepEqual(
+    told().map((line) => [JSON.parse(line).path, JSON.parse(line).real_path]),
+    [
+      ['/v', join(first.home, 'gone')],
+      ['/p/r', join(first.home, 'gone-too')],
+    ],
+  );
+  mkdirSync(join(first.home, 'gone'));
+  utimesSync(join(first.home, 'gone'), 1_500_000_000, 1_500_000_000);
+  assert.equal((await times()).v, 1_500_000_000);
+  rmdirSync(join(first.home, 'gone'));
+  assert.equal((await times()).v, 0);
+  assert.equal(told().length, 3, 'it went missing again');
 });
 
 test('rules: the first that matches replaces the general set; globs ignore case and cross folders', async (t) => {

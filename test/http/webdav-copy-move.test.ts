@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { testBasic } from '../support/secrets.ts';
@@ -19,9 +19,9 @@ interface Case {
 }
 
 const cases: Case[] = [
-  { name: 'COPY to a free name', method: 'COPY', target: 'a', to: 'n', status: 201, change: { n: 'A' }, events: [40061] },
-  { name: 'COPY over a file', method: 'COPY', target: 'a', to: 'b', status: 204, change: { b: 'A' }, events: [40061] },
-  { name: 'COPY into a folder', method: 'COPY', target: 'a', to: 'd/n', status: 201, change: { 'd/n': 'A' }, events: [40061] },
+  { name: 'COPY to a free name', method: 'COPY', target: 'a', to: 'n', status: 201, change: { n: 'A' }, events: [40061, 40068] },
+  { name: 'COPY over a file', method: 'COPY', target: 'a', to: 'b', status: 204, change: { b: 'A' }, events: [40061, 40068] },
+  { name: 'COPY into a folder', method: 'COPY', target: 'a', to: 'd/n', status: 201, change: { 'd/n': 'A' }, events: [40061, 40068] },
   {
     name: 'COPY, Overwrite: F, free',
     method: 'COPY',
@@ -30,7 +30,7 @@ const cases: Case[] = [
     headers: { overwrite: 'F' },
     status: 201,
     change: { n: 'A' },
-    events: [40061],
+    events: [40061, 40068],
   },
   { name: 'COPY, Overwrite: F, taken', method: 'COPY', target: 'a', to: 'b', headers: { overwrite: 'F' }, status: 412, events: [40067] },
   {
@@ -41,21 +41,51 @@ const cases: Case[] = [
     headers: { overwrite: 'T' },
     status: 204,
     change: { b: 'A' },
-    events: [40061],
+    events: [40061, 40068],
   },
   { name: 'COPY to itself', method: 'COPY', target: 'a', to: 'a', status: 403, events: [40067] },
   { name: 'COPY of nothing', method: 'COPY', target: 'none', to: 'n', status: 404, events: [40067] },
   { name: 'COPY of a folder', method: 'COPY', target: 'd/', to: 'n/', status: 403, events: [40067] },
   { name: 'COPY of a folder without its slash', method: 'COPY', target: 'd', to: 'n', status: 403, events: [40067] },
   { name: 'COPY without a parent', method: 'COPY', target: 'a', to: 'none/n', status: 409, events: [40067] },
+  { name: 'COPY over a folder', method: 'COPY', target: 'a', to: 'e', status: 409, events: [40067] },
   {
-    name: 'COPY over a folder',
+    name: 'COPY over a folder, Overwrite: T',
     method: 'COPY',
     target: 'a',
     to: 'e',
-    status: 204,
-    change: { 'e/': null, 'e/z': null, e: 'A' },
-    events: [40061],
+    headers: { overwrite: 'T' },
+    status: 409,
+    events: [40067],
+  },
+  {
+    name: 'COPY over a folder, Overwrite: F',
+    method: 'COPY',
+    target: 'a',
+    to: 'e/',
+    headers: { overwrite: 'F' },
+    status: 412,
+    events: [40067],
+  },
+  { name: 'COPY of a file to the URL of a folder', method: 'COPY', target: 'a', to: 'n/', status: 409, events: [40067] },
+  { name: 'COPY to itself, Overwrite: F', method: 'COPY', target: 'a', to: 'a', headers: { overwrite: 'F' }, status: 412, events: [40067] },
+  {
+    name: 'COPY of nothing, Overwrite: F',
+    method: 'COPY',
+    target: 'none',
+    to: 'b',
+    headers: { overwrite: 'F' },
+    status: 412,
+    events: [40067],
+  },
+  {
+    name: 'COPY of a folder, Overwrite: F',
+    method: 'COPY',
+    target: 'd/',
+    to: 'e/',
+    headers: { overwrite: 'F' },
+    status: 412,
+    events: [40067],
   },
   { name: 'COPY onto the folder that holds it', method: 'COPY', target: 'd/x', to: 'd', status: 403, events: [40067] },
   { name: 'COPY below itself', method: 'COPY', target: 'a', to: 'a/n', status: 403, events: [40067] },
@@ -103,32 +133,48 @@ const cases: Case[] = [
     events: [40063, 40065],
   },
   { name: 'MOVE of a folder without its slash', method: 'MOVE', target: 'd', to: 'n', status: 307, events: [40056] },
+  { name: 'MOVE of a folder over a folder', method: 'MOVE', target: 'd/', to: 'e/', status: 412, events: [40056] },
+  { name: 'MOVE of a folder over a folder, no slash', method: 'MOVE', target: 'd/', to: 'e', status: 412, events: [40056] },
   {
-    name: 'MOVE of a folder over a folder',
+    name: 'MOVE of a folder over a folder, Overwrite: T',
     method: 'MOVE',
     target: 'd/',
     to: 'e/',
+    headers: { overwrite: 'T' },
     status: 204,
     change: { 'd/': null, 'd/x': null, 'd/sub/': null, 'd/sub/y': null, 'e/z': null, 'e/x': 'X', 'e/sub/': '', 'e/sub/y': 'Y' },
-    events: [40063, 40065],
+    events: [40063, 40026, 40065],
   },
+  { name: 'MOVE of a folder over a file', method: 'MOVE', target: 'e/', to: 'b', status: 409, events: [40056] },
   {
-    name: 'MOVE of a folder over a file',
+    name: 'MOVE of a folder over a file, Overwrite: T',
     method: 'MOVE',
     target: 'e/',
     to: 'b',
-    status: 204,
-    change: { 'e/': null, 'e/z': null, b: null, 'b/': '', 'b/z': 'Z' },
-    events: [40063, 40065],
+    headers: { overwrite: 'T' },
+    status: 409,
+    events: [40056],
   },
+  { name: 'MOVE of a file over a folder', method: 'MOVE', target: 'a', to: 'e', status: 409, events: [40056] },
   {
-    name: 'MOVE of a file over a folder',
+    name: 'MOVE of a file over a folder, Overwrite: T',
     method: 'MOVE',
     target: 'a',
-    to: 'e/',
-    status: 204,
-    change: { a: null, 'e/': null, 'e/z': null, e: 'A' },
-    events: [40062, 40055],
+    to: 'e',
+    headers: { overwrite: 'T' },
+    status: 409,
+    events: [40056],
+  },
+  { name: 'MOVE of a file to the URL of a folder', method: 'MOVE', target: 'a', to: 'e/', status: 409, events: [40056] },
+  { name: 'MOVE of a file to the URL of a free folder', method: 'MOVE', target: 'a', to: 'n/', status: 409, events: [40056] },
+  {
+    name: 'MOVE into itself, Overwrite: F',
+    method: 'MOVE',
+    target: 'd/',
+    to: 'd/sub/',
+    headers: { overwrite: 'F' },
+    status: 412,
+    events: [40056],
   },
   {
     name: 'MOVE of a folder over a folder, Overwrite: F',
@@ -188,6 +234,62 @@ test('events carry both ends', async (t) => {
   });
 });
 
+test('what was replaced is told: in the event of the change, and a folder as removed', async (t) => {
+  const server = await startServer(t);
+  plant(server, smallTree);
+  const to = (destination: string) => ({ headers: { destination: `/home/${destination}`, overwrite: 'T' } });
+  await server.put('/home/new', 'N');
+  await server.put('/home/new', 'M');
+  await server.send('COPY', '/home/a', to('c'));
+  await server.send('COPY', '/home/a', to('c'));
+  await server.send('MOVE', '/home/a', to('m'));
+  await server.send('MOVE', '/home/m', to('b'));
+  await server.send('MOVE', '/home/d/', to('f/'));
+  await server.send('MOVE', '/home/e/', to('f/'));
+  const changes = ['40017', '40026', '40055', '40065', '40068'];
+  const told = (await server.events()).filter(({ id }) => changes.includes(id));
+  assert.deepEqual(
+    told.map(({ id, data }) => [id, data.path, data.destination, data.replaced]),
+    [
+      ['40017', '/new', undefined, undefined],
+      ['40017', '/new', undefined, true],
+      ['40068', '/a', '/c', undefined],
+      ['40068', '/a', '/c', true],
+      ['40055', '/a', '/m', undefined],
+      ['40055', '/m', '/b', true],
+      ['40065', '/d', '/f', undefined],
+      ['40026', '/f', undefined, undefined],
+      ['40065', '/e', '/f', true],
+    ],
+  );
+});
+
+test('with webdav_compatibility a file may replace a folder, and a folder a file; a folder only with Overwrite: T', async (t) => {
+  const server = await startServer(t, { service: { webdav_compatibility: true } });
+  const status = async (method: string, from: string, destination: string, overwrite?: string) => {
+    plant(server, smallTree);
+    const headers = { destination: `/home/${destination}`, ...(overwrite === undefined ? {} : { overwrite }) };
+    return (await server.send(method, `/home/${from}`, { headers })).status;
+  };
+  for (const method of ['COPY', 'MOVE']) {
+    assert.equal(await status(method, 'a', 'e'), 412, method);
+    assert.equal(await status(method, 'a', 'e', 'F'), 412, method);
+    assert.equal(await status(method, 'a', 'free/'), 201, method);
+    rmSync(join(server.home, 'free'));
+  }
+  assert.equal(await status('MOVE', 'd/', 'e/'), 412);
+  assert.deepEqual(tree(server.home), smallTree);
+  for (const method of ['COPY', 'MOVE']) {
+    assert.equal(await status(method, 'a', 'e', 'T'), 204, method);
+    assert.equal(tree(server.home).e, 'A', method);
+    rmSync(join(server.home, 'e'));
+  }
+  assert.equal(await status('MOVE', 'd/', 'b', 'T'), 204);
+  assert.equal(tree(server.home)['b/x'], 'X');
+  const ids = await server.eventIds();
+  assert.equal(ids.filter((id) => id === 40026).length, 2);
+});
+
 test('Destination: absolute or a path, decoded once, on this host, inside /home/', async (t) => {
   const server = await startServer(t);
   const { host } = new URL(server.url);
@@ -209,6 +311,10 @@ test('Destination: absolute or a path, decoded once, on this host, inside /home/
     [`http://${host}.elsewhere.example/home/n`, 502],
     [`http://${host}@elsewhere.example/home/n`, 502],
     [`ftp://${host}/home/n`, 502],
+    ['http://', 400],
+    ['http:///home/n', 400],
+    ['http://:80/home/n', 400],
+    ['https://alice@/home/n', 400],
     ['//elsewhere.example/home/n', 400],
     ['home/n', 400],
     ['n', 400],

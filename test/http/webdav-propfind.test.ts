@@ -217,7 +217,7 @@ test('permissions: list shows members, read only the resource itself, traverse o
   };
   assert.deepEqual(await outcomes(['allow-list']), [1, 3, 1, 404]);
   assert.deepEqual(await outcomes(['allow-read']), [1, 403, 1, 404]);
-  assert.deepEqual(await outcomes(['allow-traverse']), [1, 2, 1, 404]);
+  assert.deepEqual(await outcomes(['allow-traverse']), [1, 2, 403, 403]);
   assert.deepEqual(await outcomes(['allow-write']), [403, 403, 403, 403]);
 });
 

@@ -58,10 +58,6 @@ test('permissions on both ends', async (t) => {
     ['MOVE', 'taken', ['allow-rename'], ['allow-rename', 'allow-write'], 204],
     ['MOVE', 'taken', ['allow-rename'], ['allow-rename', 'allow-delete-file'], 204],
     ['MOVE', 'taken', ['allow-rename'], ['allow-rename'], 403],
-    ['MOVE', 'folder', ['allow-rename'], without('allow-delete-folder'), 403],
-    ['MOVE', 'folder', ['allow-rename'], ['allow-rename', 'allow-delete-file', 'allow-delete-folder'], 204],
-    ['COPY', 'folder', ['allow-read'], ['allow-write'], 403],
-    ['COPY', 'folder', ['allow-read'], ['allow-write', 'allow-delete-file', 'allow-delete-folder'], 204],
   ];
   for (const [method, name, source, destination, status] of table) {
     const server = await startServer(t, { group: { permissions: [[], ['/from/*', ...source], ['/to/*', ...destination]] } });
@@ -73,6 +69,37 @@ test('permissions on both ends', async (t) => {
     else assert.equal(readFileSync(join(server.home, 'to', name), 'utf8'), 'A');
     await server.stop();
   }
+});
+
+test('a folder is replaced by who may delete it there with each of its members', async (t) => {
+  const table: [string[], string[], number][] = [
+    [['allow-rename'], [], 403],
+    [['allow-rename', 'allow-delete-file'], [], 403],
+    [['allow-rename', 'allow-delete-folder'], [], 403],
+    [['allow-rename', 'allow-delete-file', 'allow-delete-folder'], [], 204],
+    [['allow-rename', 'allow-delete-file', 'allow-delete-folder'], ['allow-rename', 'allow-delete-folder'], 403],
+    [['allow-rename', 'allow-delete-folder'], ['allow-delete-file'], 204],
+  ];
+  for (const [there, below, status] of table) {
+    const rules = [['/from/*', 'allow-rename'], ...(below.length > 0 ? [['/to/folder/m', ...below]] : []), ['/to/*', ...there]];
+    const server = await startServer(t, { group: { permissions: [[], ...rules] } });
+    plant(server, { 'from/': '', 'from/d/': '', 'from/d/x': 'X', 'to/': '', 'to/folder/': '', 'to/folder/m': 'M' });
+    const before = tree(server.home);
+    const headers = { destination: '/home/to/folder/', overwrite: 'T' };
+    const reply = await server.send('MOVE', '/home/from/d/', { headers });
+    assert.equal(reply.status, status, `${there} ${below}`);
+    if (status === 403) assert.deepEqual(tree(server.home), before);
+    else assert.deepEqual(tree(join(server.home, 'to')), { 'folder/': '', 'folder/x': 'X' });
+    await server.stop();
+  }
+});
+
+test('an empty folder is replaced by who may delete folders', async (t) => {
+  const server = await startServer(t, { group: { permissions: [['allow-rename', 'allow-delete-folder']] } });
+  plant(server, { 'd/': '', 'd/x': 'X', 'empty/': '' });
+  const headers = { destination: '/home/empty/', overwrite: 'T' };
+  assert.equal((await server.send('MOVE', '/home/d/', { headers })).status, 204);
+  assert.deepEqual(tree(server.home), { 'empty/': '', 'empty/x': 'X' });
 });
 
 test('a refusal tells nothing about what exists at either end', async (t) => {

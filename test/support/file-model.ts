@@ -23,7 +23,7 @@ export interface Operation {
   path: string;
   /** Of COPY and MOVE. */
   destination: string;
-  overwrite: boolean;
+  overwrite: 'T' | 'F' | undefined;
   content: string;
 }
 
@@ -72,17 +72,18 @@ export class FileModel {
       case 'mkcol':
         return this.#createFolder(account, path, { done: 201, exists: 405 });
       case 'command-create':
-        return asCommand(this.#createFolder(account, path, { done: 200, exists: 422 }));
+        return this.#asCommand(operation, () => this.#createFolder(account, path, { done: 200, exists: 422 }));
       case 'command-ensure':
-        return asCommand(this.#createFolder(account, path, { done: 200, exists: this.#isFolder(path) ? 200 : 422 }));
+        return this.#asCommand(operation, () => this.#createFolder(account, path, { done: 200, exists: this.#isFolder(path) ? 200 : 422 }));
       case 'delete':
         return this.#deleteFile(account, path, 307);
       case 'delete-folder':
         return this.#deleteFolder(account, path);
-      case 'form-delete':
-      case 'command-delete': {
+      case 'command-delete':
+        return this.#asCommand(operation, () => this.#deleteMember(account, path));
+      case 'form-delete': {
         const result = this.#deleteMember(account, path);
-        return kind === 'command-delete' ? asCommand(result) : { ...result, status: result.status === 204 ? 303 : result.status };
+        return { ...result, status: result.status === 204 ? 303 : result.status };
       }
       case 'get': {
         if (!may(path, 'read')) return refused(403, 40035);
@@ -102,6 +103,15 @@ export class FileModel {
       default:
         return kind satisfies never;
     }
+  }
+
+  /** Folder commands answer 200 or 422, whatever the fault; 404 where there is no folder, to those who may know. */
+  #asCommand({ account, path }: Operation, action: () => Expected): Expected {
+    const folder = parentOf(path);
+    const rights = allRights.filter((right) => right !== 'rename');
+    if (!this.#isFolder(folder) && rights.some((right) => this.#may(account, folder, [right]))) return { status: 404, events: [] };
+    const { status, events } = action();
+    return { status: status < 300 ? 200 : 422, events };
   }
 
   #may(account: string, path: string, rights: readonly Right[]): boolean {
@@ -154,7 +164,7 @@ export class FileModel {
   }
 
   #deleteFolder(account: string, path: string): Expected {
-    if (!this.#may(account, path, ['delete-file', 'delete-folder'])) return { status: 403, events: [40027] };
+    if (!this.#may(account, path, ['delete-folder'])) return { status: 403, events: [40027] };
     if (!this.#isFolder(path)) return { status: 404, events: [40027] };
     if (!this.#mayDeleteBelow(account, path)) return { status: 403, events: [40027] };
     this.#remove(path);
@@ -173,24 +183,22 @@ export class FileModel {
   #copy({ account, path, destination, overwrite }: Operation): Expected {
     const refused = (status: number): Expected => ({ status, events: [40067] });
     if (!this.#may(account, path, ['read']) || !this.#may(account, destination, ['write'])) return refused(403);
+    const exists = this.tree.has(destination);
+    if (exists && overwrite === 'F') return refused(412);
     if (isNested(path, destination) || this.#isFolder(path)) return refused(403);
     const content = this.tree.get(path);
     if (content === undefined || content === null) return refused(404);
     if (!this.#isFolder(parentOf(destination))) return refused(409);
-    const exists = this.tree.has(destination);
-    if (exists && !overwrite) return refused(412);
-    if (this.#isFolder(destination)) {
-      if (!this.#may(account, destination, ['delete-file', 'delete-folder']) || !this.#mayDeleteBelow(account, destination))
-        return refused(403);
-      this.#remove(destination);
-    }
+    if (this.#isFolder(destination)) return refused(409);
     this.tree.set(destination, content);
-    return { status: exists ? 204 : 201, events: [40061] };
+    return { status: exists ? 204 : 201, events: [40061, 40068] };
   }
 
   #move({ kind, account, path, destination, overwrite }: Operation): Expected {
     const refused = (status: number): Expected => ({ status, events: [40056] });
     if (!this.#may(account, path, ['rename']) || !this.#may(account, destination, ['rename'])) return refused(403);
+    const exists = this.tree.has(destination);
+    if (exists && overwrite === 'F') return refused(412);
     if (isNested(path, destination)) return refused(403);
     if (!this.tree.has(path)) return refused(404);
     const isFolder = this.#isFolder(path);
@@ -198,11 +206,10 @@ export class FileModel {
     if (!this.#isFolder(parentOf(destination))) return refused(409);
     const carried = this.#below(path).map((member) => member.slice(path.length));
     if (carried.some((rest) => [path, destination].some((end) => !this.#may(account, end + rest, ['rename'])))) return refused(403);
-    const exists = this.tree.has(destination);
-    if (exists && !overwrite) return refused(412);
-    if (this.#isFolder(destination)) {
-      if (!this.#may(account, destination, ['delete-file', 'delete-folder']) || !this.#mayDeleteBelow(account, destination))
-        return refused(403);
+    if (exists && isFolder !== this.#isFolder(destination)) return refused(409);
+    if (exists && isFolder) {
+      if (overwrite !== 'T') return refused(412);
+      if (!this.#may(account, destination, ['delete-folder']) || !this.#mayDeleteBelow(account, destination)) return refused(403);
     } else if (exists && !this.#may(account, destination, ['write']) && !this.#may(account, destination, ['delete-file']))
       return refused(403);
     this.#remove(destination);
@@ -216,9 +223,4 @@ export class FileModel {
 
 function isNested(from: string, to: string): boolean {
   return from === to || isBelow(to, from) || isBelow(from, to);
-}
-
-/** Folder commands answer 200 or 422, whatever the fault. */
-function asCommand({ status, events }: Expected): Expected {
-  return { status: status < 300 ? 200 : 422, events };
 }
