@@ -1,19 +1,18 @@
 import { read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { AccountFiles } from '../files/account-files.ts';
-import type { Entry } from '../files/entry.ts';
 import { closeFile } from '../files/freeing.ts';
 import type { OpenedFolder } from '../files/opened.ts';
 import { ZipWriter, zipLength } from '../files/zip-archive.ts';
 import { hasDescriptor, localHeaderLength, type ZipEntry } from '../files/zip-records.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { contentDisposition } from '../lib/header-names.ts';
-import { baseName, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { baseName, memberPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { BodyWriter } from './body-writer.ts';
 import { clientOf, type Exchange } from './exchange.ts';
-import { targetPath } from './folder-commands.ts';
 import { PagedBody } from './paged-body.ts';
 import { alreadySent, writeHead } from './reply.ts';
+import { gatherMembers, type Member } from './zip-members.ts';
 
 const readAsync = promisify(read);
 
@@ -22,14 +21,6 @@ const atOnceBytes = 128 * 1024;
 
 /** Less room than this is not worth a read. */
 const leastReadBytes = 64 * 1024;
-
-/** One member of the archive to be: its name there, and where it is. */
-interface Member {
-  entry: ZipEntry;
-  folder: VirtualPath;
-  /** Name in that folder. */
-  name: string;
-}
 
 /**
  * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before
@@ -81,45 +72,6 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
     if (!writer.isGone) throw error;
   }
   return alreadySent;
-}
-
-async function gatherMembers(files: AccountFiles, folder: VirtualPath, names: readonly string[] | undefined): Promise<Member[]> {
-  const members: Member[] = [];
-  if (names === undefined) {
-    await gatherFolder(files, folder, folder === '/' ? '' : folder.slice(1), members);
-    return members;
-  }
-  for (const name of names) {
-    const path = targetPath(folder, name);
-    const entry = files.look(path);
-    if (!entry) throw new ServiceError('not-found', 'Path not found.');
-    if (entry.isLink) continue;
-    if (entry.isFolder) await gatherFolder(files, path, name, members);
-    else if (files.mayRead(path)) members.push(memberOf(name, parentPath(path), entry));
-  }
-  return members;
-}
-
-async function gatherFolder(files: AccountFiles, top: VirtualPath, topName: string, members: Member[]): Promise<void> {
-  const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
-  for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
-    if (folder.path !== top && !files.mayList(folder.path)) continue;
-    const below: typeof waiting = [];
-    for await (const batch of files.listQuietly(folder.path)) {
-      for (const entry of batch) {
-        const path = memberPath(folder.path, entry.name);
-        const name = folder.name === '' ? entry.name : `${folder.name}/${entry.name}`;
-        if (entry.isLink || (!entry.isFolder && !files.mayRead(path))) continue;
-        members.push(memberOf(name, folder.path, entry));
-        if (entry.isFolder) below.push({ path, name });
-      }
-    }
-    waiting.push(...below.reverse());
-  }
-}
-
-function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: Entry): Member {
-  return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }
 
 interface OpenFolder {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
@@ -50,6 +50,65 @@ test('a folder comes as a ZIP with full paths, exact length, links left out', as
   assert.deepEqual((await server.eventIds()).slice(-2), [40016, 40025]);
   const head = await server.send('HEAD', '/home/d/', { headers: { accept: 'application/zip' } });
   assert.equal(head.headers['content-length'], reply.headers['content-length']);
+});
+
+test('no name of a member leads out of the folder where Windows unpacks it', async (t) => {
+  if (!hasProgram(t, 'python3')) return;
+  const server = await startServer(t);
+  const top = join(server.home, 'C:top');
+  const unpacked: Record<string, string> = {
+    '..\\..\\up.txt': '.._.._up.txt',
+    'C:\\abs.txt': 'C__abs.txt',
+    'c:rel.txt': 'c_rel.txt',
+    'a\\b.txt': 'a_b (2).txt',
+    'a_b.txt': 'a_b.txt',
+    '\\\\host\\share': '__host_share',
+    'x\\y/in.txt': 'x_y (3)/in.txt',
+    'x_y (2)/in.txt': 'x_y (2)/in.txt',
+    'x:y': 'x_y',
+    'ab:c': 'ab:c',
+    'z\\': 'z_ (2)',
+    z_: 'z_',
+    '.h\\': '.h_ (2)',
+    '.h_': '.h_',
+  };
+  for (const name of Object.keys(unpacked)) {
+    const path = join(top, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, name);
+  }
+  const contentsOf = (name: string, body: Buffer): Record<string, string> => {
+    const path = join(server.folder, name);
+    writeFileSync(path, body);
+    const script =
+      'import sys, zipfile, json; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps([[n, z.read(n).decode()] for n in z.namelist() if not n.endswith("/")]))';
+    const pairs = JSON.parse(execFileSync('python3', ['-c', script, path], { encoding: 'utf8' })) as [string, string][];
+    assert.equal(new Set(pairs.map(([member]) => member)).size, pairs.length, 'each name once');
+    return Object.fromEntries(pairs.map(([member, content]) => [content, member]));
+  };
+  const whole = await server.get('/home/C:top/', { headers: { accept: 'application/zip' } });
+  assert.equal(Number(whole.headers['content-length']), whole.body.length);
+  assert.deepEqual(
+    contentsOf('whole.zip', whole.body),
+    Object.fromEntries(Object.entries(unpacked).map(([name, safe]) => [name, `C_top/${safe}`])),
+  );
+  const chosen = await server.send('POST', '/home/', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'action=download-members&selected-members=C%3Atop&selected-members=C%3Atop',
+  });
+  assert.equal(Number(chosen.headers['content-length']), chosen.body.length);
+  assert.deepEqual(
+    contentsOf('chosen.zip', chosen.body),
+    Object.fromEntries(Object.entries(unpacked).map(([name, safe]) => [name, `C_top/${safe}`])),
+  );
+  writeFileSync(join(server.home, 'C_top'), 'taken');
+  const both = await server.send('POST', '/home/', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'action=download-members&selected-members=C%3Atop&selected-members=C_top',
+  });
+  const { taken, ...others } = contentsOf('both.zip', both.body);
+  assert.equal(taken, 'C_top');
+  assert.ok(Object.values(others).every((name) => name.startsWith('C_top (2)/')));
 });
 
 test('what may not be read is left out', async (t) => {
