@@ -102,6 +102,11 @@ export class Core {
     );
   }
 
+  /** Puts all events so far on disk, for a process that is about to end by a fault. @throws what writing throws */
+  flushNow(): void {
+    this.journal.flushNow();
+  }
+
   /** @returns whether all deliveries under way ended in time */
   async close(timeoutMs: number): Promise<boolean> {
     this.#temporaries.close();

@@ -50,7 +50,7 @@ export class Monitoring {
       if (this.#running.has(uuid) || options.type !== 'monitor') continue;
       // Loaded only where it is wanted: other commands and servers start without it.
       const { MonitorServer } = await import('./monitor/monitor-server.ts');
-      const server = new MonitorServer(options, this.#sources, await this.#makeMetrics());
+      const server = new MonitorServer(options, this.#sources, await this.#makeMetrics(), this.#log);
       await server.listen();
       this.#running.set(uuid, server);
     }

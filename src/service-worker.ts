@@ -64,6 +64,11 @@ export class Worker {
     );
   }
 
+  /** Gives the primary process all events so far, before a fault ends this one. */
+  flush(): void {
+    this.#running?.journal.flush();
+  }
+
   /** Takes a message of the primary process. */
   receive(message: unknown): void {
     this.#channel.receive(message);

@@ -33,6 +33,8 @@ export interface Service {
    * @returns paths of the options that changed
    */
   reload(next: LoadedConfig): Promise<string[]>;
+  /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
+  flushNow(): void;
   /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
   stop(): Promise<boolean>;
 }
@@ -155,6 +157,10 @@ class ServerRuntime implements Service {
     this.#core = undefined;
     this.#dataFolder = undefined;
     return finished && delivered;
+  }
+
+  flushNow(): void {
+    this.#core?.flushNow();
   }
 
   async #openState(): Promise<SharedState> {

@@ -186,3 +186,19 @@ test('nothing is marked as unfinished, and there are no barrels', () => {
     [],
   );
 });
+
+test('what Node.js calls for a request or connection is guarded: a fault in it must not end the process', () => {
+  const calls = /(?:\.(?:on|once)\(\s*'?\w+'?,|setImmediate\(|queueMicrotask\(|nextTick\()\s*([\w.#]+\(?|\(\) => \{\}|[^\n]*)/g;
+  const unguarded = sources
+    .filter(({ path }) => path.startsWith('src/http/') && !path.startsWith('src/http/client/'))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(calls)]
+        // The server itself is no request.
+        .filter(({ index }) => !text.slice(0, index).endsWith('this.#server'))
+        .map(([, listener = '']) => listener)
+        .filter((listener) => !/^(exchange\.)?guarded\(|^\(\) => \{\}|^resolve\.bind\(/.test(listener))
+        .filter((listener) => !new RegExp(`const ${listener.replace(/\W/g, '')} = (exchange\\.)?guarded\\(`).test(text))
+        .map((listener) => `${path}: ${listener}`),
+    );
+  assert.deepEqual(unguarded, []);
+});

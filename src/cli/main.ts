@@ -20,6 +20,7 @@ Exit codes:
   0  done          1  the answer is no (invalid configuration, failed delivery)
   2  wrong use     3  could not run (port in use, data folder not writable)
   10 to 12: outcomes of auth-test      130, 143: ended by SIGINT, SIGTERM
+  70  a fault of the program ended svc serve (start it again)
 
 Environment: SVC_CONFIG (as --config), SVC_PASSWORD, SVC_LOG_LEVEL, SVC_LOG_FORMAT, SVC_DEBUG, NO_COLOR
 

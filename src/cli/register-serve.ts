@@ -16,7 +16,7 @@ With --workers 2 and more this process keeps journal, deliveries and sessions, a
 
 Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
 
-Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no worker can be started), 130 and 143 a signal ended it before all transfers were done.
+Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no worker can be started), 70 a fault of the program ended it, with the journal flushed (see the log, and have it started again), 130 and 143 a signal ended it before all transfers were done.
 
 Examples:
   svc serve

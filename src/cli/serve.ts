@@ -10,6 +10,7 @@ import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../lib/log.ts';
 import { createService, type Service } from '../service.ts';
 import type { FleetOptions } from '../workers/fleet.ts';
+import { endByFault } from './end-by-fault.ts';
 import { exitCode } from './exit-codes.ts';
 import { complain, complainFindings, hasColour, paint, print } from './output.ts';
 import { dropPrivileges, prepareProcess } from './privileges.ts';
@@ -145,6 +146,7 @@ async function run(
   service: Service,
   { log, dataFolderPath, readAgain, afterStart, hopeless, isStarted = false }: Surroundings,
 ): Promise<number> {
+  endByFault(log, () => service.flushNow());
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
     hopeless.onHopeless = (reason) => {

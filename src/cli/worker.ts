@@ -2,6 +2,7 @@ import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { Worker } from '../service-worker.ts';
+import { endByFault } from './end-by-fault.ts';
 import { exitCode } from './exit-codes.ts';
 import { becomeAccount } from './privileges.ts';
 
@@ -13,8 +14,15 @@ export async function worker(): Promise<number> {
   const ended = new Promise<number>((resolve) => process.once('disconnect', () => resolve(exitCode.done)));
   const running = new Worker({
     clock: systemClock,
-    makeLog: (options, number) =>
-      createLog({ ...options, clock: systemClock, write: (line) => process.stderr.write(line), fields: { worker: number } }),
+    makeLog: (options, number) => {
+      const log = createLog({ ...options, clock: systemClock, write: (line) => process.stderr.write(line), fields: { worker: number } });
+      endByFault(log, () => {
+        running.flush();
+        // Messages keep their order: with this one gone, so are the events.
+        return new Promise((resolve) => process.send?.([], undefined, undefined, () => resolve()) ?? resolve());
+      });
+      return log;
+    },
     // A primary process that is gone ends this one; nobody need be told.
     send: (message) => process.send?.(message, undefined, undefined, () => {}),
     dropPrivileges: (server, log) => becomeAccount(server, log),

@@ -1,7 +1,9 @@
 import { read } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { LogPosition } from './event-log-position.ts';
+import type { Backlog } from './event-log.ts';
+import { comparePositions, type LogPosition } from './event-log-position.ts';
+import { JournalReader } from './event-log-reader.ts';
 import { listSegments } from './event-log-segments.ts';
 
 const readAsync = promisify(read);
@@ -11,12 +13,26 @@ const newline = 0x0a;
 /** Bytes counted line by line; what is behind them is reckoned from their average. */
 const countedBytes = 64 * chunkBytes;
 
+/** What lies between a position of the journal in a folder and its end. */
+export async function backlogOf(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
+  if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
+  const reader = new JournalReader(folder, () => {});
+  try {
+    const [first] = (await reader.next(from)).events;
+    if (!first) return { events: 0, oldestMs: undefined };
+    const events = await countLines(folder, first.position, end);
+    return { events, oldestMs: Number(first.event.timestamp.timestamp) * 1000 };
+  } finally {
+    reader.close();
+  }
+}
+
 /**
  * Counts the lines of a row of files between two positions: exactly up to 64 MiB, beyond that by the average line.
  *
  * @param to end of the journal
  */
-export async function countLines(folder: string, from: LogPosition, to: LogPosition): Promise<number> {
+async function countLines(folder: string, from: LogPosition, to: LogPosition): Promise<number> {
   let lines = 0;
   let counted = 0;
   let left = 0;

@@ -5,8 +5,8 @@ import { makeFolders, syncFolder } from '../lib/durable-folder.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceEvent } from './event.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
-import { countLines } from './event-log-backlog.ts';
-import { isDiskFull, journalFault, journalFull } from './event-log-faults.ts';
+import { backlogOf } from './event-log-backlog.ts';
+import { isDiskFull, journalFault, journalFull, orEndProcess } from './event-log-faults.ts';
 import { comparePositions, type LogPosition } from './event-log-position.ts';
 import { JournalReader } from './event-log-reader.ts';
 import { RecentEvents } from './event-log-recent.ts';
@@ -136,8 +136,10 @@ export class FileEventLog implements EventLog {
     if (kind !== 'changes' && !this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
     const marks = { group: group ?? undefined, takenBy: undefined };
     this.#writeGroup();
-    const position = this.#appendBytes(lines, (offset) => this.#writer.mark(offset, '', marks, group !== undefined));
-    if (this.#recent.isKept) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
+    orEndProcess(() => {
+      const position = this.#appendBytes(lines, (offset) => this.#writer.mark(offset, '', marks, group !== undefined));
+      if (this.#recent.isKept) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
+    });
     if (this.#waitingForMore.size > 0) this.#wakeSoon();
     if (kind !== 'reads') return this.#writer.synced().catch((error) => Promise.reject(journalFault(error)));
     this.#writer.syncSoon();
@@ -155,16 +157,7 @@ export class FileEventLog implements EventLog {
   }
 
   async backlog(from: LogPosition): Promise<Backlog> {
-    if (comparePositions(from, this.end) >= 0) return { events: 0, oldestMs: undefined };
-    const reader = new JournalReader(this.#options.folder, () => {});
-    try {
-      const [first] = (await reader.next(from)).events;
-      if (!first) return { events: 0, oldestMs: undefined };
-      const events = await countLines(this.#options.folder, first.position, this.end);
-      return { events, oldestMs: Number(first.event.timestamp.timestamp) * 1000 };
-    } finally {
-      reader.close();
-    }
+    return backlogOf(this.#options.folder, from, this.end);
   }
 
   async sizeBytes(): Promise<number> {
@@ -201,6 +194,11 @@ export class FileEventLog implements EventLog {
       this.#waitingForMore.add(settle);
       signal?.addEventListener('abort', settle);
     });
+  }
+
+  flushNow(): void {
+    this.#writeGroup();
+    this.#writer.syncNow();
   }
 
   async close(): Promise<void> {
@@ -241,16 +239,18 @@ export class FileEventLog implements EventLog {
 
   /** @param bytes the texts of all lines */
   #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
-    const position = this.#appendBytes(bytes, (begin) => {
-      let offset = begin;
-      for (const { event, marks, hasAccount, sizeBytes } of lines) {
-        this.#writer.mark(offset, event.uuid, marks, hasAccount);
-        offset += sizeBytes;
-      }
+    return orEndProcess(() => {
+      const position = this.#appendBytes(bytes, (begin) => {
+        let offset = begin;
+        for (const { event, marks, hasAccount, sizeBytes } of lines) {
+          this.#writer.mark(offset, event.uuid, marks, hasAccount);
+          offset += sizeBytes;
+        }
+      });
+      if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
+      if (this.#waitingForMore.size > 0) this.#wakeSoon();
+      return position;
     });
-    if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
-    if (this.#waitingForMore.size > 0) this.#wakeSoon();
-    return position;
   }
 
   /** @param mark writes the marks of what begins at an offset of the segment */

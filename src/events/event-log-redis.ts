@@ -222,6 +222,10 @@ export class RedisEventLog implements EventLog {
     this.#forwarder.noteDelivered(delivered);
   }
 
+  flushNow(): void {
+    this.#options.local.flushNow();
+  }
+
   async close(): Promise<void> {
     for (const timer of this.#timers) timer.cancel();
     await this.#forwarder.close();

@@ -1,9 +1,10 @@
-import { closeSync, fdatasync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Clock, Timer } from '../lib/clock.ts';
-import { systemErrorCode } from '../lib/errors.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { EventMarks } from './event-log.ts';
+import { endProcessUnlessExpected } from './event-log-faults.ts';
 import { MarksWriter } from './event-log-marks.ts';
 import type { Segment } from './event-log-segments.ts';
 
@@ -79,7 +80,7 @@ export class SegmentWriter {
   /** Writes whole lines. What fits in part only is cut back, so that the file stays lines of JSON. */
   append(line: Buffer): void {
     // The descriptor's number may belong to somebody else's file by now.
-    if (this.#isClosed) throw new Error(`${this.segment.path} is closed`);
+    if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
     let written = 0;
     try {
       while (written < line.length) written += this.#write(this.#fd, written === 0 ? line : line.subarray(written));
@@ -110,6 +111,11 @@ export class SegmentWriter {
     });
   }
 
+  /** Has all lines so far on disk when it returns. @throws what fdatasync(2) throws */
+  syncNow(): void {
+    if (!this.#isClosed && this.#failure === undefined) fdatasyncSync(this.#fd);
+  }
+
   /** Syncs what is written and closes the file. */
   async close(): Promise<void> {
     try {
@@ -138,6 +144,7 @@ export class SegmentWriter {
         if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
         this.#failure ??= error;
         for (const waiter of waiters) waiter.reject(error);
+        endProcessUnlessExpected(error);
       }
     } while (this.#waiting.length > 0);
     this.#isSyncing = false;

@@ -98,6 +98,8 @@ export interface EventLog extends EventSink {
    * @throws the signal's reason when it aborts first
    */
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;
+  /** Puts all events so far on disk before it returns, for a process that is about to end by a fault. @throws what writing throws */
+  flushNow(): void;
   /** Syncs what is written and ends. Resolves all who wait for more. */
   close(): Promise<void>;
 }

@@ -1,11 +1,12 @@
 import { ServiceError } from '../lib/errors.ts';
 import { virtualPathOf } from '../lib/virtual-path.ts';
-import { answer } from './answer.ts';
+import { answer, failRequest, refuse } from './answer.ts';
 import { authenticate } from './authenticate.ts';
 import { Exchange, type HttpService, type Incoming } from './exchange.ts';
 import { handleMember } from './member-handlers.ts';
 import { observeRequest } from './observe-request.ts';
-import { type Handled, nameReply, type Outgoing } from './reply.ts';
+import { isHttp2, nameReply, type Outgoing } from './outgoing.ts';
+import type { Handled } from './reply.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 
 // OPTIONS without credentials is answered, as WebDAV clients ask before they authenticate.
@@ -41,12 +42,12 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
     let exchange: Exchange;
     let isAdmitted = false;
     try {
-      exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue);
+      exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue, failRequest);
       admit(exchange);
       isAdmitted = true;
-      checkHost(incoming);
+      checkHead(exchange);
     } catch (error) {
-      exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue);
+      exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue, failRequest);
       if (!isAdmitted) admit(exchange);
       void refuse(exchange, error);
       return;
@@ -70,27 +71,29 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
   };
 }
 
-function refuse(exchange: Exchange, error: unknown): Promise<void> {
-  return answer(exchange, () => {
-    throw error;
-  });
-}
-
 function admit(exchange: Exchange): void {
   nameReply(exchange.outgoing, exchange.request.id);
   observeRequest(exchange, exchange.service.clock);
+  // A reply that breaks concerns nobody else.
+  exchange.outgoing.on('error', exchange.guarded(rethrow));
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }
 
 /**
- * RFC 9112 §3.2: exactly one, well-formed Host, and no other one in a target of absolute form. Several are the start of
- * cache poisoning and request smuggling.
+ * RFC 9112 §2.3 and §3.2: a version of HTTP/1, and with HTTP/1.1 exactly one, well-formed Host, and no other one in a target of
+ * absolute form. Several are the start of cache poisoning and request smuggling.
  *
- * @throws ServiceError `bad-request`
+ * @throws ServiceError `version-not-supported`, `bad-request`
  */
-function checkHost(incoming: Incoming): void {
-  if (incoming.httpVersionMajor >= 2) return;
-  if (incoming.httpVersionMajor < 1) throw new ServiceError('bad-request', 'HTTP/0.9 is not supported.');
+function checkHead({ incoming, outgoing }: Exchange): void {
+  if (isHttp2(outgoing)) return;
+  if (incoming.httpVersionMajor !== 1)
+    throw new ServiceError('version-not-supported', `HTTP/${incoming.httpVersion} is not supported here.`);
   const hosts = incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length === 0 && incoming.httpVersionMinor >= 1) throw new ServiceError('bad-request', 'The Host header is missing.');
   const value = incoming.headers.host ?? '';
   if (hosts.length > 1 || (hosts.length === 1 && !/^([\w.~!$&'()*+,;=%-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(value))) {
     throw new ServiceError('bad-request', 'The Host header is not valid.');

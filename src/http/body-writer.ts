@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { ServiceError } from '../lib/errors.ts';
-import type { Outgoing } from './reply.ts';
+import type { Exchange } from './exchange.ts';
+import { clientGone, isClientGone } from './outgoing.ts';
 
 /**
  * Writes a reply body piece by piece. Each promise resolves when the piece has been handed to the kernel, so a
@@ -12,14 +12,19 @@ export class BodyWriter {
   /** Whether the client went away before the end. */
   isGone = false;
 
-  constructor(outgoing: Outgoing) {
+  constructor(exchange: Exchange) {
+    const { outgoing } = exchange;
     // HTTP/2's response has the same methods; TypeScript cannot see the overloads of both at once.
     this.#outgoing = outgoing as ServerResponse;
-    outgoing.once('close', () => {
+    const onClose = () => {
       if (!outgoing.writableFinished) this.#gone();
-    });
-    outgoing.once('error', () => this.#gone());
-    if (outgoing.destroyed) this.isGone = true;
+    };
+    outgoing.once('close', exchange.guarded(onClose));
+    outgoing.once(
+      'error',
+      exchange.guarded(() => this.#gone()),
+    );
+    if (isClientGone(outgoing)) this.isGone = true;
   }
 
   #gone(): void {
@@ -67,15 +72,10 @@ export class BodyWriter {
  * @param body bytes, or a text with a character for each byte
  * @returns false when the client went away before the kernel had it all
  */
-export function endReply(outgoing: Outgoing, body: Buffer | string): Promise<boolean> {
+export function endReply({ outgoing }: Exchange, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {
-    if (outgoing.destroyed) return resolve(false);
-    outgoing.once('close', () => resolve(false));
-    (outgoing as ServerResponse).end(body, 'latin1', () => resolve(true));
+    if (isClientGone(outgoing)) return resolve(false);
+    outgoing.once('close', resolve.bind(undefined, false));
+    (outgoing as ServerResponse).end(body, 'latin1', resolve.bind(undefined, true));
   });
-}
-
-/** What a sender throws that finds its client gone. */
-export function clientGone(cause?: unknown): ServiceError {
-  return new ServiceError('client-gone', 'The client went away.', { cause });
 }

@@ -34,6 +34,7 @@ export const statusOf: Record<ErrorCode, number> = {
   'not-implemented': 501,
   'other-host': 502,
   unavailable: 503,
+  'version-not-supported': 505,
   'storage-full': 507,
 };
 

@@ -11,10 +11,12 @@ import { peerAccount } from '../events/event-factory.ts';
 import type { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
 import type { Clock } from '../lib/clock.ts';
+import { guarded } from '../lib/guarded.ts';
 import type { Log } from '../lib/log.ts';
 import { clientPeer, type ForwardedTrust } from './client-peer.ts';
 import type { HttpServiceOptions } from './options.ts';
-import type { Outgoing, ReplyHeaders } from './reply.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { ReplyHeaders } from './reply.ts';
 import { type RequestTarget, serverPathOf } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 import type { Session, SessionStore } from './sessions.ts';
@@ -72,7 +74,18 @@ export class Exchange {
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
 
-  constructor(service: HttpService, incoming: Incoming, outgoing: Outgoing, target: RequestTarget, expectsContinue: boolean) {
+  readonly #onFault: (exchange: Exchange, error: unknown) => void;
+
+  /** @param onFault deals with faults of what `guarded` wraps; must not throw */
+  constructor(
+    service: HttpService,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    target: RequestTarget,
+    expectsContinue: boolean,
+    onFault: (exchange: Exchange, error: unknown) => void,
+  ) {
+    this.#onFault = onFault;
     this.service = service;
     this.incoming = incoming;
     this.outgoing = outgoing;
@@ -91,6 +104,14 @@ export class Exchange {
   get baseHeaders(): ReplyHeaders {
     const { service, target } = this;
     return target.kind === 'member' ? { ...service.baseHeaders, 'server-path': serverPathOf(target.path) } : service.baseHeaders;
+  }
+
+  /**
+   * Whatever Node.js calls for this request beside its handler (listeners, timers, callbacks) goes through here: a fault in it ends this
+   * request, logged with its ID, and nothing else.
+   */
+  guarded<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
+    return guarded(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
   /** Who and what the events of this request are about, as far as is known yet. */

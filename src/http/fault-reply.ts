@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { EventContext } from '../events/event.ts';
 import { namesType } from '../lib/accept-header.ts';
-import type { ServiceError } from '../lib/errors.ts';
+import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { publicFailureDetail } from './authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
-import { type Exchange, header } from './exchange.ts';
+import { type Exchange, type HttpService, header } from './exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './member-redirect.ts';
 import { pageContextOf } from './page-context.ts';
 import { loginPageReply, messagePageReply } from './page-replies.ts';
@@ -30,29 +31,60 @@ export function faultReply(exchange: Exchange, thrown: unknown): Reply {
 }
 
 function noteFault(exchange: Exchange, fault: ServiceError): void {
-  const { events, log } = exchange.service;
+  const { events } = exchange.service;
   const status = statusOf[fault.code];
   const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
   if (fault.code === 'internal') {
-    const reference = randomUUID();
-    log.error('internal error', {
-      reference,
-      request_id: exchange.request.id,
-      method: exchange.method,
-      reason: fault.cause,
-      stack: stackOf(fault),
+    const { reference } = noteInternalError(exchange.service, fault, {
+      requestId: exchange.request.id,
+      context: () => exchange.eventContext(),
+      data,
     });
-    fault.message = `Internal error. Reference: ${reference}`;
-    events.emit({ id: 40003, context: exchange.eventContext(), data: { ...data, reference } });
+    fault.message = internalErrorText(reference);
   } else if (status === 401) {
     events.emit({ id: 40000, context: exchange.eventContext(), data });
-  } else if (status === 400 || status === 413 || status === 415 || status === 416 || status === 417 || status === 408 || status === 431) {
+  } else if (
+    status === 400 ||
+    status === 413 ||
+    status === 415 ||
+    status === 416 ||
+    status === 417 ||
+    status === 408 ||
+    status === 431 ||
+    status === 505
+  ) {
     if (fault.code !== 'client-gone') events.emit({ id: 40019, context: exchange.eventContext(), data });
   }
 }
 
-function stackOf(fault: ServiceError): string | undefined {
-  return fault.cause instanceof Error ? fault.cause.stack : undefined;
+/** Where an internal error was met. */
+interface FaultPlace {
+  requestId: string | undefined;
+  context: () => EventContext;
+  data: { method?: string; [name: string]: unknown };
+}
+
+/** Logs an internal error, and emits event 40003, which counts it. Never throws. @returns the reference that names it in log, event and reply */
+export function noteInternalError(
+  { log, events }: HttpService,
+  error: unknown,
+  { requestId, context, data }: FaultPlace,
+): { reference: string } {
+  const reference = randomUUID();
+  const reason = isServiceError(error) ? (error.cause ?? error) : error;
+  const stack = reason instanceof Error ? reason.stack : undefined;
+  log.error('internal error', { reference, request_id: requestId, method: data.method, reason, stack });
+  try {
+    events.emit({ id: 40003, context: context(), data: { details: 'Internal error.', status: 500, ...data, reference } });
+  } catch (fault) {
+    log.error('an internal error could not be journalled', { reference, reason: fault });
+  }
+  return { reference };
+}
+
+/** What a client is told of an internal error. */
+export function internalErrorText(reference: string): string {
+  return `Internal error. Reference: ${reference}`;
 }
 
 function pathForEvents(exchange: Exchange): string {

@@ -59,7 +59,7 @@ export async function sendChunks(
     outgoing.end();
     return alreadySent;
   }
-  const writer = new BodyWriter(outgoing);
+  const writer = new BodyWriter(exchange);
   try {
     const beginning = first.value + second.value;
     if (isCompressed) {

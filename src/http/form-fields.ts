@@ -1,5 +1,7 @@
 import { Busboy, type BusboyFileStream } from '@fastify/busboy';
 import { ServiceError } from '../lib/errors.ts';
+import { guarded } from '../lib/guarded.ts';
+import { listenToBody } from './body-listener.ts';
 import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 import { readSmallBody } from './request-body.ts';
@@ -55,6 +57,13 @@ export async function readForm(exchange: Exchange, onFile: (file: FormFile, fiel
   return fields;
 }
 
+/** Events of the parser at its limits, and what there was too much of. */
+const tooMany = [
+  ['fieldsLimit', 'fields'],
+  ['filesLimit', 'files'],
+  ['partsLimit', 'parts'],
+] as const;
+
 function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
   const { incoming } = exchange;
   const fields = new FormFields();
@@ -65,8 +74,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     const stop = (error: unknown) => {
       if (isOver) return;
       isOver = true;
-      incoming.unpipe(parser);
-      incoming.pause();
+      stopListening();
       // The file that is being received must end, or its receiver would wait for ever.
       current?.destroy(error as Error);
       parser.destroy();
@@ -76,36 +84,41 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
       );
     };
     let current: BusboyFileStream | undefined;
-    const tooMany = (what: string) => () => stop(new ServiceError('too-large', `The form has too many ${what}.`));
-    parser.on('field', (name: string, value: string, isNameCut: boolean, isValueCut: boolean) => {
-      if (isNameCut || isValueCut) stop(new ServiceError('too-large', 'The form has a field that is too long.'));
-      else fields.add(name, value);
+    let stopListening = () => {};
+    const on = <Args extends unknown[]>(event: string, listener: (...args: Args) => void) =>
+      (parser as NodeJS.EventEmitter).on(event, guarded(listener, (error, ..._: Args) => stop(error)) as (...args: unknown[]) => void);
+    for (const [event, what] of tooMany)
+      on(event, () => {
+        throw new ServiceError('too-large', `The form has too many ${what}.`);
+      });
+    on('field', (name: string, value: string, isNameCut: boolean, isValueCut: boolean) => {
+      if (isNameCut || isValueCut) throw new ServiceError('too-large', 'The form has a field that is too long.');
+      fields.add(name, value);
     });
-    parser.on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
+    on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
       current = content;
       // A file whose turn has not come has no reader yet that would hear of its end.
       content.on('error', () => {});
       running = running.then(() => onFile({ field, fileName, content }, fields));
       running.catch(stop);
     });
-    parser.on('fieldsLimit', tooMany('fields'));
-    parser.on('filesLimit', tooMany('files'));
-    parser.on('partsLimit', tooMany('parts'));
-    parser.on('error', (error: unknown) =>
-      stop(new ServiceError('bad-request', `The form is malformed: ${(error as Error).message}`, { cause: error })),
-    );
-    parser.on('finish', () => {
+    on('error', (error: unknown) => {
+      throw new ServiceError('bad-request', `The form is malformed: ${(error as Error).message}`, { cause: error });
+    });
+    on('finish', () => {
       running.then(() => {
         isOver = true;
         resolve(fields);
       }, stop);
     });
-    incoming.once('close', () => {
-      if (!incoming.complete) stop(new ServiceError('client-gone', 'The client went away in the middle of the form.'));
+    on('drain', () => incoming.resume());
+    stopListening = listenToBody(exchange, {
+      onData(chunk) {
+        if (!parser.write(chunk)) incoming.pause();
+      },
+      onEnd: () => parser.end(),
+      onFault: stop,
     });
-    incoming.on('error', () => stop(new ServiceError('client-gone', 'The client went away in the middle of the form.')));
-    exchange.sendContinue();
-    incoming.pipe(parser);
   });
 }
 

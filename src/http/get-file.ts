@@ -73,7 +73,7 @@ export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Re
     const early = conditional(exchange, download.entry);
     if (early) return early;
     const { reply, parts, epilogue } = await fullOrRanges(exchange, download);
-    await sendFile(exchange.outgoing, exchange.baseHeaders, reply, download, parts, epilogue);
+    await sendFile(exchange, reply, download, parts, epilogue);
     return alreadySent;
   } finally {
     download.release();

@@ -1,21 +1,24 @@
-import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import { createSecureServer, type Http2SecureServer, constants as http2Constants, type ServerHttp2Session } from 'node:http2';
+import type { EventEmitter } from 'node:events';
+import type { Server } from 'node:http';
+import { type Http2SecureServer, constants as http2Constants, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { processAccount } from '../events/event-factory.ts';
 import type { Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { guarded } from '../lib/guarded.ts';
 import { createListener } from './app.ts';
 import { errorsReply } from './error-reply.ts';
 import type { HttpService, Incoming } from './exchange.ts';
+import { noteInternalError } from './fault-reply.ts';
+import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
+import { createNodeServer, tlsContextOf } from './node-server.ts';
 import type { HttpServiceOptions } from './options.ts';
+import { isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 import { mostPending, PendingReplies } from './pending-replies.ts';
-import { type Outgoing, sendReply } from './reply.ts';
-import { readTlsContext, type TlsContext } from './tls-context.ts';
+import { sendReply } from './reply.ts';
+import { readTlsContext } from './tls-context.ts';
 import { watchTlsFiles } from './tls-watch.ts';
-
-/** Largest header section, in bytes (decisions.md, "Bad input"). */
-const headerLimitBytes = 16 * 1024;
 
 /** A client has so long to send its header section. */
 const headerTimeoutMs = 30_000;
@@ -32,7 +35,7 @@ export class HttpServer {
   #tlsWatch: Timer | undefined;
   readonly #endedBytes = { received: 0, sent: 0 };
   #isLeaving = false;
-  readonly #pending = new PendingReplies();
+  readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
@@ -40,36 +43,37 @@ export class HttpServer {
     const listener = createListener(() => this.#service);
     const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean): void => {
       const congestion = this.#service.sharing?.congestion();
-      if (congestion) return void congestion.then(() => onRequest(incoming, outgoing, expectsContinue));
+      if (congestion) {
+        congestion.then(() => onRequest(incoming, outgoing, expectsContinue)).catch((error) => this.#cut(error, outgoing));
+        return;
+      }
       const isTaken = this.#pending.add(incoming, outgoing, () => listener(incoming, outgoing, expectsContinue));
       if (!isTaken) this.#refuseFlood(incoming, outgoing);
     };
-    this.#server = service.options.type === 'https' ? createTlsServer(tlsContextOf(service)) : createServer(http1Options);
-    const server = this.#server as Server;
-    server.on('request', (incoming: Incoming, outgoing: Outgoing) => {
-      if (this.#isLeaving && incoming.httpVersionMajor < 2) outgoing.setHeader('connection', 'close');
+    this.#server = createNodeServer(service);
+    const reply = (_: Incoming, outgoing: Outgoing) => outgoing;
+    const beginning = (incoming: Incoming, outgoing: Outgoing) => {
+      if (this.#isLeaving && !isHttp2(outgoing)) outgoing.setHeader('connection', 'close');
       onRequest(incoming, outgoing, false);
-    });
-    server.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => onRequest(incoming, outgoing, true));
-    server.on('checkExpectation', (incoming: Incoming, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing));
-    server.on('clientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket));
-    server.on('connection', (socket: Socket) => {
-      if (this.#service.sharing && this.#sockets.size >= this.#connectionLimit()) return void socket.destroy();
-      this.#sockets.add(socket);
-      socket.once('close', () => {
-        this.#sockets.delete(socket);
-        this.#endedBytes.received += socket.bytesRead;
-        this.#endedBytes.sent += socket.bytesWritten;
-      });
-    });
-    this.#server.on('session', (session: ServerHttp2Session) => {
-      this.#http2Sessions.add(session);
-      session.once('close', () => this.#http2Sessions.delete(session));
-      // A broken connection is the client's affair; the streams on it report themselves.
-      session.on('error', () => {});
-      const { remoteAddress, remotePort } = session.socket;
-      endFloods(session, service.clock, (what) => this.#noteGarbage(remoteAddress, remotePort, what));
-    });
+    };
+    this.#on('request', beginning, reply);
+    this.#on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => onRequest(incoming, outgoing, true), reply);
+    this.#on('checkExpectation', (incoming: Incoming, outgoing: Outgoing) => this.#refuseExpectation(incoming, outgoing), reply);
+    this.#on(
+      'clientError',
+      (error: Error, socket: Socket) => this.#refuseGarbage(error, socket),
+      (_, socket) => socket,
+    );
+    this.#on(
+      'connection',
+      (socket: Socket) => this.#count(socket),
+      (socket) => socket,
+    );
+    this.#on(
+      'session',
+      (session: ServerHttp2Session) => this.#watch(session),
+      (session) => session,
+    );
     this.#applyLimits();
   }
 
@@ -197,32 +201,66 @@ export class HttpServer {
     sendReply(outgoing, false, this.#service.baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
   }
 
-  #refuseExpectation(incoming: Incoming, outgoing: ServerResponse): void {
+  #refuseExpectation(incoming: Incoming, outgoing: Outgoing): void {
     const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
-    outgoing.writeHead(reply.status, { ...this.#service.baseHeaders, ...reply.headers } as Record<string, string>);
-    outgoing.end(reply.body);
+    sendReply(outgoing, incoming.method === 'HEAD', this.#service.baseHeaders, reply);
     this.#noteGarbage(incoming.socket.remoteAddress, incoming.socket.remotePort, 'Expectation not supported.');
   }
 
   // What the HTTP parser refused has no request to answer; it gets a bare reply and the connection ends.
   #refuseGarbage(error: Error, socket: Socket): void {
-    const code = systemErrorCode(error);
-    if (code === 'ECONNRESET' || !socket.writable) {
+    if (systemErrorCode(error) === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    const [status, message] = garbageReplies[code ?? ''] ?? [400, 'The request is not valid HTTP.'];
-    this.#noteGarbage(socket.remoteAddress, socket.remotePort, message);
-    const body = JSON.stringify({ errors: [{ message }] });
-    const head = [
-      `HTTP/1.1 ${status} ${statusTexts[status]}`,
-      `Server: ${this.#service.baseHeaders.server}`,
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      'Connection: close',
-    ];
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    const { remoteAddress, remotePort } = socket;
+    const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
+    this.#noteGarbage(remoteAddress, remotePort, message);
+    // Behind the beginning of a reply the client would take another for its content.
+    if (this.#pending.isReplying(socket)) return void socket.destroy();
+    socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
+  }
+
+  #count(socket: Socket): void {
+    if (this.#service.sharing && this.#sockets.size >= this.#connectionLimit()) return void socket.destroy();
+    this.#sockets.add(socket);
+    const onClose = () => {
+      this.#sockets.delete(socket);
+      this.#endedBytes.received += socket.bytesRead;
+      this.#endedBytes.sent += socket.bytesWritten;
+    };
+    socket.once(
+      'close',
+      guarded(onClose, (error) => this.#cut(error, socket)),
+    );
+  }
+
+  #watch(session: ServerHttp2Session): void {
+    const onFault = (error: unknown) => this.#cut(error, session);
+    this.#http2Sessions.add(session);
+    session.once(
+      'close',
+      guarded(() => void this.#http2Sessions.delete(session), onFault),
+    );
+    // A broken connection is the client's affair; the streams on it report themselves.
+    session.on('error', () => {});
+    const { remoteAddress, remotePort } = session.socket;
+    endFloods(session, this.#service.clock, (what) => this.#noteGarbage(remoteAddress, remotePort, what), onFault);
+  }
+
+  /** Listens to the server. A fault ends what `victim` picks of the arguments, and nothing else. */
+  #on<Args extends unknown[]>(event: string, listener: (...args: Args) => void, victim: (...args: Args) => { destroy(): void }): void {
+    const onFault = (error: unknown, ...args: Args) => this.#cut(error, victim(...args));
+    (this.#server as EventEmitter).on(event, guarded(listener, onFault) as (...args: unknown[]) => void);
+  }
+
+  // What is no request yet cannot be answered.
+  #cut(error: unknown, victim: { destroy(): void }): void {
+    const { component } = this.#service;
+    const context = () => ({ account: processAccount(), component });
+    noteInternalError(this.#service, error, { requestId: requestIdOf(victim as Outgoing), context, data: {} });
+    victim.destroy();
   }
 
   #noteGarbage(address: string | undefined, port: number | undefined, details: string): void {
@@ -233,41 +271,4 @@ export class HttpServer {
     };
     events.emit({ id: 40019, context: { account, component }, data: { details } });
   }
-}
-
-const statusTexts: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' };
-
-const garbageReplies: Record<string, [number, string]> = {
-  HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
-};
-
-const http1Options: ServerOptions = {
-  maxHeaderSize: headerLimitBytes,
-  insecureHTTPParser: false,
-  connectionsCheckingInterval: 1000,
-  noDelay: true,
-  requireHostHeader: true,
-};
-
-function tlsContextOf({ uuid, options, sharing }: HttpService): TlsContext {
-  try {
-    return readTlsContext(options);
-  } catch (error) {
-    const kept = sharing?.tlsContext(uuid);
-    if (!kept) throw error;
-    return kept;
-  }
-}
-
-function createTlsServer(context: TlsContext): Http2SecureServer {
-  return createSecureServer({
-    ...context,
-    ...http1Options,
-    allowHTTP1: true,
-    // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
-    ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
-    settings: { maxConcurrentStreams: mostPending, maxHeaderListSize: headerLimitBytes },
-    maxSessionInvalidFrames: 100,
-  });
 }

@@ -1,5 +1,6 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Clock } from '../lib/clock.ts';
+import { guarded } from '../lib/guarded.ts';
 
 /** A connection may do so much at once of what costs the service more than the client… */
 const burst = 200;
@@ -33,8 +34,14 @@ class Budget {
  * CVE-2023-44487), and SETTINGS and PING frames, which must be answered.
  *
  * @param onFlood told once, with what the client did
+ * @param onFault deals with a fault in here; must not throw
  */
-export function endFloods(session: ServerHttp2Session, clock: Clock, onFlood: (what: string) => void): void {
+export function endFloods(
+  session: ServerHttp2Session,
+  clock: Clock,
+  onFlood: (what: string) => void,
+  onFault: (error: unknown) => void,
+): void {
   const resets = new Budget(clock);
   const controls = new Budget(clock);
   let isOver = false;
@@ -44,15 +51,17 @@ export function endFloods(session: ServerHttp2Session, clock: Clock, onFlood: (w
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     // Not from within the frame that was one too many: the GOAWAY would not be sent.
-    setImmediate(() => session.destroy());
+    setImmediate(guarded(() => session.destroy(), onFault));
   };
-  session.on('stream', (stream: ServerHttp2Stream) => {
-    stream.once('close', () => {
+  const onStream = (stream: ServerHttp2Stream) => {
+    const onClose = () => {
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR && !resets.take()) end('Too many streams were reset.');
-    });
-  });
-  for (const frame of ['remoteSettings', 'ping'] as const)
-    session.on(frame, () => {
-      if (!controls.take()) end('Too many SETTINGS or PING frames.');
-    });
+    };
+    stream.once('close', guarded(onClose, onFault));
+  };
+  session.on('stream', guarded(onStream, onFault));
+  const onControl = () => {
+    if (!controls.take()) end('Too many SETTINGS or PING frames.');
+  };
+  for (const frame of ['remoteSettings', 'ping'] as const) session.on(frame, guarded(onControl, onFault));
 }

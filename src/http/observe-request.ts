@@ -11,12 +11,13 @@ export function observeRequest(exchange: Exchange, clock: Clock): void {
   const { observe } = exchange.service;
   if (!observe) return;
   const startedMs = clock.monotonicMs();
-  exchange.outgoing.once('close', () => {
+  const tell = () => {
     const method = knownMethods.has(exchange.method) ? exchange.method : 'other';
     // 499, as proxies count it: the client went away before the reply.
     const status = exchange.outgoing.headersSent ? exchange.outgoing.statusCode : 499;
     observe({ method, style: styleOf(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
-  });
+  };
+  exchange.outgoing.once('close', exchange.guarded(tell));
 }
 
 function styleOf(exchange: Exchange): RequestStyle {

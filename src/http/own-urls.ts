@@ -2,7 +2,7 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { ServiceError } from '../lib/errors.ts';
-import { type Action, answer } from './answer.ts';
+import { type Action, answer, failRequest } from './answer.ts';
 import { accountServices, services } from './api-routes.ts';
 import { authenticate } from './authenticate.ts';
 import { codingHeaders, wantsGzip } from './compression.ts';
@@ -108,6 +108,6 @@ export function createOwnUrls(): (exchange: Exchange) => void {
     const { incoming, outgoing } = exchange;
     exchanges.set(incoming, exchange);
     incoming.url = routeOf(exchange.target);
-    void listener(incoming, outgoing);
+    listener(incoming, outgoing).catch((error) => failRequest(exchange, error));
   };
 }

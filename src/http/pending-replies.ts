@@ -1,7 +1,7 @@
-import type { Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
+import { guarded } from '../lib/guarded.ts';
 import type { Incoming } from './exchange.ts';
-import type { Outgoing } from './reply.ts';
+import { isClientGone, isHttp2, type Outgoing } from './outgoing.ts';
 
 /** Requests that one connection may have under way at once: pipelined ones, or streams of HTTP/2. */
 export const mostPending = 128;
@@ -10,6 +10,7 @@ export const mostPending = 128;
 interface Waiting {
   outgoing: Outgoing;
   run: () => void;
+  onFault: (error: unknown) => void;
 }
 
 /**
@@ -18,6 +19,12 @@ interface Waiting {
  */
 export class PendingReplies {
   readonly #bySocket = new WeakMap<Socket, Waiting[]>();
+  readonly #onFault: (error: unknown, outgoing: Outgoing) => void;
+
+  /** @param onFault deals with what a request threw that it should have dealt with itself; must not throw */
+  constructor(onFault: (error: unknown, outgoing: Outgoing) => void) {
+    this.#onFault = onFault;
+  }
 
   /**
    * Runs a request when it is its turn; never when its connection ends before.
@@ -25,17 +32,23 @@ export class PendingReplies {
    * @returns false when the connection has too many already; then it is not run
    */
   add(incoming: Incoming, outgoing: Outgoing, run: () => void): boolean {
-    if (incoming.httpVersionMajor >= 2) {
+    const onFault = (error: unknown) => this.#onFault(error, outgoing);
+    if (isHttp2(outgoing)) {
       // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
-      setImmediate(() => (outgoing as Http2ServerResponse).stream.destroyed || run());
+      setImmediate(guarded(() => isClientGone(outgoing) || run(), onFault));
       return true;
     }
     const { socket } = incoming;
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
     if (pending.length >= mostPending) return false;
-    pending.push({ outgoing, run });
+    pending.push({ outgoing, run, onFault });
     if (pending.length === 1) start(socket, pending);
     return true;
+  }
+
+  /** Whether a reply on a connection is on its way to the client, so that nothing else may be written there. */
+  isReplying(socket: Socket): boolean {
+    return this.#bySocket.get(socket)?.[0]?.outgoing.headersSent ?? false;
   }
 
   #begin(socket: Socket): Waiting[] {
@@ -48,11 +61,12 @@ export class PendingReplies {
 function start(socket: Socket, pending: Waiting[]): void {
   const [first] = pending;
   if (!first || socket.destroyed) return;
+  const { outgoing, run, onFault } = first;
   const next = () => {
     if (pending[0] !== first) return;
     pending.shift();
     start(socket, pending);
   };
-  first.outgoing.once('close', next);
-  first.run();
+  outgoing.once('close', guarded(next, onFault));
+  guarded(run, onFault)();
 }

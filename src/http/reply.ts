@@ -1,9 +1,6 @@
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
+import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 import { requestIdHeader } from './request-trace.ts';
-
-/** The Node response of either protocol version. */
-export type Outgoing = ServerResponse | Http2ServerResponse;
 
 /**
  * Header names in lower case, but those that an upload's back-end adds are as configured. A list becomes one header line for each value. Of a value
@@ -38,8 +35,8 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
  * @param base headers of every reply of the service; those of the reply win
  */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
-  const requestId = (outgoing as NamedReply)[requestIdKey];
-  if ('stream' in outgoing) {
+  const requestId = requestIdOf(outgoing);
+  if (isHttp2(outgoing)) {
     if (requestId !== undefined) outgoing.setHeader(requestIdHeader, requestId);
     for (const name in base) setHeader(outgoing, name, base[name]);
     for (const name in headers) setHeader(outgoing, name, headers[name]);
@@ -76,15 +73,6 @@ function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders
   else if (value !== undefined) lines.push(name, value);
 }
 
-const requestIdKey = Symbol('request ID');
-
-type NamedReply = Outgoing & { [requestIdKey]?: string };
-
-/** Has the reply carry the ID of its request. */
-export function nameReply(outgoing: Outgoing, requestId: string): void {
-  (outgoing as NamedReply)[requestIdKey] = requestId;
-}
-
 /**
  * A text's UTF-8 as a text with a character for each byte, to be sent as Latin-1. Node.js joins the head to the text of a body and writes both in
  * one encoding: as UTF-8 it would encode the bytes of a header such as `server-path` once more.
@@ -95,7 +83,7 @@ export function bytesAsText(text: string): string {
 
 /** Writes a whole reply. For HEAD the length is that of the body a GET would bring, and no body follows (RFC 9110 §9.3.2). */
 export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeaders, reply: Reply): void {
-  if (outgoing.headersSent || outgoing.destroyed) return;
+  if (outgoing.headersSent || isClientGone(outgoing)) return;
   const hasNoBody = reply.status === 204 || reply.status === 304;
   const headers = { ...reply.headers };
   const body = typeof reply.body === 'string' ? bytesAsText(reply.body) : reply.body;

@@ -1,6 +1,8 @@
 import { ServiceError } from '../lib/errors.ts';
 import { parseJson } from '../lib/json.ts';
+import { listenToBody } from './body-listener.ts';
 import { type Exchange, header } from './exchange.ts';
+import { isHttp2 } from './outgoing.ts';
 
 /** Largest body of a command, a login or a PROPFIND, in bytes (decisions.md, "Bad input"). */
 export const smallBodyLimitBytes = 1024 * 1024;
@@ -23,7 +25,7 @@ export function announcedLength(exchange: Exchange): number | undefined {
 export function hasBody(exchange: Exchange): boolean {
   if (exchange.incoming.headers['transfer-encoding'] !== undefined) return true;
   const length = announcedLength(exchange);
-  return length === undefined ? exchange.incoming.httpVersionMajor >= 2 && !exchange.incoming.complete : length > 0;
+  return length === undefined ? isHttp2(exchange.outgoing) && !exchange.incoming.complete : length > 0;
 }
 
 /**
@@ -34,26 +36,18 @@ export function hasBody(exchange: Exchange): boolean {
 export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLimitBytes): Promise<Buffer> {
   const tooLarge = () => new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
   if ((announcedLength(exchange) ?? 0) > limitBytes) throw tooLarge();
-  exchange.sendContinue?.();
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   return new Promise((resolve, reject) => {
-    const { incoming } = exchange;
-    const stop = (error: ServiceError) => {
-      incoming.off('data', onData);
-      incoming.pause();
-      reject(error);
-    };
-    const onData = (chunk: Buffer) => {
-      sizeBytes += chunk.length;
-      if (sizeBytes > limitBytes) stop(tooLarge());
-      else chunks.push(chunk);
-    };
-    const onGone = () => stop(new ServiceError('client-gone', 'The client went away.'));
-    incoming.on('data', onData);
-    incoming.once('end', () => resolve(Buffer.concat(chunks)));
-    incoming.once('error', onGone);
-    incoming.once('close', onGone);
+    listenToBody(exchange, {
+      onData(chunk) {
+        sizeBytes += chunk.length;
+        if (sizeBytes > limitBytes) throw tooLarge();
+        chunks.push(chunk);
+      },
+      onEnd: () => resolve(Buffer.concat(chunks)),
+      onFault: reject,
+    });
   });
 }
 

@@ -3,8 +3,10 @@ import { promisify } from 'node:util';
 import type { FileDownload } from '../files/file-download.ts';
 import type { ByteRange } from '../lib/byte-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
-import { BodyWriter, clientGone, endReply } from './body-writer.ts';
-import { type Outgoing, type ReplyHeaders, writeHead } from './reply.ts';
+import { BodyWriter, endReply } from './body-writer.ts';
+import type { Exchange } from './exchange.ts';
+import { clientGone, isHttp2 } from './outgoing.ts';
+import { type ReplyHeaders, writeHead } from './reply.ts';
 
 const readAsync = promisify(read);
 
@@ -46,25 +48,25 @@ export interface BodyPart {
  * @param parts the ranges to send, end inclusive; with `epilogue` after the last
  */
 export async function sendFile(
-  outgoing: Outgoing,
-  base: ReplyHeaders,
+  exchange: Exchange,
   reply: { status: number; headers: ReplyHeaders },
   download: FileDownload,
   parts: readonly BodyPart[],
   epilogue?: Buffer,
 ): Promise<void> {
+  const { outgoing } = exchange;
   let sentBytes = 0;
-  const sizeBytes = outgoing.req.httpVersionMajor >= 2 ? streamChunkBytes : chunkBytes;
+  const sizeBytes = isHttp2(outgoing) ? streamChunkBytes : chunkBytes;
   try {
     await download.recorded();
-    writeHead(outgoing, reply.status, base, reply.headers);
+    writeHead(outgoing, reply.status, exchange.baseHeaders, reply.headers);
     const only = parts.length === 1 ? parts[0] : undefined;
     if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
       const body = readWhole(download.fd, only.range);
       sentBytes = lengthOf(only.range);
-      if (!(await endReply(outgoing, body))) throw clientGone();
+      if (!(await endReply(exchange, body))) throw clientGone();
     } else {
-      const writer = new BodyWriter(outgoing);
+      const writer = new BodyWriter(exchange);
       for (const part of parts) {
         if (part.preamble) await writer.write(part.preamble);
         sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Exchange } from './exchange.ts';
+import { isHttp2 } from './outgoing.ts';
 import { hasBody } from './request-body.ts';
 
 /** A refused body up to this size is read and dropped, so that the connection can be used again. */
@@ -15,7 +16,7 @@ const lingerMs = 2000;
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
-  if (incoming.complete || incoming.httpVersionMajor >= 2 || !mayHaveBody(exchange)) return;
+  if (incoming.complete || isHttp2(outgoing) || !mayHaveBody(exchange)) return;
   incoming.on('error', () => {});
   incoming.resume();
   const announcedBytes = Number(incoming.headers['content-length'] ?? Number.NaN);
@@ -24,7 +25,10 @@ export function endUnreadBody(exchange: Exchange): void {
   const socket: Socket = incoming.socket;
   // Node.js would destroy the socket with the reply still in the client's receive buffer.
   socket.destroySoon = () => socket.end();
-  service.clock.after(lingerMs, () => socket.destroy());
+  service.clock.after(
+    lingerMs,
+    exchange.guarded(() => socket.destroy()),
+  );
 }
 
 function mayHaveBody(exchange: Exchange): boolean {

@@ -32,7 +32,7 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
   const { files } = clientOf(exchange);
   const { clock } = exchange.service;
   const startedMs = clock.monotonicMs();
-  const writer = new BodyWriter(exchange.outgoing);
+  const writer = new BodyWriter(exchange);
   let body: PagedBody | undefined;
   const eventData = () => ({
     duration: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1e6,

@@ -31,6 +31,7 @@ export const errorCodes = [
   'client-gone',
   'internal',
   'not-implemented',
+  'version-not-supported',
   'other-host',
   'unavailable',
   'storage-full',

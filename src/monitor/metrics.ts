@@ -17,6 +17,9 @@ const authenticationOutcomes: Record<string, string> = {
   '20005': 'banned',
 };
 
+/** The event of a fault of the program (decisions.md 2, catalogue). */
+const internalError = '40003';
+
 /** The figures of one process in the Prometheus text format. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -26,6 +29,7 @@ export class Metrics {
   readonly #authentications: Counter;
   readonly #callouts: Histogram;
   readonly #events: Counter;
+  readonly #internalErrors: Counter;
   readonly #deliveries: Counter;
   readonly #deliveredEvents: Counter;
   readonly #attempts: Histogram;
@@ -66,6 +70,7 @@ export class Metrics {
       remoteBuckets,
     );
     this.#events = counter('svc_events_total', 'Events emitted, by ID.', ['id']);
+    this.#internalErrors = counter('svc_internal_errors_total', 'Faults of the program that ended a request or connection.', []);
     this.#deliveries = counter('svc_deliveries_total', 'Deliveries (one request with its retries) by outcome.', ['handler', 'outcome']);
     this.#deliveredEvents = counter('svc_delivered_events_total', 'Events of deliveries by outcome.', ['handler', 'outcome']);
     this.#attempts = histogram('svc_delivery_attempt_duration_seconds', 'Time of single requests to webhooks.', ['handler'], remoteBuckets);
@@ -96,8 +101,14 @@ export class Metrics {
 
   event({ id, data }: { id: string; data: Readonly<Record<string, unknown>> }): void {
     this.#events.inc({ id });
+    if (id === internalError) this.#internalErrors.inc();
     const outcome = authenticationOutcomes[id];
     if (outcome !== undefined) this.#authentications.inc({ outcome, method: typeof data.method_uuid === 'string' ? data.method_uuid : '' });
+  }
+
+  /** A fault that is no event: in a request for the figures themselves. */
+  internalError(): void {
+    this.#internalErrors.inc();
   }
 
   /** @param outcome status class of the reply, or why there was none */

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 import type { Metrics } from './metrics.ts';
 import type { MonitorOptions } from './options.ts';
 import type { MonitorSources } from './sources.ts';
@@ -10,12 +11,14 @@ export class MonitorServer {
   readonly options: MonitorOptions;
   readonly #sources: MonitorSources;
   readonly #metrics: Metrics;
+  readonly #log: Log;
   readonly #server: Server;
 
-  constructor(options: MonitorOptions, sources: MonitorSources, metrics: Metrics) {
+  constructor(options: MonitorOptions, sources: MonitorSources, metrics: Metrics, log: Log) {
     this.options = options;
     this.#sources = sources;
     this.#metrics = metrics;
+    this.#log = log;
     this.#server = createServer((incoming, outgoing) => void this.#answer(incoming, outgoing));
   }
 
@@ -46,6 +49,7 @@ export class MonitorServer {
     await closed;
   }
 
+  // Never rejects.
   async #answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const path = (incoming.url ?? '').split('?', 1)[0];
     incoming.resume();
@@ -59,9 +63,17 @@ export class MonitorServer {
         const text = await this.#metrics.text();
         outgoing.writeHead(200, { 'content-type': this.#metrics.contentType, 'cache-control': 'no-store' }).end(text);
       } else send(outgoing, 404, { error: 'There are /health, /ready and /metrics.' });
-    } catch {
+    } catch (error) {
+      this.#metrics.internalError();
+      this.#log.error('internal error', {
+        method: incoming.method,
+        path,
+        reason: error,
+        stack: error instanceof Error ? error.stack : undefined,
+      });
       // A source failed in a way it should not; whoever asks for readiness must not be told that all is well.
-      if (!outgoing.headersSent) send(outgoing, 500, { error: 'The figures could not be collected.' });
+      if (outgoing.headersSent) outgoing.destroy();
+      else send(outgoing, 500, { error: 'The figures could not be collected.' });
     }
   }
 

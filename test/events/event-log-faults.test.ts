@@ -60,7 +60,9 @@ test('an empty file that an earlier try left behind is taken', async (t) => {
 
 test('after a failed sync nothing more is promised about that file: the journal goes on in a new one', async (t) => {
   let fails = true;
-  const { log, folder, clock } = open(t, { sync: () => (fails ? Promise.reject(new Error('EIO')) : Promise.resolve()) });
+  const { log, folder, clock } = open(t, {
+    sync: () => (fails ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : Promise.resolve()),
+  });
   await assert.rejects(log.appendDurable(testEvent('1')), (error) => isServiceError(error, 'internal'));
   await assert.rejects(log.appendDurable(testEvent('2')));
   assert.throws(
@@ -211,7 +213,9 @@ test('a torn end of the file before the last is repaired, too', async (t) => {
 
 test('a new file without a line in it keeps no reader busy: it moves on and waits', async (t) => {
   let fails = false;
-  const { log, clock } = open(t, { sync: () => (fails ? Promise.reject(new Error('EIO')) : Promise.resolve()) });
+  const { log, clock } = open(t, {
+    sync: () => (fails ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : Promise.resolve()),
+  });
   const reader = log.openReader(() => assert.fail('bad line'));
   await log.appendDurable(testEvent('1'));
   const first = await reader.next({ segment: 1, offset: 0 });

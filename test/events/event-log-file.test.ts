@@ -63,6 +63,16 @@ test('events come back in order, one JSON object a line exactly as delivered', a
   assert.deepEqual(Object.keys(JSON.parse(lines[0] ?? '').timestamp), ['timestamp', 'cwa_14051']);
 });
 
+test('flushed at once, what waited for the end of the turn is in the file', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = open(folder);
+  const events = [event('a'), event('b')];
+  for (const item of events) log.appendGrouped(item);
+  log.flushNow();
+  assert.equal(readFileSync(join(folder, first), 'utf8'), events.map((item) => `${JSON.stringify(item)}\n`).join(''));
+  await log.close();
+});
+
 test('concurrent durable appends share syncs, and none resolves before its sync', async (t) => {
   let syncs = 0;
   let release: (() => void) | undefined;
@@ -87,7 +97,7 @@ test('concurrent durable appends share syncs, and none resolves before its sync'
 });
 
 test('a failed sync is not answered as a success', async (t) => {
-  const log = open(temporaryFolder(t), { sync: () => Promise.reject(new Error('EIO')) });
+  const log = open(temporaryFolder(t), { sync: () => Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) });
   await assert.rejects(log.appendDurable(event()), (error) => error instanceof ServiceError && error.code === 'internal');
 });
 

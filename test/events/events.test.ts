@@ -82,6 +82,8 @@ class MemoryLog implements EventLog {
     throw new Error('not used');
   }
   async waitForMore() {}
+  flushNow(): void {}
+
   async close() {}
 }
 

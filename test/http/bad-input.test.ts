@@ -99,7 +99,9 @@ test('garbage on the wire is answered and the server goes on', async (t) => {
     ['GET /home/ HTTP/1.1\r\n\r\n', 400],
     ['GET /home/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
     ['GET /home/ HTTP/1.1\r\nHost: a b\r\n\r\n', 400],
-    ['GET /home/ HTTP/9.9\r\nHost: x\r\n\r\n', 400],
+    ['GET /home/ HTTP/9.9\r\nHost: x\r\n\r\n', 505],
+    ['GET /home/ HTTP/2.0\r\nHost: x\r\n\r\n', 505],
+    ['GET /home/ HTTP/0.9\r\nHost: x\r\n\r\n', 505],
     [`GET /home/ HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
     [`GET /home/${'y'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
     ['PUT /home/a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello', 400],
@@ -114,6 +116,30 @@ test('garbage on the wire is answered and the server goes on', async (t) => {
   assert.deepEqual(await server.names('/home/'), []);
   assert.ok((await server.eventIds()).includes(40019));
   assert.equal((await server.eventIds()).includes(40003), false);
+});
+
+test('what is refused before anything is known of it has the errors body and the headers of every reply', async (t) => {
+  const server = await startServer(t);
+  const cases: [string, number, string][] = [
+    ['GET /home/ HTTP/1.1\r\n\r\n', 400, 'The Host header is missing.'],
+    ['PUT /home/a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello', 400, 'The Host header is missing.'],
+    ['OPTIONS * HTTP/1.1\r\nX: y\r\n\r\n', 400, 'The Host header is missing.'],
+    ['GET /home/ HTTP/2.0\r\nHost: x\r\n\r\n', 505, 'HTTP/2.0 is not supported here.'],
+    ['GET /home/ HTTP/2.0\r\n\r\n', 505, 'HTTP/2.0 is not supported here.'],
+    ['GET /home/ HTTP/0.9\r\nHost: x\r\n\r\n', 505, 'HTTP/0.9 is not supported here.'],
+    ['GET /home/ HTTP/3.0\r\nHost: x\r\n\r\n', 505, 'The HTTP version is not supported.'],
+  ];
+  for (const [bytes, status, message] of cases) {
+    const reply = await server.raw(bytes);
+    assert.equal(statusOf(reply), status, reply);
+    assert.match(reply, /\r\nserver: svc/i, bytes);
+    assert.match(reply, /\r\ncontent-length: [1-9]/i, bytes);
+    assert.doesNotMatch(reply, /transfer-encoding/i);
+    assert.deepEqual(JSON.parse(reply.split('\r\n\r\n')[1] ?? ''), { errors: [{ message }] });
+  }
+  assert.equal(statusOf(await server.raw('GET / HTTP/1.0\r\n\r\n')), 302, 'HTTP/1.0 knows no Host');
+  const events = (await server.events()).filter((event) => event.id === '40019');
+  assert.equal(events.length, cases.length);
 });
 
 test('Expect: 100-continue: a refused request is answered before its body', async (t) => {

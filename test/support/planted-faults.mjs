@@ -1,0 +1,46 @@
+// Loaded before svc (NODE_OPTIONS=--import): plants faults of the program in it, as nobody knows a real one.
+import { Hash } from 'node:crypto';
+import fs from 'node:fs';
+import { OutgoingMessage, ServerResponse } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
+
+const planted = (where) => new TypeError(`planted ${where}`);
+const holds = (value, text) => (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).includes(text);
+
+// Of no request.
+process.on('SIGUSR2', () => {
+  if (process.env.PLANTED === 'rejection') void Promise.reject(planted('rejection'));
+  else throw planted('signal');
+});
+
+// In the journal writer: the event of a path with this name.
+const { writeSync } = fs;
+fs.writeSync = (fd, bytes, ...rest) => {
+  if (holds(bytes, '/planted-journal')) throw planted('journal');
+  return writeSync(fd, bytes, ...rest);
+};
+
+// In a listener of a request's body.
+const { update } = Hash.prototype;
+Hash.prototype.update = function (data, ...rest) {
+  if (holds(data, 'planted-chunk')) throw planted('chunk');
+  return update.call(this, data, ...rest);
+};
+
+// Where a reply is written: no reply is possible at all.
+const { writeHead } = ServerResponse.prototype;
+ServerResponse.prototype.writeHead = function (status, headers, ...rest) {
+  if (this.req.headers['x-request-id'] === 'planted-head') throw planted('head');
+  return writeHead.call(this, status, headers, ...rest);
+};
+
+// In a listener of a reply's end.
+const { get } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'headersSent');
+Object.defineProperty(OutgoingMessage.prototype, 'headersSent', {
+  get() {
+    if (this.destroyed && this.req?.headers['x-request-id'] === 'planted-close') throw planted('close');
+    return get.call(this);
+  },
+});
+
+syncBuiltinESMExports();
