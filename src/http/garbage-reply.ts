@@ -7,7 +7,6 @@ export const headerLimitBytes = 16 * 1024;
 /** What the codes of Node's parser mean; everything else is a bad request. */
 const meanings: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
-  HPE_INVALID_VERSION: [505, 'The HTTP version is not supported.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
 };
 

@@ -1,3 +1,4 @@
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { guarded } from '../lib/guarded.ts';
 import type { Incoming } from './exchange.ts';
@@ -34,6 +35,7 @@ export class PendingReplies {
   add(incoming: Incoming, outgoing: Outgoing, run: () => void): boolean {
     const onFault = (error: unknown) => this.#onFault(error, outgoing);
     if (isHttp2(outgoing)) {
+      endWithClient(outgoing.stream, onFault);
       // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
       setImmediate(guarded(() => isClientGone(outgoing) || run(), onFault));
       return true;
@@ -56,6 +58,18 @@ export class PendingReplies {
     this.#bySocket.set(socket, pending);
     return pending;
   }
+}
+
+/**
+ * Node.js keeps a stream whose client gave it up without an error code for as long as the request is not read to its end, and tells nobody
+ * who writes to it: what was opened for its reply would stay open.
+ */
+function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
+  stream.once(
+    'aborted',
+    guarded(() => stream.destroy(), onFault),
+  );
+  if (stream.endAfterHeaders) stream.resume();
 }
 
 function start(socket: Socket, pending: Waiting[]): void {

@@ -99,7 +99,7 @@ test('garbage on the wire is answered and the server goes on', async (t) => {
     ['GET /home/ HTTP/1.1\r\n\r\n', 400],
     ['GET /home/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
     ['GET /home/ HTTP/1.1\r\nHost: a b\r\n\r\n', 400],
-    ['GET /home/ HTTP/9.9\r\nHost: x\r\n\r\n', 505],
+    ['GET /home/ HTTP/9.9\r\nHost: x\r\n\r\n', 400],
     ['GET /home/ HTTP/2.0\r\nHost: x\r\n\r\n', 505],
     ['GET /home/ HTTP/0.9\r\nHost: x\r\n\r\n', 505],
     [`GET /home/ HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
@@ -127,7 +127,7 @@ test('what is refused before anything is known of it has the errors body and the
     ['GET /home/ HTTP/2.0\r\nHost: x\r\n\r\n', 505, 'HTTP/2.0 is not supported here.'],
     ['GET /home/ HTTP/2.0\r\n\r\n', 505, 'HTTP/2.0 is not supported here.'],
     ['GET /home/ HTTP/0.9\r\nHost: x\r\n\r\n', 505, 'HTTP/0.9 is not supported here.'],
-    ['GET /home/ HTTP/3.0\r\nHost: x\r\n\r\n', 505, 'The HTTP version is not supported.'],
+    ['GET /home/ HTTP/3.0\r\nHost: x\r\n\r\n', 400, 'The request is not valid HTTP.'],
   ];
   for (const [bytes, status, message] of cases) {
     const reply = await server.raw(bytes);

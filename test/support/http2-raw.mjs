@@ -49,7 +49,7 @@ function getFrame(stream, path, authorization) {
 /**
  * Connects and exchanges settings.
  *
- * @returns a connection that writes frames (`cutShort` an upload that is reset in the middle, with NO_ERROR); `goaway` is the code with which the other side ended it, `statuses` the number of replies with 200
+ * @returns a connection that writes frames (`cutShort` an upload in the middle and `giveUp` a download, by a reset with NO_ERROR); `goaway` is the code with which the other side ended it, `statuses` the number of replies with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);
@@ -82,6 +82,11 @@ export function connectRaw(url, ca, session) {
     connection.nextStream += 2;
     write(putFrame(stream, path, authorization), frame(frameTypes.data, 0, stream, Buffer.from(content)));
     // NO_ERROR, once the content has arrived.
+    setTimeout(() => write(frame(frameTypes.rstStream, 0, stream, Buffer.of(0, 0, 0, 0))), 300);
+  };
+  connection.giveUp = (path) => {
+    const [stream, asked] = connection.get(path);
+    write(asked);
     setTimeout(() => write(frame(frameTypes.rstStream, 0, stream, Buffer.of(0, 0, 0, 0))), 300);
   };
   connection.acts = {
