@@ -99,6 +99,19 @@ test('uploads through several workers together stay within a quota, and use all 
   for (const { text } of asked) assert.match(text, /quota-used-bytes>123456</);
 });
 
+test('overwrites of one file through several workers free its size once', async (t) => {
+  const { fleet, session } = await start(t, { group: { quota_size: 1_000_000 } });
+  for (let round = 0; round < 5; round++) {
+    assert.equal((await fleet.put('/home/f', Buffer.alloc(900_000), within(session))).status, 201);
+    const replies = await all((index) => fleet.put('/home/f', Buffer.alloc(10_000 + index), within(session)));
+    assert.equal(countOf(replies, 201), lanes);
+    const { size } = statSync(join(fleet.home, 'f'));
+    assert.equal((await fleet.put('/home/g', Buffer.alloc(1_000_001 - size), within(session))).status, 507);
+    assert.equal((await fleet.put('/home/g', Buffer.alloc(1_000_000 - size), within(session))).status, 201);
+    assert.equal((await fleet.send('DELETE', '/home/g', within(session))).status, 204);
+  }
+});
+
 test('a write lock of one worker holds in all of them', async (t) => {
   const { fleet, session } = await start(t, { service: { webdav_compatibility: true } });
   const agent = { 'user-agent': 'Microsoft-WebDAV-MiniRedir/10.0.19045' };
