@@ -96,6 +96,12 @@ export class HttpListeners implements Listeners {
     );
   }
 
+  sessions(): ReadonlyMap<string, SessionStore> {
+    // What a reload is making ready has no UUID of its own, and the sessions of the listener that it follows.
+    const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
+    return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
+  }
+
   /** Connections and bytes of each service. */
   traffic(): Omit<ServiceFigures, 'sessions'>[] {
     return [...this.#running].map(([service, { server }]) => ({ service, ...server.traffic }));

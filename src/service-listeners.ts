@@ -3,7 +3,7 @@ import { accountOfEvents } from './auth/auth-chain.ts';
 import type { EventComponent, EventDraft } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
 import type { HttpServiceOptions } from './http/options.ts';
-import type { SessionLifetimes } from './http/sessions.ts';
+import type { SessionLifetimes, SessionOverview } from './http/sessions.ts';
 import type { ServiceFigures } from './monitor/sources.ts';
 import type { RequestParts } from './service-parts.ts';
 
@@ -19,6 +19,8 @@ export interface Listeners {
    */
   prepare(parts: RequestParts): Promise<PreparedReload>;
   figures(): Promise<ServiceFigures[]>;
+  /** The sessions of each service. */
+  sessions(): ReadonlyMap<string, SessionOverview>;
   /** Goes on serving, but has every reply end its connection. */
   leave(): void;
   /** Stops accepting, lets requests finish. @returns whether all did in time */

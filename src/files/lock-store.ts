@@ -8,6 +8,8 @@ export interface FileLock {
   readonly isDeep: boolean;
   /** UUID of the account that took it: the only one that may use or end it. */
   readonly accountUuid: string;
+  /** Name of that account, and where the request came from; absent in locks of older versions. */
+  readonly takenBy?: { readonly account: string; readonly address: string };
   /** What the client said about its owner, for other clients to show. */
   readonly owner: LockOwner | undefined;
   /** Wall clock, Unix time in milliseconds. */
@@ -21,7 +23,7 @@ export interface LockOwner {
 }
 
 /** What a new lock is made of; the store adds the token. */
-export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'accountUuid' | 'owner'> {
+export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'accountUuid' | 'takenBy' | 'owner'> {
   readonly timeoutMs: number;
 }
 

@@ -9,10 +9,12 @@ import type { FileLock, LockOwner } from './lock-store.ts';
 export class LockedPath {
   readonly #guard: LockGuard;
   readonly #path: string | undefined;
+  readonly #takenBy: NonNullable<FileLock['takenBy']>;
 
   constructor(paths: AccountPaths, path: VirtualPath) {
     if (!paths.locks) throw new Error('This service keeps no locks.');
     this.#guard = paths.locks;
+    this.#takenBy = { account: paths.account.name, address: paths.context.account.peer.address };
     const location = paths.mounts.locate(path);
     this.#path = location.kind === 'real' ? lockPath(paths.mounts.roots, location.realPath) : undefined;
   }
@@ -38,7 +40,7 @@ export class LockedPath {
   async take(isDeep: boolean, owner: LockOwner | undefined, timeoutMs: number): Promise<FileLock> {
     if (this.#path === undefined) throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
     const { accountUuid } = this.#guard;
-    const result = await this.#guard.store.take({ path: this.#path, isDeep, accountUuid, owner, timeoutMs });
+    const result = await this.#guard.store.take({ path: this.#path, isDeep, accountUuid, takenBy: this.#takenBy, owner, timeoutMs });
     if ('taken' in result) return result.taken;
     throw new ServiceError('locked', 'The path is locked.');
   }

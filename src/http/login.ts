@@ -26,7 +26,7 @@ export async function postLogin(exchange: Exchange): Promise<Reply> {
   });
   // A session of before must not outlive the login that replaces it (session fixation).
   await endPreviousSession(exchange);
-  const id = await exchange.service.sessions.create(account);
+  const id = await exchange.service.sessions.create(account, exchange.peer.address);
   if (wantsJson) return jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' });
   return {
     status: 302,

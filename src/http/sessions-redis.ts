@@ -3,7 +3,15 @@ import { accountOfText, accountText } from '../accounts/account-record.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
-import { mostSessionsOfAccount, newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from './sessions.ts';
+import {
+  type ListedSession,
+  mostSessionsOfAccount,
+  newSessionId,
+  type Session,
+  type SessionLifetimes,
+  type SessionStore,
+  sessionKey,
+} from './sessions.ts';
 
 /*
  * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
@@ -25,7 +33,8 @@ end
 `;
 
 /**
- * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account.
+ * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
+ * address.
  * Returns the account of each session that had to end.
  */
 const createScript = redisScript(`${now}${forget}
@@ -41,7 +50,7 @@ while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
   forget(ARGV[6], first)
   redis.call('SREM', KEYS[3], first)
 end
-redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now)
+redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
 redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${afterlifeMs})
@@ -89,6 +98,16 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 
   forget(ARGV[1], key)
 end
 return over`);
+
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns those that live: key, account, begin, address, end of each. */
+const lookScript = redisScript(`${now}
+local found = {}
+for index = 2, #ARGV do
+  local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)
+  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'account', 'created', 'address')
+  if ends > now and fields[1] and fields[2] then table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends)}) end
+end
+return found`);
 
 /** Accounts of sessions that were met here, so that each request need not carry them anew. */
 const mostAccounts = 10_000;
@@ -142,7 +161,7 @@ export class RedisSessions implements SessionStore {
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  async create(account: Account): Promise<string> {
+  async create(account: Account, address = ''): Promise<string> {
     const id = newSessionId();
     const key = sessionKey(id);
     const { idleMs, maximumAgeMs } = this.#lifetimes();
@@ -150,7 +169,7 @@ export class RedisSessions implements SessionStore {
     const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
     const over = await this.#link.run(createScript, keys, [
       ...[key, accountText(account), account.uuid, ...lifetimes],
-      ...[this.#base, mostSessionsOfAccount],
+      ...[this.#base, mostSessionsOfAccount, address],
     ]);
     for (const text of over as string[]) this.#onTimeout(accountOfText(text));
     return id;
@@ -174,9 +193,8 @@ export class RedisSessions implements SessionStore {
     };
   }
 
-  async end(session: Session): Promise<void> {
-    this.#noteEnd(session.key);
-    await this.#link.run(endScript, [`${this.#base}sessions`], [this.#base, session.key]);
+  end(session: Session): Promise<void> {
+    return this.endKeys([session.key]);
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
@@ -190,6 +208,32 @@ export class RedisSessions implements SessionStore {
 
   async count(): Promise<number> {
     return Number(await this.#link.call(['ZCARD', `${this.#base}sessions`]));
+  }
+
+  async list(): Promise<ListedSession[]> {
+    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
+    const found = new Map<string, ListedSession>();
+    const { maximumAgeMs } = this.#lifetimes();
+    let cursor = '0';
+    do {
+      const [next, pairs] = (await this.#link.call(['ZSCAN', `${this.#base}sessions`, cursor, 'COUNT', '500'])) as [string, string[]];
+      cursor = String(next);
+      const keys = pairs.filter((_, index) => index % 2 === 0).map(String);
+      const rows = (await this.#link.run(lookScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
+      for (const row of rows) {
+        const [key = '', account = '', created, address = '', ends] = row;
+        const createdMs = Number(created);
+        // A reload may have shortened it.
+        const expiresMs = Math.min(Number(ends), createdMs + maximumAgeMs);
+        found.set(key, { key, account: accountOfText(account).name, address, createdMs, expiresMs });
+      }
+    } while (cursor !== '0');
+    return [...found.values()];
+  }
+
+  async endKeys(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#noteEnd(key);
+    await this.#endInRedis(this.#link, keys);
   }
 
   close(): void {
@@ -238,7 +282,10 @@ export class RedisSessions implements SessionStore {
       await this.#runEndAll(caller, accountUuid, order);
       this.#endingAll.delete(accountUuid);
     }
-    const keys = [...this.#ended];
+    await this.#endInRedis(caller, [...this.#ended]);
+  }
+
+  async #endInRedis(caller: Pick<RedisCaller, 'run'>, keys: readonly string[]): Promise<void> {
     for (let index = 0; index < keys.length; index += 1000)
       await caller.run(endScript, [`${this.#base}sessions`], [this.#base, ...keys.slice(index, index + 1000)]);
   }

@@ -24,13 +24,37 @@ export interface SessionLifetimes {
   maximumAgeMs: number;
 }
 
+/** A session as those see it who run the service. */
+export interface ListedSession {
+  /** As in `Session`; not to be shown. */
+  readonly key: string;
+  /** Name of the account. */
+  readonly account: string;
+  /** Where the login came from; empty when that is not known. */
+  readonly address: string;
+  /** Unix time in milliseconds. */
+  readonly createdMs: number;
+  /** When it ends unless it is used before, Unix time in milliseconds. */
+  readonly expiresMs: number;
+}
+
+/** What those who run the service may see and do of sessions. */
+export interface SessionOverview {
+  /** The sessions that live at present. */
+  list(): Promise<ListedSession[]>;
+  /** Ends sessions; when it resolves, nobody is let in by their IDs any more, whichever process is asked. */
+  endKeys(keys: readonly string[]): Promise<void>;
+}
+
 /** Where sessions live. Implementations: memory here, Redis for many nodes. */
-export interface SessionStore {
+export interface SessionStore extends SessionOverview {
   /**
    * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
    * `mostSessionsOfAccount` already, the one unused for longest times out.
+   *
+   * @param address where the login came from, for those who run the service
    */
-  create(account: Account): Promise<string>;
+  create(account: Account, address?: string): Promise<string>;
   /** The session of an ID when it still lives, and notes the activity; undefined otherwise. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer, which counts as activity until `done`. */
@@ -45,6 +69,7 @@ export interface SessionStore {
 
 interface Kept {
   session: Session;
+  address: string;
   lastUsedMs: number;
   holds: number;
 }
@@ -57,6 +82,16 @@ export function sessionKey(id: string): string {
 /** A fresh session ID. */
 export function newSessionId(): string {
   return randomBytes(idBytes).toString('base64url');
+}
+
+/**
+ * When a session ends unless it is used before, Unix time in milliseconds.
+ *
+ * @param lastUsedMs monotonic; undefined while a transfer keeps it busy
+ */
+export function expiryMs(createdMs: number, lastUsedMs: number | undefined, lifetimes: SessionLifetimes, clock: Clock): number {
+  const oldestMs = createdMs + lifetimes.maximumAgeMs;
+  return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
 }
 
 /** Sessions of one process. */
@@ -79,12 +114,12 @@ export class MemorySessions implements SessionStore {
     this.#sweeper = clock.every(1000, () => this.#sweep());
   }
 
-  async create(account: Account): Promise<string> {
+  async create(account: Account, address = ''): Promise<string> {
     const id = newSessionId();
     const session: Session = { key: sessionKey(id), account, createdMs: this.#clock.nowMs() };
     const own = this.#ofAccounts.get(account.uuid) ?? new Set();
     if (own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
-    const kept: Kept = { session, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
+    const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
     this.#kept.set(session.key, kept);
     this.#ofAccounts.set(account.uuid, own.add(kept));
     return id;
@@ -129,6 +164,25 @@ export class MemorySessions implements SessionStore {
 
   async count(): Promise<number> {
     return this.#kept.size;
+  }
+
+  async list(): Promise<ListedSession[]> {
+    this.#sweep();
+    const lifetimes = this.#lifetimes();
+    return [...this.#kept.values()].map(({ session, address, lastUsedMs, holds }) => ({
+      key: session.key,
+      account: session.account.name,
+      address,
+      createdMs: session.createdMs,
+      expiresMs: expiryMs(session.createdMs, holds > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
+    }));
+  }
+
+  async endKeys(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      const kept = this.#kept.get(key);
+      if (kept) this.#forget(kept);
+    }
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { EventComponent, EventServer } from '../events/event.ts';
 import { Temporaries } from '../files/temporaries.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
+import type { SessionOverview } from '../http/sessions.ts';
 import { readTlsContext, type TlsContext } from '../http/tls-context.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
@@ -136,6 +137,10 @@ export class WorkerFleet implements Listeners {
       }
     }
     return [...sums.values()];
+  }
+
+  sessions(): ReadonlyMap<string, SessionOverview> {
+    return this.#surroundings.state.sessions();
   }
 
   /** What is shown of the workers. */

@@ -5,6 +5,7 @@ import type { BackendDelivery } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import type { FileLock, LockRequest } from '../files/lock-store.ts';
 import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../files/quota-ledger.ts';
+import type { ListedSession } from '../http/sessions.ts';
 import type { TlsContext } from '../http/tls-context.ts';
 import type { Channel, Fault } from '../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../lib/log.ts';
@@ -70,7 +71,7 @@ export interface WorkerFigures {
 
 /** What the primary process does for a worker. */
 export interface PrimaryApi {
-  createSession(service: string, key: string, account: string): Promise<number>;
+  createSession(service: string, key: string, account: string, address: string): Promise<number>;
   findSession(service: string, key: string): Promise<SessionRecord | undefined>;
   useSessions(service: string, uses: SessionUse[]): void;
   endSession(service: string, key: string): Promise<void>;
@@ -78,6 +79,8 @@ export interface PrimaryApi {
   countSessions(service: string): number;
   beginAttempt(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
   endAttempt(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
+  listSessions(service: string): Promise<ListedSession[]>;
+  endSessionKeys(service: string, keys: readonly string[]): Promise<void>;
   takeLock(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }>;
   refreshLock(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   releaseLock(token: string): Promise<boolean>;

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfText, accountText } from '../accounts/account-record.ts';
-import { newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from '../http/sessions.ts';
+import { type ListedSession, newSessionId, type Session, type SessionLifetimes, type SessionStore, sessionKey } from '../http/sessions.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { SessionUse, ToPrimary } from './protocol.ts';
 
@@ -45,13 +45,13 @@ export class SessionClient implements SessionStore {
     this.#teller = clock.every(tellEveryMs, () => this.#tell());
   }
 
-  async create(account: Account): Promise<string> {
+  async create(account: Account, address = ''): Promise<string> {
     const id = newSessionId();
     const key = sessionKey(id);
     const asked: Asked = { answer: Promise.resolve(undefined), isEnded: false };
     this.#asked.set(key, asked);
     try {
-      const createdMs = await this.#primary.call('createSession', this.#service, key, accountText(account));
+      const createdMs = await this.#primary.call('createSession', this.#service, key, accountText(account), address);
       if (!asked.isEnded) this.#keep({ key, account, createdMs });
     } finally {
       this.#asked.delete(key);
@@ -94,6 +94,14 @@ export class SessionClient implements SessionStore {
 
   count(): Promise<number> {
     return this.#primary.call('countSessions', this.#service);
+  }
+
+  list(): Promise<ListedSession[]> {
+    return this.#primary.call('listSessions', this.#service);
+  }
+
+  endKeys(keys: readonly string[]): Promise<void> {
+    return this.#primary.call('endSessionKeys', this.#service, keys);
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfText } from '../accounts/account-record.ts';
-import { mostSessionsOfAccount, type SessionLifetimes } from '../http/sessions.ts';
+import { expiryMs, type ListedSession, mostSessionsOfAccount, type SessionLifetimes, type SessionOverview } from '../http/sessions.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { SessionRecord, SessionUse } from './protocol.ts';
@@ -11,6 +11,7 @@ interface Kept {
   readonly key: string;
   readonly record: SessionRecord;
   readonly account: Account;
+  readonly address: string;
   /** Monotonic, as far as the workers told. */
   lastUsedMs: number;
   /** Transfers that run, by worker. */
@@ -24,7 +25,7 @@ interface Kept {
  * so before a session times out they are asked for what they have not told yet, and before an end is answered they have all
  * forgotten it.
  */
-export class SessionHost {
+export class SessionHost implements SessionOverview {
   readonly #service: string;
   readonly #clock: Clock;
   readonly #lifetimes: () => SessionLifetimes;
@@ -51,13 +52,14 @@ export class SessionHost {
    *
    * @returns when it began, Unix time in milliseconds
    */
-  async create(peer: Peer, key: string, accountText: string): Promise<number> {
+  async create(peer: Peer, key: string, accountText: string, address: string): Promise<number> {
     const createdMs = this.#clock.nowMs();
     const account = accountOfText(accountText);
     const kept: Kept = {
       key,
       record: { account: accountText, createdMs },
       account,
+      address,
       lastUsedMs: this.#clock.monotonicMs(),
       holds: new Map(),
       knownBy: new Set([peer]),
@@ -103,6 +105,23 @@ export class SessionHost {
     const ended = [...(this.#ofAccounts.get(accountUuid) ?? [])].filter(({ key }) => key !== exceptKey);
     await this.#forget(ended);
     return ended.length;
+  }
+
+  async endKeys(keys: readonly string[]): Promise<void> {
+    await this.#forget(keys.flatMap((key) => this.#kept.get(key) ?? []));
+  }
+
+  async list(): Promise<ListedSession[]> {
+    const lifetimes = this.#lifetimes();
+    return [...this.#kept.values()]
+      .filter((kept) => !this.#seemsOver(kept))
+      .map(({ key, account, address, record: { createdMs }, lastUsedMs, holds }) => ({
+        key,
+        account: account.name,
+        address,
+        createdMs,
+        expiresMs: expiryMs(createdMs, holds.size > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
+      }));
   }
 
   get count(): number {

@@ -5,7 +5,7 @@ import { MemoryAcceptedCredentials, newAcceptedKey } from '../auth/callout-cache
 import { MemoryLocks } from '../files/memory-locks.ts';
 import { QuotaLedger } from '../files/quota-ledger.ts';
 import { Turns } from '../files/turns.ts';
-import type { SessionLifetimes } from '../http/sessions.ts';
+import type { SessionLifetimes, SessionOverview } from '../http/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../lib/url-health.ts';
 import type { SharedState } from '../service-state.ts';
@@ -46,14 +46,23 @@ export class StateHost {
     this.bans = new BanHost(surroundings.clock, surroundings.policy, this.peers);
   }
 
-  /** The same state for what runs in the primary process itself: handlers, and the tests of authentication methods. */
-  get own(): Pick<SharedState, 'urlHealth' | 'accepted'> {
-    return { urlHealth: (scope) => this.#health(scope), accepted: (method, lifetimeMs) => this.#acceptedOf(method, lifetimeMs) };
+  /** The same state for what runs in the primary process itself: handlers, the tests of authentication methods, the control socket. */
+  get own(): Pick<SharedState, 'locks' | 'urlHealth' | 'accepted'> {
+    return {
+      locks: this.#locks,
+      urlHealth: (scope) => this.#health(scope),
+      accepted: (method, lifetimeMs) => this.#acceptedOf(method, lifetimeMs),
+    };
   }
 
   /** Sessions that live at present. */
   countSessions(service: string): number {
     return this.#sessions.get(service)?.count ?? 0;
+  }
+
+  /** The sessions of each service that has had any. */
+  sessions(): ReadonlyMap<string, SessionOverview> {
+    return this.#sessions;
   }
 
   /** Forgets the sessions of services that are not there any more. */
@@ -69,7 +78,7 @@ export class StateHost {
   apiFor(peer: Peer): StateApi {
     const { clock } = this.#surroundings;
     return {
-      createSession: (service, key, account) => this.#sessionsOf(service).create(peer, key, account),
+      createSession: (service, key, account, address) => this.#sessionsOf(service).create(peer, key, account, address),
       findSession: (service, key) => this.#sessionsOf(service).find(peer, key),
       useSessions: (service, uses) => this.#sessionsOf(service).use(peer, uses),
       endSession: (service, key) => this.#sessionsOf(service).end(peer, key),
@@ -77,6 +86,8 @@ export class StateHost {
       countSessions: (service) => this.countSessions(service),
       beginAttempt: (attempt, leaseMs, isInLine) => this.bans.begin(peer, attempt, leaseMs, isInLine),
       endAttempt: (attempt, outcome) => this.bans.end(peer, attempt, outcome),
+      listSessions: (service) => this.#sessionsOf(service).list(),
+      endSessionKeys: (service, keys) => this.#sessionsOf(service).endKeys(keys),
       takeLock: (request) => this.#locks.take(request),
       refreshLock: (token, timeoutMs) => this.#locks.refresh(token, timeoutMs),
       releaseLock: (token) => this.#locks.release(token),

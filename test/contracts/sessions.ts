@@ -87,6 +87,45 @@ export function sessionsContract(
     assert.equal(await sessions.endAll('nobody'), 0);
   });
 
+  contract(
+    'a list says whose sessions live, since when, from where and how long; those that are taken from it are over',
+    async (sessions, over) => {
+      const before = Date.now();
+      const ids = [
+        await sessions.create(accountNamed('alice'), '192.0.2.1'),
+        await sessions.create(accountNamed('alice'), '2001:db8::1'),
+        await sessions.create(accountNamed('bob')),
+      ];
+      const first = await sessions.find(ids[0] as string);
+      const listed = (await sessions.list()).sort((a, b) => (`${a.account}${a.address}` < `${b.account}${b.address}` ? -1 : 1));
+      assert.deepEqual(
+        listed.map(({ account, address }) => [account, address]),
+        [
+          ['alice', '192.0.2.1'],
+          ['alice', '2001:db8::1'],
+          ['bob', ''],
+        ],
+      );
+      assert.equal(listed[0]?.key, first?.key);
+      assert.equal(JSON.stringify(listed).includes(ids[0] as string), false, 'no ID of a session');
+      for (const { createdMs, expiresMs } of listed) {
+        assert.ok(createdMs >= before - 5 && createdMs <= Date.now() + 5);
+        assert.ok(Math.abs(expiresMs - createdMs - 60_000) < 1000, `${expiresMs - createdMs}`);
+      }
+      await sessions.endKeys(listed.slice(0, 2).map(({ key }) => key));
+      await sessions.endKeys(['unknown']);
+      await sessions.endKeys([]);
+      const alive = await Promise.all(ids.map(async (id) => (await sessions.find(id)) !== undefined));
+      assert.deepEqual(alive, [false, false, true]);
+      assert.deepEqual(
+        (await sessions.list()).map(({ account }) => account),
+        ['bob'],
+      );
+      assert.equal(await sessions.count(), 1);
+      assert.deepEqual(over, [], 'they did not time out');
+    },
+  );
+
   contract('idle sessions time out and are told of once; requests and transfers keep them alive', async (sessions, over, lifetimes) => {
     lifetimes.idleMs = 600;
     const idle = await sessions.create(accountNamed('idle'));

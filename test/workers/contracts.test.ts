@@ -47,7 +47,7 @@ function sessionsOf(t: TestContext, { lifetimes, onTimeout }: SessionsSurroundin
   t.after(closeAll);
   const next = inTurns(...stores);
   return {
-    create: (account) => next().create(account),
+    create: (account, address) => next().create(account, address),
     find: (id) => next().find(id),
     hold(session) {
       const holds = stores.map((store) => store.hold(session));
@@ -60,6 +60,8 @@ function sessionsOf(t: TestContext, { lifetimes, onTimeout }: SessionsSurroundin
     end: (session) => next().end(session),
     endAll: (uuid, except) => next().endAll(uuid, except),
     count: () => next().count(),
+    list: () => next().list(),
+    endKeys: (keys) => next().endKeys(keys),
     close: closeAll,
   };
 }
