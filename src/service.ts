@@ -3,6 +3,7 @@ import { CalloutMethod } from './auth/callout.ts';
 import { changesBetween } from './config/changes.ts';
 import type { LoadedConfig } from './config/load.ts';
 import type { Config } from './config/schema.ts';
+import { ControlServer } from './control/control-server.ts';
 import type { EventComponent } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
 import type { Clock } from './lib/clock.ts';
@@ -11,6 +12,7 @@ import { ServiceError } from './lib/errors.ts';
 import type { Log } from './lib/log.ts';
 import type { RemoteResult } from './lib/remote-endpoint.ts';
 import type { MonitorSources } from './monitor/sources.ts';
+import { controlledCollections } from './service-control.ts';
 import { Core } from './service-core.ts';
 import type { Fleet } from './service-fleet.ts';
 import { HttpListeners } from './service-http.ts';
@@ -79,6 +81,7 @@ class ServerRuntime implements Service {
   #state: SharedState | undefined;
   #listeners: Listeners | undefined;
   #fleet: Fleet | undefined;
+  #control: ControlServer | undefined;
   readonly #monitoring: Monitoring;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
 
@@ -104,6 +107,7 @@ class ServerRuntime implements Service {
       await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
       await this.#startMethods(this.#parts);
       await this.#listeners.start(this.#parts);
+      await this.#openControl();
       this.#emit(20181, { version: SVC_VERSION });
       events.assertWritable();
       this.#phase = 'ready';
@@ -148,6 +152,7 @@ class ServerRuntime implements Service {
     if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
     await this.#leave();
     const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
+    await this.#control?.close();
     this.#fleet?.close();
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
     const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
@@ -183,6 +188,18 @@ class ServerRuntime implements Service {
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./service-state-redis.ts');
     return openRedisState(state, { clock: this.#clock, log: this.#log, policy });
+  }
+
+  // Files are served without it, too: not every file system has sockets.
+  async #openControl(): Promise<void> {
+    const { path } = this.#dataFolder as DataFolder;
+    const { locks } = this.#state as SharedState;
+    const collections = controlledCollections({ sessions: () => this.#listeners?.sessions() ?? new Map(), locks });
+    try {
+      this.#control = await ControlServer.open(path, collections, this.#log);
+    } catch (error) {
+      this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
+    }
   }
 
   // `/ready` says so first; what sends requests here has `shutdown_delay` to notice.

@@ -94,7 +94,7 @@ function argumentValues(command: Command, argument: Argument | undefined): Compl
   if (!argument) return nothing;
   if (argument.argChoices) return { candidates: argument.argChoices.map((word) => ({ word, meaning: '' })), files: false };
   if (argument.name() === 'method') return { candidates: methods.map((word) => ({ word, meaning: '' })), files: false };
-  if (command.name() === 'explain') return nothing;
+  if (command.name() === 'explain' || argument.name() === 'id') return nothing;
   return files;
 }
 
@@ -120,6 +120,7 @@ const entriesOf: Readonly<Record<string, (config: Config | undefined) => Candida
   '--method': (config) => named(config?.authentications),
   '--handler': (config) => named(config?.event_handlers),
   '--group': (config) => named(config?.groups),
+  '--account': (config) => Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' })),
   '--user': (config) => Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' })),
   '--username': (config) => Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' })),
 };

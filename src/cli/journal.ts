@@ -16,6 +16,7 @@ import { DeliveryLog, deliveriesFolder } from '../webhooks/delivery-log.ts';
 import { fileRecords } from '../webhooks/delivery-records.ts';
 import { readPositions } from '../webhooks/handler-positions.ts';
 import type { Journal } from './journal-shape.ts';
+import { defaultDataFolder } from './service-folder.ts';
 
 /** Where a command finds journal and records. */
 export interface JournalOptions {
@@ -25,9 +26,6 @@ export interface JournalOptions {
 
 /** Size at which a file of records is followed by another. */
 const recordFileBytes = 64 * 1024 * 1024;
-
-/** The folder of `svc serve` without a configuration. */
-const defaultDataFolder = './svc-data';
 
 /**
  * Finds the journal: of the data folder named, of the configuration, or of a service without one in this folder. To be closed.

@@ -174,4 +174,33 @@ export const jsonOutputs = {
       source: z.enum(['upload', 'replay']).optional(),
     })
     .describe('svc events --deliveries --json: one line for each delivery.'),
+  sessions: z
+    .strictObject({
+      id: z.string().describe('Names the session in remove; nobody can sign in with it.'),
+      service: z.string().describe('UUID of the service.'),
+      account: z.string().describe('Name of the account.'),
+      address: z.string().describe('Where the login came from; empty when that is not known.'),
+      created: z.string(),
+      expires: z.string().describe('When it ends unless it is used before.'),
+    })
+    .describe('svc sessions list --json, svc sessions remove --json: one line for each session.'),
+  locks: z
+    .strictObject({
+      id: z.string().describe('Names the lock in remove.'),
+      path: z.string().describe('Real path.'),
+      depth: z.enum(['0', 'infinity']),
+      account: z.string().describe('Name of the account.'),
+      address: z.string().describe('Where the request came from; empty when that is not known.'),
+      owner: z.string().describe('What the client said about its owner.'),
+      expires: z.string(),
+    })
+    .describe('svc locks list --json, svc locks remove --json: one line for each lock.'),
+  health: z
+    .strictObject({
+      url: z.string(),
+      ready: z.boolean(),
+      status: z.int(),
+      checks: z.record(z.string(), z.string()).describe('ok, or what is wrong, by part.'),
+    })
+    .describe('svc health --json: one document.'),
 } as const;

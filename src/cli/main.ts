@@ -5,6 +5,7 @@ import { foldHelp, helpWidth } from './help-text.ts';
 import { reportFailure } from './output.ts';
 import { registerAuthTest } from './register-auth-test.ts';
 import { registerConfig } from './register-config.ts';
+import { registerControl } from './register-control.ts';
 import { registerEvents } from './register-events.ts';
 import { registerMock } from './register-mock.ts';
 import { registerServe } from './register-serve.ts';
@@ -112,6 +113,9 @@ const schemaNames = [
   'mock-auth',
   'mock-webhook',
   'events-deliveries',
+  'sessions',
+  'locks',
+  'health',
 ];
 
 const schemaHelp = `
@@ -162,6 +166,7 @@ const registrations: readonly Register[] = [
       .action((options) => run(async () => (await import('./openapi.ts')).openapi(options))),
   registerAuthTest,
   registerEvents,
+  registerControl,
   registerMock,
   registerTools,
 ];

@@ -1,8 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { requireConfigFile } from '../config/check.ts';
-import { examineConfig } from '../config/load.ts';
-import { readSource } from '../config/source.ts';
 import { systemClock } from '../lib/clock.ts';
 import { peekDataFolder } from '../lib/data-folder.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
@@ -10,11 +7,10 @@ import { exitCode } from './exit-codes.ts';
 import { interruptible } from './interrupt.ts';
 import { complain, complainFindings, count, print } from './output.ts';
 import { type ReloadReport, readReloadReport } from './reload-report.ts';
+import { roughConfig, type ServiceOptions } from './service-folder.ts';
 
 /** Options of `svc reload`. */
-export interface ReloadOptions {
-  config?: string;
-  dataFolder?: string;
+export interface ReloadOptions extends ServiceOptions {
   timeout: number;
   json?: boolean;
 }
@@ -28,7 +24,8 @@ const lookEveryMs = 50;
  * @returns 0 when the new configuration is in force, 1 when it is refused and the old one stays
  */
 export async function reload(options: ReloadOptions): Promise<number> {
-  const folder = options.dataFolder === undefined ? await dataFolderOf(options) : resolve(options.dataFolder);
+  const folder =
+    options.dataFolder === undefined ? (await roughConfig(options)).config.server.data_folder_path : resolve(options.dataFolder);
   const { ownerPid } = peekDataFolder(folder);
   if (ownerPid === undefined) throw new ServiceError('unavailable', `No service is running with the data folder ${folder}.`);
   const before = readReloadReport(folder);
@@ -40,14 +37,6 @@ export async function reload(options: ReloadOptions): Promise<number> {
     else printReport(report);
     return report.reloaded ? exitCode.done : exitCode.no;
   });
-}
-
-/** The data folder stands in the configuration, which may be the very one that the service is going to refuse. */
-async function dataFolderOf(options: ReloadOptions): Promise<string> {
-  const file = await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
-  const { config } = examineConfig(readSource(file), process.env);
-  if (!config) throw new ServiceError('bad-request', `${file} does not say which data folder the service has; name it with --data-folder.`);
-  return config.server.data_folder_path;
 }
 
 function signal(pid: number): void {

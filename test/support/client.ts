@@ -112,7 +112,7 @@ export class Client {
     const reply = await this.send('POST', '/__svc__/login', {
       ...options,
       user: null,
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...options.headers },
       body: JSON.stringify({ username, password }),
     });
     assert.equal(reply.status, 200, reply.text);

@@ -1,0 +1,61 @@
+import { type IncomingMessage, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { ServiceError } from '../lib/errors.ts';
+import type { CollectionName, ShownItem } from './collection.ts';
+import { type Selection, selectionQuery } from './selection.ts';
+import { openSocketPath, type SocketPath } from './socket-path.ts';
+
+/** Longest wait for the service in milliseconds; to end sessions it may have to wait for a worker that hangs. */
+const answerWithinMs = 60_000;
+
+/** IDs that one request names at most, so that its head stays small. */
+const idsOfRequest = 200;
+
+/**
+ * Asks the service that owns a data folder for things, and removes them there on demand.
+ *
+ * @returns the things that were selected
+ * @throws ServiceError `unavailable` when no service answers, or it cannot; `bad-request` when it refuses the request
+ */
+export async function askService(
+  dataFolderPath: string,
+  method: 'GET' | 'DELETE',
+  name: CollectionName,
+  selection: Selection,
+): Promise<ShownItem[]> {
+  const { ids } = selection;
+  if (!ids || ids.length <= idsOfRequest) return ask(dataFolderPath, method, `/${name}?${selectionQuery(selection)}`);
+  const items: ShownItem[] = [];
+  for (let index = 0; index < ids.length; index += idsOfRequest) {
+    const part = { ...selection, ids: ids.slice(index, index + idsOfRequest) };
+    items.push(...(await ask(dataFolderPath, method, `/${name}?${selectionQuery(part)}`)));
+  }
+  return items;
+}
+
+async function ask(dataFolderPath: string, method: string, target: string): Promise<ShownItem[]> {
+  let place: SocketPath | undefined;
+  try {
+    place = openSocketPath(dataFolderPath);
+    const { status, text } = await send(place.path, method, target);
+    const lines = text.split('\n').filter((line) => line !== '');
+    if (status === 200) return lines.map((line) => JSON.parse(line) as ShownItem);
+    const { error } = JSON.parse(text) as { error: string };
+    throw new ServiceError(status === 400 ? 'bad-request' : 'unavailable', error);
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('unavailable', `No service answers in ${dataFolderPath}: ${(error as Error).message}.`, { cause: error });
+  } finally {
+    place?.close();
+  }
+}
+
+async function send(socketPath: string, method: string, path: string): Promise<{ status: number | undefined; text: string }> {
+  const reply = await new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+  return { status: reply.statusCode, text: (await buffer(reply)).toString('utf8') };
+}

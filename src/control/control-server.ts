@@ -1,0 +1,139 @@
+import { lstatSync, unlinkSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import { type CollectionName, type Collections, collectionNames, type Item } from './collection.ts';
+import { isNarrowed, selectionOf, selects } from './selection.ts';
+import { openSocketPath, type SocketPath } from './socket-path.ts';
+
+/** Clients at once; whoever runs the service is few. */
+const mostConnections = 32;
+
+/** How long a client may take for its request, in milliseconds. */
+const requestWithinMs = 5000;
+
+/** How long a client may read nothing, in milliseconds. */
+const stallWithinMs = 30_000;
+
+/**
+ * Answers those who run the service, on a Unix socket in the data folder that its account alone may open (0600). The requests are HTTP without
+ * bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks and bans alike; the replies have one JSON object a line.
+ */
+export class ControlServer {
+  readonly #collections: Collections;
+  readonly #log: Log;
+  readonly #server: Server;
+  readonly #place: SocketPath;
+
+  private constructor(place: SocketPath, collections: Collections, log: Log) {
+    this.#place = place;
+    this.#collections = collections;
+    this.#log = log;
+    const limits = { headersTimeout: requestWithinMs, requestTimeout: requestWithinMs, connectionsCheckingInterval: 1000 };
+    this.#server = createServer({ ...limits, maxHeaderSize: 64 * 1024 }, (incoming, outgoing) => void this.#answer(incoming, outgoing));
+    this.#server.maxConnections = mostConnections;
+    this.#server.setTimeout(stallWithinMs);
+  }
+
+  /**
+   * Begins to accept connections, in place of a socket that a dead process left.
+   *
+   * @param dataFolderPath of which this process is the owner
+   * @throws ServiceError `unavailable` when there can be no socket there
+   */
+  static async open(dataFolderPath: string, collections: Collections, log: Log): Promise<ControlServer> {
+    let place: SocketPath | undefined;
+    try {
+      place = openSocketPath(dataFolderPath);
+      const control = new ControlServer(place, collections, log);
+      await control.#listen();
+      return control;
+    } catch (error) {
+      place?.close();
+      if (error instanceof ServiceError) throw error;
+      throw new ServiceError('unavailable', `There can be no control socket in ${dataFolderPath}: ${(error as Error).message}.`, {
+        cause: error,
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+    this.#place.close();
+  }
+
+  async #listen(): Promise<void> {
+    const { path } = this.#place;
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
+    const listening = new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.once('listening', resolve);
+    });
+    // bind(2) makes the file, within this call, and nobody else may ever open it.
+    const umask = process.umask(0o177);
+    try {
+      this.#server.listen(path);
+    } finally {
+      process.umask(umask);
+    }
+    await listening;
+    this.#server.on('error', (error) => this.#log.warn('the control socket cannot accept a connection', { reason: error }));
+  }
+
+  async #answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    // One request a connection, and none has a body.
+    outgoing.setHeader('connection', 'close');
+    try {
+      const items = await this.#itemsFor(incoming);
+      outgoing.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      await pipeline(Readable.from(items.map(({ shown }) => `${JSON.stringify(shown)}\n`)), outgoing);
+    } catch (error) {
+      if (outgoing.headersSent) outgoing.destroy();
+      else this.#refuse(outgoing, error);
+    }
+  }
+
+  async #itemsFor(incoming: IncomingMessage): Promise<Item[]> {
+    const { name, query } = targetOf(incoming.url ?? '');
+    if (incoming.method !== 'GET' && incoming.method !== 'DELETE')
+      throw new ServiceError('method-not-allowed', 'Only GET and DELETE are supported here.');
+    const collection = this.#collections[name];
+    const selection = selectionOf(query);
+    if (incoming.method === 'DELETE' && isNarrowed(selection) === selection.all)
+      throw new ServiceError('bad-request', 'Name what to remove by id, account or address, or say all.');
+    const isSelected = selects(selection);
+    const items = (await collection.list()).filter(({ shown }) => isSelected(shown));
+    if (incoming.method === 'DELETE') {
+      await collection.remove(items);
+      if (items.length > 0)
+        this.#log.info(`${name} were removed by the control socket`, {
+          ids: items.slice(0, 100).map(({ shown }) => shown.id),
+          number: items.length,
+        });
+    }
+    return items;
+  }
+
+  #refuse(outgoing: ServerResponse, error: unknown): void {
+    const isExpected = isServiceError(error);
+    if (!isExpected) this.#log.error('a request to the control socket failed', { reason: error });
+    const status = isExpected ? (statuses[error.code] ?? 503) : 500;
+    const message = isExpected ? error.message : 'The service failed to answer; see its log.';
+    outgoing.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify({ error: message })}\n`);
+  }
+}
+
+const statuses: Readonly<Record<string, number>> = { 'bad-request': 400, 'not-found': 404, 'method-not-allowed': 405 };
+
+/** @throws ServiceError `not-found`, `bad-request` */
+function targetOf(target: string): { name: CollectionName; query: URLSearchParams } {
+  if (!URL.canParse(target, 'http://control')) throw new ServiceError('bad-request', 'The target is no path.');
+  const { pathname, searchParams } = new URL(target, 'http://control');
+  const name = collectionNames.find((candidate) => pathname === `/${candidate}`);
+  if (!name) throw new ServiceError('not-found', `There are ${collectionNames.map((candidate) => `/${candidate}`).join(', ')}.`);
+  return { name, query: searchParams };
+}

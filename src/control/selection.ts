@@ -1,0 +1,54 @@
+import { compileAddressRanges } from '../lib/address-ranges.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { ShownItem } from './collection.ts';
+
+/** What a request is about; without any member everything. */
+export interface Selection {
+  ids?: readonly string[] | undefined;
+  account?: string | undefined;
+  /** An address, or a CIDR range. */
+  address?: string | undefined;
+  /** Says that no other member means everything; to remove, that has to be said. */
+  all?: boolean | undefined;
+}
+
+/** A selection as the query of a request. */
+export function selectionQuery({ ids = [], account, address, all }: Selection): URLSearchParams {
+  return new URLSearchParams([
+    ...ids.map((id): [string, string] => ['id', id]),
+    ...(account === undefined ? [] : [['account', account] as [string, string]]),
+    ...(address === undefined ? [] : [['address', address] as [string, string]]),
+    ...(all ? [['all', '1'] as [string, string]] : []),
+  ]);
+}
+
+/** Reads `selectionQuery`. @throws ServiceError `bad-request` for anything else in it */
+export function selectionOf(query: URLSearchParams): Selection {
+  for (const name of query.keys())
+    if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `There is no parameter "${name}".`);
+  return {
+    ids: query.has('id') ? query.getAll('id') : undefined,
+    account: query.get('account') ?? undefined,
+    address: query.get('address') ?? undefined,
+    all: query.has('all'),
+  };
+}
+
+/** Whether something narrows it down. */
+export function isNarrowed({ ids, account, address }: Selection): boolean {
+  return ids !== undefined || account !== undefined || address !== undefined;
+}
+
+/**
+ * Which things a selection means; all of its members must hold.
+ *
+ * @throws ServiceError `bad-request` for an address that is none
+ */
+export function selects({ ids, account, address }: Selection): (item: ShownItem) => boolean {
+  const wanted = ids && new Set(ids);
+  const isWithin = address === undefined ? undefined : compileAddressRanges([address]);
+  return (item) =>
+    (wanted?.has(item.id) ?? true) &&
+    (account === undefined || item.account === account) &&
+    (isWithin === undefined || isWithin(item.address?.split('/')[0] ?? ''));
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { jsonOutputs } from '../../src/cli/json-outputs.ts';
+import { run, start } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { control, listed } from '../support/control.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+import { within } from '../support/workers.ts';
+
+/** A server whose accounts are alice and bob, with the sessions of both. */
+async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder: string; alice: string; bob: string }> {
+  const home = { home_folder_path: join(temporaryFolder(t), 'bob'), permissions: [['allow-full-control']] };
+  mkdirSync(home.home_folder_path);
+  const server = await startServer(t, {
+    accounts: { bob: { group: 'BOBS' } },
+    groups: { BOBS: home },
+    authentications: { local: { type: 'application' } },
+    service: { client_forwarded_header: 'X-Forwarded-For', webdav_compatibility: true },
+  });
+  const alice = await server.login('alice', testPassword, { headers: { 'x-forwarded-for': '192.0.2.1' } });
+  const bob = await server.login('alice', testPassword, { headers: { 'x-forwarded-for': '2001:db8::7' } });
+  return { server, folder: join(server.folder, 'data'), alice, bob };
+}
+
+test('sessions are listed without their IDs, and one that is removed is over at once', async (t) => {
+  const { server, folder, alice, bob } = await twoAccounts(t);
+  const all = await listed(t, folder, 'sessions');
+  assert.deepEqual(all.map(({ service, account, address }) => [service, account, address]).sort(), [
+    ['web', 'alice', '192.0.2.1'],
+    ['web', 'alice', '2001:db8::7'],
+  ]);
+  const table = await control(t, folder, 'sessions', 'list');
+  assert.match(table.stdout, /^ID +SERVICE +ACCOUNT +ADDRESS +CREATED +EXPIRES\n[0-9a-f]{16} {2}web +alice +\S+ +\d{4}-\S+Z +\d{4}-\S+Z\n/);
+  assert.equal(table.stdout.trim().split('\n').length, 3);
+  for (const secret of [alice, bob]) assert.equal(`${JSON.stringify(all)}${table.stdout}`.includes(secret), false);
+  const [here] = await listed(t, folder, 'sessions', '--address', '192.0.2.0/24');
+  const url = `${server.service.listening()[0]?.url}/home/`;
+  const tried = await fetch(url, { headers: { authorization: `session ${here?.id}` } });
+  assert.equal(tried.status, 401, 'the ID of the list lets nobody in');
+  const removed = await control(t, folder, 'sessions', 'remove', here?.id ?? '');
+  assert.deepEqual([removed.code, removed.stdout, removed.stderr], [0, 'removed 1 session\n', '']);
+  assert.equal((await server.get('/home/', within(alice))).status, 401);
+  assert.equal((await server.get('/home/', within(bob))).status, 200);
+  const again = await control(t, folder, 'sessions', 'remove', here?.id ?? '', '--json');
+  assert.deepEqual([again.code, again.stdout, again.stderr], [1, '', `svc: there is no session ${here?.id}\n`]);
+  assert.deepEqual(await listed(t, folder, 'sessions', '--account', 'nobody'), []);
+  const byAccount = await control(t, folder, 'sessions', 'remove', '--account', 'alice', '--json');
+  assert.equal(jsonOutputs.sessions.parse(JSON.parse(byAccount.stdout)).address, '2001:db8::7');
+  assert.equal((await server.get('/home/', within(bob))).status, 401);
+  const none = await control(t, folder, 'sessions', 'list');
+  assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', 'svc: no sessions\n']);
+  assert.deepEqual(
+    (await server.eventIds()).filter((id) => id === 40015 || id === 40037),
+    [],
+    'neither timed out nor logged out',
+  );
+});
+
+test('locks are listed with account, address and owner, and one that is removed is in nobody’s way', async (t) => {
+  const { server, folder } = await twoAccounts(t);
+  const body =
+    '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner>Desk &amp; Chair</D:owner></D:lockinfo>';
+  const headers = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/19.6.0', 'x-forwarded-for': '192.0.2.8' };
+  const locked = await server.send('LOCK', '/home/a.txt', { headers: { ...headers, depth: '0' }, body });
+  assert.equal(locked.status, 201);
+  assert.equal((await server.put('/home/a.txt', 'x')).status, 423);
+  const [lock, ...others] = await listed(t, folder, 'locks');
+  assert.deepEqual(others, []);
+  const { id, expires, ...rest } = lock as NonNullable<typeof lock>;
+  const wanted = { path: join(server.home, 'a.txt'), depth: '0', account: 'alice', address: '192.0.2.8', owner: 'Desk & Chair' };
+  assert.deepEqual(rest, wanted);
+  assert.ok(new Date(expires).getTime() > Date.now());
+  assert.equal(String(locked.headers['lock-token']).includes(id), false);
+  assert.match((await control(t, folder, 'locks', 'list')).stdout, /^ID +PATH +DEPTH +ACCOUNT +ADDRESS +OWNER +EXPIRES\n.*Desk & Chair/);
+  assert.deepEqual(await listed(t, folder, 'locks', '--account', 'bob'), []);
+  assert.equal((await control(t, folder, 'locks', 'remove', id)).stdout, 'removed 1 lock\n');
+  assert.equal((await server.put('/home/a.txt', 'x')).status, 201);
+  assert.equal((await control(t, folder, 'locks', 'remove', '--all')).stdout, 'removed 0 locks\n');
+});
+
+test('the service is found by its configuration, its data folder or this folder; without an answer the end is 3', async (t) => {
+  const cwd = temporaryFolder(t);
+  for (const args of [
+    ['sessions', 'list'],
+    ['locks', 'remove', '--all'],
+    ['sessions', 'list', '--data-folder', 'elsewhere'],
+  ]) {
+    const away = await run(t, args, { cwd });
+    assert.deepEqual([away.code, away.stdout], [3, '']);
+    assert.match(away.stderr, /^svc: No service is running with the data folder \/.*\.\n$/);
+  }
+  const server = start(t, ['serve', '--port', '0', '--user', `admin:${testPassword}`], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  await client.login('admin');
+  assert.match((await run(t, ['sessions', 'list'], { cwd })).stdout, /admin/, 'without a configuration');
+  const socket = join(cwd, 'svc-data/control.sock');
+  assert.equal(lstatSync(socket).mode & 0o777, 0o600);
+  const config = join(cwd, 'other.yaml');
+  writeFileSync(config, 'server: {data_folder_path: svc-data}\nservices: {web: {type: http, prot: 1}}\n');
+  assert.match((await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout, /admin/, 'whatever else is wrong with it');
+  assert.match((await run(t, ['sessions', 'list'], { cwd: '/', env: { SVC_CONFIG: config } })).stdout, /admin/);
+  server.child.kill('SIGKILL');
+  await server.ended;
+  assert.ok(existsSync(socket), 'it is left by the killed process');
+  assert.equal((await run(t, ['sessions', 'list'], { cwd })).code, 3);
+  const next = start(t, ['serve', '--port', '0', '--user', `admin:${testPassword}`], { cwd });
+  await next.line(/listening/);
+  assert.deepEqual((await run(t, ['sessions', 'list'], { cwd })).code, 0, 'the next one has taken its place');
+  next.child.kill('SIGTERM');
+  await next.ended;
+  assert.equal(existsSync(socket), false);
+});
+
+test('wrong use is exit 2 with one line', async (t) => {
+  const { folder } = await twoAccounts(t);
+  const cases: [string[], RegExp][] = [
+    [['sessions', 'remove'], /^svc: Name the sessions to remove: their IDs, or what they have in common, or --all\.\n$/],
+    [['sessions', 'remove', '--all', '--account', 'alice'], /^svc: Name the sessions/],
+    [['locks', 'remove', 'abc', '--all'], /^svc: Name the locks/],
+    [['sessions', 'list', '--address', 'nonsense'], /^svc: "nonsense" is neither an IP address nor a CIDR range\.\n$/],
+    [['sessions', 'list', '--all'], /unknown option/],
+    [['sessions', 'list', 'abc'], /too many arguments/],
+  ];
+  for (const [args, message] of cases) {
+    const end = await control(t, folder, ...args);
+    assert.deepEqual([end.code, end.stdout], [2, ''], args.join(' '));
+    assert.match(end.stderr, message);
+  }
+  assert.equal((await listed(t, folder, 'sessions')).length, 2, 'nothing was removed');
+});
+
+test('a folder that can have no socket does not keep the service from serving', async (t) => {
+  const cwd = temporaryFolder(t);
+  mkdirSync(join(cwd, 'svc-data/control.sock'), { recursive: true, mode: 0o700 });
+  chmodSync(join(cwd, 'svc-data'), 0o700);
+  const server = start(t, ['serve', '--port', '0', '--user', `admin:${testPassword}`], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  assert.equal((await client.get('/home/', { user: `admin:${testPassword}` })).status, 200);
+  assert.match(server.stderr(), /will not work/);
+  const end = await run(t, ['sessions', 'list'], { cwd });
+  assert.equal(end.code, 3);
+  assert.match(end.stderr, /No service answers in/);
+});
