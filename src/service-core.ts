@@ -59,7 +59,8 @@ export class Core {
         log,
       });
     const own = {
-      serverUuid: server.uuid,
+      // Of this data folder: a UUID of the configuration may be that of all nodes.
+      node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,
     };

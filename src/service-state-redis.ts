@@ -51,11 +51,11 @@ export async function openRedisState(
       options.secret === ''
         ? new MemoryAcceptedCredentials(clock, lifetimeMs)
         : new RedisAcceptedCredentials(link, options.secret, method, lifetimeMs),
-    openShared: async (makeLocal, { serverUuid, dataFolderPath, retentionDays }) => {
+    openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
       let journal: RedisEventLog | undefined;
       const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
       // A process before this one may still be taken for alive; this one must not be taken for it.
-      const node = `${serverUuid}.${randomBytes(4).toString('hex')}`;
+      const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;
       const store = new DeliveryStore(link, node, { retentionDays, clock, log });

@@ -37,7 +37,7 @@ export interface SharedState {
    */
   openShared?: (
     makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
-    node: { serverUuid: string; dataFolderPath: string; retentionDays: number },
+    own: { node: string; dataFolderPath: string; retentionDays: number },
   ) => Promise<SharedJournal>;
   /** Whether it can be asked, or why not. */
   check(): true | string;

@@ -100,6 +100,7 @@ export class SharedDeliveryEngine implements Deliveries {
       this.#abort.abort();
       for (const { shared } of this.#places.values()) void shared.abandon();
     });
+    await this.#surroundings.store.leave().catch(() => {});
     // What waits is another node's from now on, or this one's after its next start.
     await Promise.all([...[...this.#places.values()].map(({ shared }) => shared.end()), ...this.#retiring]);
     timer.cancel();
@@ -124,6 +125,7 @@ export class SharedDeliveryEngine implements Deliveries {
       log,
       onDelivery,
       make: () => this.#make(uuid, handler.options, handler.health),
+      handlers: () => ({ all: this.#places.size, owned: [...this.#places.values()].filter((place) => place.shared.isOwner).length }),
       begin: () => (this.#seen.has(uuid) || journal.wasEmptied ? streamBegin : begin()),
     });
     return { shared, health: handler.health, unregister: events.registerBlockingHandler(uuid, this.#blocking(handler)) };

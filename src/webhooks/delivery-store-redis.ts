@@ -14,19 +14,47 @@ const dayMs = 86_400_000;
 /** Records that wait for a Redis that is away, at most. */
 const mostWaiting = 10_000;
 
-/** KEYS lease, epoch; ARGV node, ms. Returns a token that no owner before or after has. */
-const acquireScript = redisScript(`
-if redis.call('EXISTS', KEYS[1]) == 1 then return false end
+const nowText = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
+/** How many of so many handlers are one node's share of them, among the nodes that live. */
+const shareText = `${nowText}
+local function share(nodes, handlers)
+  return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
+end
+`;
+
+/** KEYS own life, nodes; ARGV server (empty once it takes no handlers any more), ms. Nodes stand with the time up to which they count as alive. */
+const beatScript = redisScript(`${nowText}
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+if ARGV[1] == '' then return end
+redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
+
+/*
+ * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers that the node has, handlers that there are (0 takes more than a share). A lease
+ * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has.
+ */
+const acquireScript = redisScript(`${shareText}
+local held = redis.call('GET', KEYS[1])
+if held and string.sub(held, 1, #ARGV[3]) ~= ARGV[3] then return false end
+if not held and ARGV[5] ~= '0' and tonumber(ARGV[4]) >= share(KEYS[3], ARGV[5]) then return 0 end
 local token = ARGV[1] .. ':' .. redis.call('INCR', KEYS[2])
 redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
-/** KEYS lease; ARGV token, ms (0 gives it up). */
-const renewScript = redisScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return 1`);
+/** KEYS lease, nodes; ARGV token, ms, handlers that there are. Returns the node's share of them. */
+const renewScript = redisScript(`${shareText}
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return share(KEYS[2], ARGV[3])`);
+
+/** KEYS lease; ARGV token. */
+const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
 
 /*
  * KEYS lease, journal, records; ARGV token, handler, last ID that is done with, record, oldest ID of records. Who lost the lease may
@@ -56,41 +84,52 @@ export function recordStream(link: Pick<RedisLink, 'key'>, kind: 'deliveries' | 
 export class DeliveryStore {
   readonly #link: RedisLink;
   readonly #node: string;
+  /** What the names of all processes of this server begin with. */
+  readonly #server: string;
   readonly #retentionDays: number;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #stream: string;
   #waiting: (() => Promise<unknown>)[] = [];
-  #isSending = false;
+  #flushing: Promise<void> | undefined;
+  #hasLeft = false;
 
-  /** @param node tells this process from all others, also from one before it on the same machine */
+  /** @param node tells this process from all others: its server, a dot, and what differs from processes of that before it */
   constructor(link: RedisLink, node: string, options: { retentionDays: number; clock: Clock; log: Log }) {
     this.#link = link;
     this.#node = node;
+    this.#server = node.slice(0, node.lastIndexOf('.') + 1);
     this.#retentionDays = options.retentionDays;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#stream = journalStream(link);
   }
 
-  /** @returns undefined while another has it. @throws ServiceError `unavailable` */
-  async acquire(handler: string): Promise<Lease | undefined> {
+  /**
+   * @param owned handlers that this node has already
+   * @param handlers how many there are to share; 0 takes more than a share of them
+   * @returns `held` while another has it, `beyond-share` when it is free, but for a node that has fewer. @throws ServiceError `unavailable`
+   */
+  async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {
     const askedMs = this.#clock.monotonicMs();
-    const keys = [this.#leaseKey(handler), this.#link.key('epoch', handler)];
-    const token = (await this.#link.run(acquireScript, keys, [this.#node, leaseMs])) as string | null;
-    return token === null ? undefined : { handler, token, validUntilMs: askedMs + leaseMs };
+    const keys = [this.#leaseKey(handler), this.#link.key('epoch', handler), this.#nodesKey()];
+    const token = (await this.#link.run(acquireScript, keys, [this.#node, leaseMs, this.#server, owned, handlers])) as string | 0 | null;
+    if (token === null) return 'held';
+    return token === 0 ? 'beyond-share' : { handler, token, validUntilMs: askedMs + leaseMs };
   }
 
-  /** @returns whether it is still this node's. @throws ServiceError `unavailable` */
-  async renew(lease: Lease): Promise<boolean> {
+  /** @returns how many handlers are this node's share; undefined when the lease is not its own any more. @throws ServiceError `unavailable` */
+  async renew(lease: Lease, handlers: number): Promise<number | undefined> {
     const askedMs = this.#clock.monotonicMs();
-    const isOwn = (await this.#link.run(renewScript, [this.#leaseKey(lease.handler)], [lease.token, leaseMs])) === 1;
-    if (isOwn) lease.validUntilMs = askedMs + leaseMs;
-    return isOwn;
+    const keys = [this.#leaseKey(lease.handler), this.#nodesKey()];
+    const share = (await this.#link.run(renewScript, keys, [lease.token, leaseMs, handlers])) as number | null;
+    if (share === null) return undefined;
+    lease.validUntilMs = askedMs + leaseMs;
+    return share;
   }
 
   async release(lease: Lease): Promise<void> {
-    await this.#link.run(renewScript, [this.#leaseKey(lease.handler)], [lease.token, 0]);
+    await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
   }
 
   /** Handlers that some node delivers for at present, of those named. */
@@ -133,17 +172,26 @@ export class DeliveryStore {
 
   /** Tells the others that this process lives. */
   async beat(): Promise<void> {
-    await this.#link.call(['SET', this.#link.key('node', this.#node), '1', 'PX', String(leaseMs)]);
+    await this.#link.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
+  }
+
+  /** Takes this node out of those that share the handlers; it lives on for what it still has to do. */
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    await this.#link.call(['ZREM', this.#nodesKey(), this.#server]);
   }
 
   async isAlive(node: string): Promise<boolean> {
     return (await this.#link.call(['EXISTS', this.#link.key('node', node)])) === 1;
   }
 
-  /** Writes what waits for Redis, in order. */
+  /** Writes what waits for Redis, in order. Resolves when nothing waits any more, or Redis is away. */
   async flush(): Promise<void> {
-    if (this.#isSending) return;
-    this.#isSending = true;
+    if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
+    await this.#flushing;
+  }
+
+  async #flushNow(): Promise<void> {
     try {
       for (let next = this.#waiting[0]; next && this.#link.isReady; next = this.#waiting[0]) {
         await next();
@@ -152,7 +200,7 @@ export class DeliveryStore {
     } catch (error) {
       this.#log.debug('records of deliveries wait for Redis', { waiting: this.#waiting.length, reason: error });
     } finally {
-      this.#isSending = false;
+      this.#flushing = undefined;
     }
   }
 
@@ -176,6 +224,10 @@ export class DeliveryStore {
 
   #leaseKey(handler: string): string {
     return this.#link.key('lease', handler);
+  }
+
+  #nodesKey(): string {
+    return this.#link.key('nodes');
   }
 
   #takenKey(handler: string, eventUuid: string): string {

@@ -15,6 +15,10 @@ const askEveryMs = 1000;
 /** What is under way is given up so long before another node may have the lease. */
 const marginMs = 1500;
 
+/** A free handler that no node wants with whom the share would be kept is taken beyond it after so long, and kept for so long. */
+const freeMs = 3000;
+const keepBeyondShareMs = 60_000;
+
 export interface SharedHandlerSurroundings {
   journal: RedisEventLog;
   store: DeliveryStore;
@@ -26,6 +30,8 @@ export interface SharedHandlerSurroundings {
   make: () => WebhookHandler;
   /** Where a handler begins that has no position yet. */
   begin: () => LogPosition;
+  /** How many handlers there are, and how many of them this node has. */
+  handlers: () => { all: number; owned: number };
 }
 
 /** One handler as one of several nodes sees it: delivers while it has the lease, and waits for it otherwise. */
@@ -35,6 +41,10 @@ export class SharedHandler {
   readonly #ending = new AbortController();
   readonly #ended: Promise<void>;
   #runner: HandlerRunner | undefined;
+  #isLeaving = false;
+  /** Since when it has been free for a node that has fewer. */
+  #freeSinceMs: number | undefined;
+  #keepUntilMs = 0;
 
   /** @param handler for deliveries that uploads wait for, which any node makes */
   readonly #givingUp = new AbortController();
@@ -48,6 +58,11 @@ export class SharedHandler {
   /** The runner while this node has the lease. */
   get runner(): HandlerRunner | undefined {
     return this.#runner;
+  }
+
+  /** Whether this node has the lease, and is not about to hand it over. */
+  get isOwner(): boolean {
+    return this.#runner !== undefined && !this.#isLeaving;
   }
 
   /** Ends after the requests under way and gives the lease to whoever wants it. */
@@ -64,17 +79,30 @@ export class SharedHandler {
   }
 
   async #run(): Promise<void> {
-    const { store, clock, log } = this.#surroundings;
+    const { clock, log } = this.#surroundings;
     const { signal } = this.#ending;
     while (!signal.aborted) {
       try {
-        const lease = await store.acquire(this.handler.uuid);
+        const lease = await this.#acquire();
         if (lease) await this.#own(lease);
       } catch (error) {
         log.debug('the lease of an event handler cannot be had', { handler: this.handler.uuid, reason: error });
       }
       await clock.sleep(askEveryMs, signal).catch(() => {});
     }
+  }
+
+  async #acquire(): Promise<Lease | undefined> {
+    const { store, clock, handlers } = this.#surroundings;
+    const nowMs = clock.monotonicMs();
+    const isBeyond = this.#freeSinceMs !== undefined && nowMs - this.#freeSinceMs >= freeMs;
+    const { all, owned } = handlers();
+    const answer = await store.acquire(this.handler.uuid, owned, isBeyond ? 0 : all);
+    if (answer === 'beyond-share') this.#freeSinceMs ??= nowMs;
+    else this.#freeSinceMs = undefined;
+    if (typeof answer === 'string') return undefined;
+    if (isBeyond) this.#keepUntilMs = nowMs + keepBeyondShareMs;
+    return answer;
   }
 
   async #own(lease: Lease): Promise<void> {
@@ -102,6 +130,7 @@ export class SharedHandler {
     if (isOwn) await runner.end(this.#givingUp.signal);
     else await runner.abandon();
     this.#runner = undefined;
+    this.#isLeaving = false;
     if (!isOwn) {
       log.warn('event handler given up: its lease could not be kept', { handler: uuid });
       return;
@@ -111,9 +140,9 @@ export class SharedHandler {
     await store.release(lease);
   }
 
-  /** Renews the lease until this node ends, the runner ends, or the lease is lost. @returns whether it is still this node's */
+  /** Renews the lease until this node ends, the runner ends, another node is to have it, or it is lost. @returns whether it is still this node's */
   async #keep(lease: Lease, runner: HandlerRunner, isOver: AbortSignal): Promise<boolean> {
-    const { store, clock } = this.#surroundings;
+    const { store, clock, handlers } = this.#surroundings;
     let isOwn = true;
     let deadline: Timer | undefined;
     const arm = () => {
@@ -124,14 +153,18 @@ export class SharedHandler {
       });
     };
     arm();
-    while (isOwn && !isOver.aborted && !this.#ending.signal.aborted && runner.state !== 'ended') {
+    while (isOwn && !this.#isLeaving && !isOver.aborted && !this.#ending.signal.aborted && runner.state !== 'ended') {
       await clock.sleep(askEveryMs, this.#ending.signal).catch(() => {});
       try {
-        if (!(await store.renew(lease))) isOwn = false;
+        const share = await store.renew(lease, handlers().all);
+        if (share === undefined) isOwn = false;
         else if (isOwn) {
           arm();
           await store.flush();
           await store.save(lease, runner.position);
+          // One that stopped stays stopped, and so here.
+          const mayLeave = runner.state === 'running' && clock.monotonicMs() >= this.#keepUntilMs;
+          this.#isLeaving = mayLeave && handlers().owned > share;
         }
       } catch {
         // Redis is away; the deadline decides.

@@ -66,9 +66,9 @@ export function delivered(requests: readonly Received[]): string[] {
 }
 
 /** Waits up to a minute until something holds. */
-export async function untilWithinMinute(what: string, holds: () => boolean): Promise<void> {
+export async function untilWithinMinute(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 60_000;
-  while (!holds()) {
+  while (!(await holds())) {
     if (performance.now() > endMs) assert.fail(`waited a minute for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
