@@ -1,5 +1,6 @@
 import { hash as digest, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { FairTurns } from '../lib/fair-turns.ts';
 
@@ -71,6 +72,8 @@ export async function verifyPassword(password: string, text: string): Promise<bo
 const mostAtOnce = 2;
 /** Verifications that may wait; beyond, clients are asked to come back. */
 const mostWaiting = { ofOne: 256, inAll: 4096 };
+/** Whoever waited longer is not verified any more, in milliseconds. */
+export const longestVerificationMs = 60_000;
 const mostRemembered = 1024;
 
 /** For whom a password is verified. */
@@ -93,8 +96,13 @@ export class PasswordVerifier {
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #dummy = { ...defaultCost, salt: randomBytes(saltBytes) };
   readonly #turns = new FairTurns({ atOnce: mostAtOnce, waitingOfOne: mostWaiting.ofOne, waiting: mostWaiting.inAll });
+  readonly #clock: Clock;
 
-  /** @throws ServiceError `unavailable` when too many verifications wait already */
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** @throws ServiceError `unavailable` when too many verifications wait already, or it waited too long */
   async verify(password: string, hash: string, turn: VerificationTurn): Promise<boolean> {
     const token = this.#tokenOf(hash, password);
     return this.#once(token, turn, async () => {
@@ -116,13 +124,14 @@ export class PasswordVerifier {
   async #once(token: string, turn: VerificationTurn, compute: () => Promise<boolean>): Promise<boolean> {
     const known = this.#known(token);
     if (known !== undefined) return known;
+    const startedMs = this.#clock.monotonicMs();
     const end = await this.#turns.take(turn.source, turn.isKnown);
     // While it waited, another may have found out.
     const knownNow = this.#known(token);
-    if (knownNow !== undefined) {
-      end();
-      return knownNow;
-    }
+    const isLate = this.#clock.monotonicMs() - startedMs > longestVerificationMs;
+    if (knownNow !== undefined || isLate) end();
+    if (knownNow !== undefined) return knownNow;
+    if (isLate) throw new ServiceError('unavailable', 'There are too many logins at present, try again.');
     const running = compute().finally(() => {
       this.#running.delete(token);
       end();

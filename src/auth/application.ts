@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccount } from '../accounts/local-account.ts';
-import type { PasswordVerifier } from '../accounts/passwords.ts';
+import { longestVerificationMs, type PasswordVerifier } from '../accounts/passwords.ts';
 import { sourceOf } from './address-source.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
@@ -14,7 +14,7 @@ const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known he
  */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
-  readonly longestAnswerMs = 60_000;
+  readonly longestAnswerMs = longestVerificationMs;
   readonly uuid: string;
   readonly name: string;
   readonly accounts: AccountsFile;

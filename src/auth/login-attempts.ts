@@ -11,8 +11,8 @@ const mostWaitingOfSource = 256;
 /** Attempts that wait, at most. */
 const mostWaiting = 10_000;
 
-/** How often the first in line asks again: another process may have freed a slot. */
-const askAgainMs = 50;
+/** When the first in line asks again, as another process may have freed a slot: soon, then less and less often. */
+const askAgainMs = { first: 50, longest: 1000 };
 
 /** An attempt that may be made. */
 export interface AdmittedAttempt {
@@ -104,16 +104,19 @@ export class LoginAttempts {
   }
 
   async #serve(source: string, line: Line): Promise<void> {
+    let pauseMs = askAgainMs.first;
     for (let first = line.waiting[0]; first; first = line.waiting[0]) {
       const woken = new Promise<void>((resolve) => {
         line.wake = resolve;
       });
       if (!(await this.#isServed(first))) {
-        const timer = this.#clock.after(askAgainMs, line.wake);
+        const timer = this.#clock.after(pauseMs, line.wake);
         await woken;
         timer.cancel();
+        pauseMs = Math.min(pauseMs * 2, askAgainMs.longest);
         continue;
       }
+      pauseMs = askAgainMs.first;
       line.waiting.shift();
       this.#waiting--;
     }

@@ -55,6 +55,35 @@ test('the verifier remembers what was right, not what was wrong, and an unknown 
   assert.equal(await verifier.verify('secret', await hashPassword('other'), turn), false, 'remembered for that hash only');
 });
 
+test('identical verifications at one time are one, and one that waited looks again; a wait of a minute is too long', async () => {
+  const clock = new ManualClock();
+  const verifier = new PasswordVerifier(clock);
+  const hash = await hashPassword('secret');
+  const turn = { source: '192.0.2.1', isKnown: false };
+  const other = { source: '192.0.2.2', isKnown: false };
+  // Two guesses have all turns, so the others wait.
+  const guesses = ['a', 'b', 'c'].map((guess) => verifier.verify(guess, hash, other));
+  const cpuBefore = process.cpuUsage();
+  const same = Array.from({ length: 30 }, () => verifier.verify('secret', hash, turn));
+  assert.deepEqual(new Set(await Promise.all(same)), new Set([true]));
+  assert.deepEqual(await Promise.all(guesses), [false, false, false]);
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const fourMs = (user + system) / 1000;
+  const before = process.cpuUsage();
+  await verifier.verify('d', hash, turn);
+  const one = process.cpuUsage(before);
+  assert.ok(fourMs < 12 * ((one.user + one.system) / 1000), `33 verifications took ${fourMs} ms of CPU`);
+  const late = ['e', 'f', 'g'].map((guess) => verifier.verify(guess, hash, other));
+  await new Promise((resolve) => setImmediate(resolve));
+  clock.advance(61_000);
+  const outcomes = await Promise.allSettled(late);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected'],
+  );
+  assert.equal(await verifier.verify('secret', hash, other), true);
+});
+
 test('account names that could do harm are refused; the rest cannot leave their folder', () => {
   for (const name of ['alice', 'a@b.c', 'ü', 'a b', 'x'.repeat(150), '...']) assert.equal(isUserName(name), true, name);
   for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\0b', 'a\nb', 'x'.repeat(151), '\ud800'])
