@@ -1,6 +1,7 @@
 import { ServiceError } from '../lib/errors.ts';
 import { sendAppearanceStyle, sendLogo } from './appearance.ts';
 import type { Exchange } from './exchange.ts';
+import { takeLoginMessage } from './flash.ts';
 import { logout, nextOfQuery, postLogin } from './login.ts';
 import { openapiYaml } from './openapi.ts';
 import { loginPageReply } from './page-replies.ts';
@@ -24,7 +25,9 @@ function byMethod(actions: Readonly<Record<string, Action>>): Action {
 }
 
 function showLogin(exchange: Exchange): Handled {
-  return loginPageReply(exchange, { status: 200, next: nextOfQuery(exchange) });
+  const { message, clearCookie } = takeLoginMessage(exchange);
+  const reply = loginPageReply(exchange, { status: 200, message, next: nextOfQuery(exchange) });
+  return clearCookie === undefined ? reply : { ...reply, headers: { ...reply.headers, 'set-cookie': clearCookie } };
 }
 
 function showOpenapi(): Handled {

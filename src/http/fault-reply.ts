@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { PublicFailure } from '../auth/auth-method.ts';
 import type { EventContext } from '../events/event.ts';
 import { namesType } from '../lib/accept-header.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { publicFailureDetail } from './authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
 import { type Exchange, type HttpService, header } from './exchange.ts';
+import { loginMessageLine } from './flash.ts';
 import { FolderRedirect, folderRedirectReply } from './member-redirect.ts';
 import { pageContextOf } from './page-context.ts';
 import { loginPageReply, messagePageReply } from './page-replies.ts';
@@ -98,11 +100,10 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   const isLogin = target.kind === 'service' && target.name === 'login';
   if (isLogin && replyFormat(exchange) === 'html') {
     const form = (fault.details.login_form ?? {}) as { next?: string; userName?: string };
-    const told = (fault.details[publicFailureDetail] as { message?: string } | undefined)?.message;
-    const message = told ?? pageContextOf(exchange).language.text('signInFailed');
+    const message = toldMessage(fault) ?? pageContextOf(exchange).language.text('signInFailed');
     return loginPageReply(exchange, { status: 401, message, ...form });
   }
-  if (!isLogin && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange);
+  if (!isLogin && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
   const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
   const item = { message: fault.message, title: statusTitle(401) };
   const response = publicFailure?.public_response;
@@ -123,9 +124,19 @@ function challenges(exchange: Exchange): string[] {
   return isBrowserScript && session.length > 0 ? session : [basicChallenge, ...session];
 }
 
-function loginRedirect(exchange: Exchange): Reply {
+/** What the endpoint has to say to those it refuses, where the service tells them (`public_error`). */
+function toldMessage(fault: ServiceError): string | undefined {
+  return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
+}
+
+function loginRedirect(exchange: Exchange, told: string | undefined): Reply {
   const { target } = exchange;
   const wanted = target.kind === 'member' ? urlPathOf(target.path, target.isFolder) + target.query : '/home/';
   const location = wanted === '/home/' ? '/__svc__/login' : `/__svc__/login?next=${encodeURIComponent(wanted)}`;
-  return messagePageReply(exchange, 302, { headers: { location, 'www-authenticate': basicChallenge }, refreshTo: location });
+  const headers = {
+    location,
+    'www-authenticate': basicChallenge,
+    'set-cookie': told === undefined ? undefined : loginMessageLine(told),
+  };
+  return messagePageReply(exchange, 302, { headers, refreshTo: location });
 }

@@ -27,3 +27,30 @@ export function takeFlash(
     clearCookie: `${flashCookie}=; Path=/home/; HttpOnly; SameSite=strict; Max-Age=0`,
   };
 }
+
+/** Path of the page that shows what the endpoint says of a refused login; the cookie goes nowhere else. */
+const loginPath = '/__svc__/login';
+
+/** Longest message that goes through a cookie, in characters. */
+const longestMessageCharacters = 300;
+
+/**
+ * The `Set-Cookie` line that has the login page show the endpoint's message (`public_error`), which so stands in no URL. Lax, as a
+ * browser that comes from another site is redirected, too.
+ */
+export function loginMessageLine(message: string): string {
+  return `${flashCookie}=${Buffer.from(oneLine(message)).toString('base64url')}; Path=${loginPath}; HttpOnly; SameSite=Lax; Max-Age=60`;
+}
+
+/** The message to show on the login page, and the `Set-Cookie` line that forgets it. */
+export function takeLoginMessage(exchange: Exchange): { message?: string; clearCookie?: string } {
+  const value = cookieValue(header(exchange, 'cookie'), flashCookie);
+  if (value === undefined || !exchange.service.options.public_error) return {};
+  const message = oneLine(Buffer.from(value, 'base64url').toString('utf8'));
+  return { ...(message === '' ? {} : { message }), clearCookie: `${flashCookie}=; Path=${loginPath}; HttpOnly; SameSite=Lax; Max-Age=0` };
+}
+
+function oneLine(text: string): string {
+  const shown = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  return [...shown.slice(0, 2 * longestMessageCharacters)].slice(0, longestMessageCharacters).join('');
+}

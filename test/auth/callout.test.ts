@@ -160,6 +160,34 @@ test('public_error shows message and public_response, never extra', async (t) =>
   });
 });
 
+test('after a redirect from Basic the login page shows the message once; it stands in no URL', async (t) => {
+  const message = `<b>gesperrt</b>;\r\nSet-Cookie: a=b "ü😀" ${'x'.repeat(2000)}`;
+  const remote = await endpoint(t, (response) => response.writeHead(403).end(JSON.stringify({ message, extra: 'ticket-4711' })));
+  const html = { accept: 'text/html' };
+  const shown = await startServer(t, callout(remote.url, {}, { public_error: true }));
+  const redirect = await shown.get('/home/a/?b=c', { user: 'zoe:x', headers: html });
+  assert.equal(redirect.status, 302);
+  assert.equal(redirect.headers.location, '/__svc__/login?next=%2Fhome%2Fa%2F%3Fb%3Dc');
+  assert.equal(redirect.headers['www-authenticate'], 'basic realm="Web files access"');
+  const [line = ''] = redirect.headers['set-cookie'] as unknown as string[];
+  assert.match(line, /^SVC_FLASH=[\w-]{100,2000}; Path=\/__svc__\/login; HttpOnly; SameSite=Lax; Max-Age=60$/);
+  const cookie = line.split(';', 1)[0] as string;
+  const page = await shown.get(String(redirect.headers.location), { user: null, headers: { ...html, cookie } });
+  assert.equal(page.status, 200);
+  assert.match(page.text, /role="alert">&lt;b&gt;gesperrt&lt;\/b&gt;; Set-Cookie: a=b (&quot;|&#34;)ü😀(&quot;|&#34;) x{100,300}</);
+  assert.match(String(page.headers['set-cookie']), /^SVC_FLASH=; Path=\/__svc__\/login;.* Max-Age=0$/);
+  assert.equal(/ticket-4711/.test(page.text + redirect.text + line), false);
+  assert.equal((await shown.get('/__svc__/login', { user: null, headers: html })).text.includes('role="alert"'), false);
+  const wrong = await shown.get('/__svc__/login', { user: null, headers: { ...html, cookie: 'SVC_FLASH=%%%' } });
+  assert.deepEqual([wrong.status, wrong.text.includes('role="alert"')], [200, false]);
+
+  const hidden = await startServer(t, callout(remote.url));
+  const quiet = await hidden.get('/home/', { user: 'zoe:x', headers: html });
+  assert.deepEqual([quiet.status, quiet.headers['set-cookie']], [302, undefined]);
+  const forged = await hidden.get('/__svc__/login', { user: null, headers: { ...html, cookie } });
+  assert.equal(forged.text.includes('role="alert"'), false);
+});
+
 test('replies that lie: each is rejected with its cause in the event and nothing in the reply', async (t) => {
   const ok = 'HTTP/1.1 200 OK\r\n';
   const faults: [string, (socket: Socket) => void, RegExp][] = [

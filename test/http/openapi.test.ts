@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
-import type { TestRequest } from '../support/client.ts';
+import { calloutEndpoint } from '../support/callout-endpoint.ts';
+import type { TestReply, TestRequest } from '../support/client.ts';
 import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -44,13 +45,14 @@ function contractOf(yaml: string) {
 }
 
 /** Sends a request and holds its reply to the document. */
-type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<void>;
+type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 function exerciseOf(server: TestServer, contract: Contract): Exercise {
   return async (method, path, target, status, options = {}) => {
     const reply = await server.send(method, target, options);
     assert.equal(reply.status, status, `${method} ${target}: ${reply.text.slice(0, 300)}`);
     contract.check(method, path, reply);
+    return reply;
   };
 }
 
@@ -70,6 +72,7 @@ test('every operation and status: live replies are as described', async (t) => {
   await sessionOperations(main, exerciseOf(main, contract), exerciseOf(banned, contract), exerciseOf(denied, contract), denied);
   await fileOperations(exerciseOf(main, contract));
   await folderOperations(main, exerciseOf(main, contract));
+  await loginRedirects(t, main, contract);
   for (const server of [banned, denied, small]) await refusals(server, exerciseOf(server, contract), { banned, denied, small });
   assert.deepEqual(
     contract.unseen().filter((name) => !producedBelow.includes(name)),
@@ -77,6 +80,26 @@ test('every operation and status: live replies are as described', async (t) => {
     'described, but never seen',
   );
 });
+
+/** Whoever names `text/html` and is not signed in is sent to the login page, with a message where the endpoint has one. */
+async function loginRedirects(t: TestContext, main: TestServer, contract: Contract) {
+  const remote = await calloutEndpoint(t, (response) => response.writeHead(403).end('{"message":"locked"}'));
+  const telling = await startServer(t, {
+    authentications: { remote: { type: 'http', url: remote.url } },
+    service: { public_error: true },
+  });
+  for (const [name, { responses }] of contract.operations()) {
+    const [method = '', path = ''] = name.split(' ');
+    if (!('401' in responses) || path === '/__svc__/login') continue;
+    const target = path.replace('{file}', 'a').replace('{folder}', 'area');
+    const plain = await exerciseOf(main, contract)(method.toUpperCase(), path, target, 302, { user: null, headers: html });
+    assert.match(String(plain.headers['www-authenticate']), /^basic /, name);
+    assert.match(String(plain.headers['content-type']), /^text\/html/, name);
+    const told = await exerciseOf(telling, contract)(method.toUpperCase(), path, target, 302, { user: 'zoe:x', headers: html });
+    const cookie = String(told.headers['set-cookie']).split(';', 1)[0] as string;
+    await exerciseOf(telling, contract)('GET', '/__svc__/login', '/__svc__/login', 200, { user: null, headers: { ...html, cookie } });
+  }
+}
 
 async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exercise, asDenied: Exercise, denied: TestServer) {
   const login = '/__svc__/login';
