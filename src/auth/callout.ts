@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
+import { shownUrl } from '../lib/shown-url.ts';
 import { childTraceparent } from '../lib/trace-context.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
@@ -120,7 +121,7 @@ export class CalloutMethod implements AuthMethod {
       if (result.kind !== 'no-reply') return result;
       this.#dependencies.log.warn('authentication endpoint gave no reply', {
         method: this.uuid,
-        url,
+        url: shownUrl(url),
         reason: result.message,
         request_id: credentials.request?.id,
       });

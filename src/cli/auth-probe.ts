@@ -23,7 +23,7 @@ import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { silentLog } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote-endpoint.ts';
-import { shownUrl } from '../webhooks/delivery.ts';
+import { shownUrl } from '../lib/shown-url.ts';
 
 /** What one method makes of credentials. Names are those of `--json`. */
 export interface MethodReport {

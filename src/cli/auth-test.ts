@@ -6,7 +6,7 @@ import { loadConfig } from '../config/check.ts';
 import type { EventPeer } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { addressFamily, parseAddressPort } from '../lib/forwarded-header.ts';
-import { shownUrl } from '../webhooks/delivery.ts';
+import { shownUrl } from '../lib/shown-url.ts';
 import { configTarget, type MethodReport, probe, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { exitCode } from './exit-codes.ts';

@@ -1,5 +1,6 @@
 import { isSecretHeader } from '../lib/header-names.ts';
-import { shownUrl, withQuery } from '../webhooks/delivery.ts';
+import { shownUrl } from '../lib/shown-url.ts';
+import { withQuery } from '../webhooks/delivery.ts';
 import type { RenderedPayload } from '../webhooks/payload.ts';
 import { messageId, signatureHeaders, signingKey } from '../webhooks/signing.ts';
 import type { SentEvent, WebhookHandler } from '../webhooks/webhook-handler.ts';

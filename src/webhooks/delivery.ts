@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
 import { isSecretHeader } from '../lib/header-names.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
+import { shownUrl } from '../lib/shown-url.ts';
 import { childTraceparent } from '../lib/trace-context.ts';
 import type { UrlHealth } from '../lib/url-health.ts';
 import type { Attempt, DeliveryOutcome, RecordedReply } from './delivery-record.ts';
@@ -195,13 +196,6 @@ export class Delivery {
     if (this.#expected.matches(reply.body.toString('utf8'))) return { kind: 'valid' };
     return { kind: 'failed', error: `${statusText(reply)}, but the reply does not match expected_response` };
   }
-}
-
-/** A URL for events, records and logs: what a query may hold is nobody else's business. */
-export function shownUrl(url: string): string {
-  const bare = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
-  const query = bare.indexOf('?');
-  return query < 0 ? bare : `${bare.slice(0, query)}?…`;
 }
 
 /** A URL with members added to its query. */
