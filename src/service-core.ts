@@ -13,7 +13,7 @@ import { ownTurns } from './files/turns.ts';
 import type { Clock } from './lib/clock.ts';
 import type { DataFolder } from './lib/data-folder.ts';
 import type { Log } from './lib/log.ts';
-import type { HandlerFigures } from './monitor/sources.ts';
+import type { HandlerFigures, SharedFigures } from './monitor/sources.ts';
 import type { Monitoring } from './service-monitor.ts';
 import type { SharedJournal, SharedState } from './service-state.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
@@ -29,13 +29,19 @@ export class Core {
   readonly deliveries: Deliveries;
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
+  readonly #sharedFigures: SharedJournal['figures'];
 
-  private constructor(parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>, eventLog: EventLog, temporaries: Temporaries) {
+  private constructor(
+    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>,
+    { journal, figures }: SharedJournal,
+    temporaries: Temporaries,
+  ) {
     this.server = parts.server;
     this.events = parts.events;
     this.files = parts.files;
     this.deliveries = parts.deliveries;
-    this.journal = eventLog;
+    this.journal = journal;
+    this.#sharedFigures = figures;
     this.#temporaries = temporaries;
   }
 
@@ -80,7 +86,7 @@ export class Core {
       missingFolders: new MissingFolders(log),
       excludedPaths: [dataFolder.path],
     };
-    return new Core({ server, events, files, deliveries }, opened.journal, temporaries);
+    return new Core({ server, events, files, deliveries }, opened, temporaries);
   }
 
   /** Whether changes can be recorded, or why not. */
@@ -95,12 +101,17 @@ export class Core {
 
   async handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
     return Promise.all(
-      (await this.deliveries.figures()).map(async ({ handler, isRunning, position }) => {
+      (await this.deliveries.figures()).map(async ({ handler, isRunning, hasLease, position }) => {
         const { events, oldestMs } = await this.journal.backlog(position);
         const oldestWaitingS = oldestMs === undefined ? 0 : Math.max(nowMs - oldestMs, 0) / 1000;
-        return { handler, isRunning, waitingEvents: events, oldestWaitingS };
+        return { handler, isRunning, hasLease, waitingEvents: events, oldestWaitingS };
       }),
     );
+  }
+
+  /** What nodes share; undefined where there is one node alone. */
+  async sharedFigures(): Promise<SharedFigures | undefined> {
+    return this.#sharedFigures?.();
   }
 
   /** Puts all events so far on disk, for a process that is about to end by a fault. @throws what writing throws */

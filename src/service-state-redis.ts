@@ -61,6 +61,11 @@ export async function openRedisState(
       const store = new DeliveryStore(link, node, { retentionDays, clock, log });
       return {
         journal: opened,
+        figures: async () => ({
+          isUp: link.isReady,
+          eventsNotForwarded: (await opened.spooled()).events,
+          streamBytes: await opened.streamBytes().catch(() => undefined),
+        }),
         deliveries: (parts) =>
           new SharedDeliveryEngine({ ...parts, journal: opened, store, urlHealth: (handler) => state.urlHealth(handler), clock, log }),
       };

@@ -12,12 +12,14 @@ import { MemoryLocks } from './files/memory-locks.ts';
 import { MemorySessions, type SessionLifetimes, type SessionStore } from './http/sessions.ts';
 import type { Clock } from './lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from './lib/url-health.ts';
+import type { SharedFigures } from './monitor/sources.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';
 
 /** Journal and deliveries of several nodes. */
 export interface SharedJournal {
   journal: EventLog;
+  figures?: () => Promise<SharedFigures>;
   deliveries(parts: { events: JournalledDispatcher; server: EventServer; onDelivery: (record: DeliveryRecord) => void }): Deliveries;
 }
 

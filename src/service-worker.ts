@@ -227,4 +227,6 @@ const noSources: MonitorSources = {
   handlers: async () => [],
   suspendedUrls: async () => [],
   journalBytes: async () => 0,
+  configHash: () => '',
+  shared: async () => undefined,
 };

@@ -1,6 +1,7 @@
 import { PasswordVerifier } from './accounts/passwords.ts';
 import { CalloutMethod } from './auth/callout.ts';
 import { changesBetween } from './config/changes.ts';
+import { configHash } from './config/config-hash.ts';
 import type { LoadedConfig } from './config/load.ts';
 import type { Config } from './config/schema.ts';
 import { ControlServer } from './control/control-server.ts';
@@ -232,6 +233,8 @@ class ServerRuntime implements Service {
         })),
       ],
       journalBytes: () => core().journal.sizeBytes(),
+      configHash: () => configHash(this.#config),
+      shared: () => core().sharedFigures(),
       workers: this.#fleetOptions && (async () => this.#fleet?.sources() ?? { running: 0, restarts: 0, figures: [] }),
     };
   }

@@ -175,9 +175,13 @@ export class RedisEventLog implements EventLog {
     return { events: Number(fieldOf(last, 'number')) - Number(fieldOf(first, 'number')) + 1, oldestMs: positionOfId(first[0]).segment };
   }
 
-  async sizeBytes(): Promise<number> {
-    const inRedis = Number(await this.#options.link.call(['MEMORY', 'USAGE', this.#stream]).catch(() => 0));
-    return inRedis + (await this.#options.local.sizeBytes());
+  sizeBytes(): Promise<number> {
+    return this.#options.local.sizeBytes();
+  }
+
+  /** Memory that the stream takes in Redis. @throws ServiceError `unavailable` */
+  async streamBytes(): Promise<number> {
+    return Number(await this.#options.link.call(['MEMORY', 'USAGE', this.#stream]));
   }
 
   openReader(onBadLine: (bad: BadLine) => void): EventReader {

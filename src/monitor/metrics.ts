@@ -33,7 +33,21 @@ export class Metrics {
   readonly #deliveries: Counter;
   readonly #deliveredEvents: Counter;
   readonly #attempts: Histogram;
-  readonly #gauges: Record<'connections' | 'sessions' | 'running' | 'waiting' | 'oldest' | 'suspended' | 'journal', Gauge>;
+  readonly #gauges: Record<
+    | 'connections'
+    | 'sessions'
+    | 'running'
+    | 'leases'
+    | 'waiting'
+    | 'oldest'
+    | 'suspended'
+    | 'journal'
+    | 'config'
+    | 'redis'
+    | 'notForwarded'
+    | 'stream',
+    Gauge
+  >;
   readonly #bytes: Record<'received' | 'sent', Counter>;
   readonly #workers: { running: Gauge; restarts: Counter } | undefined;
 
@@ -78,10 +92,16 @@ export class Metrics {
       connections: gauge('svc_http_connections', 'Open connections of a service.', ['service']),
       sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
+      leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler']),
       waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
       suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
-      journal: gauge('svc_journal_bytes', 'Size of the event journal.'),
+      journal: gauge('svc_journal_bytes', "Size of this node's journal on disk."),
+      config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
+      // With a label that is never set: without Redis there is no sample.
+      redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
+      notForwarded: gauge('svc_events_not_forwarded', "Events in this node's files that are not in the shared journal yet.", ['state']),
+      stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
     };
     this.#workers = sources.workers && {
       running: gauge('svc_workers', 'Processes that answer requests.'),
@@ -123,7 +143,7 @@ export class Metrics {
     for (const { duration_ms } of attempts) this.#attempts.observe({ handler }, duration_ms / 1000);
   }
 
-  /** All figures as text; those of a source that cannot be asked are left out rather than wrong. */
+  /** All figures as text; those of a source that cannot be asked stay as they were, so that alerts on them can fire. */
   async text(): Promise<string> {
     await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
     if (!this.#sources.workers) return this.#registry.metrics();
@@ -143,36 +163,49 @@ export class Metrics {
   }
 
   async #collectServices(): Promise<void> {
-    for (const metric of [this.#gauges.connections, this.#gauges.sessions, this.#bytes.received, this.#bytes.sent]) metric.reset();
-    for (const { service, connections, sessions, receivedBytes, sentBytes } of await settled(this.#sources.services())) {
-      this.#gauges.connections.set({ service }, connections);
-      if (!Number.isNaN(sessions)) this.#gauges.sessions.set({ service }, sessions);
+    const services = await this.#sources.services().catch(() => undefined);
+    if (!services) return;
+    const { connections: open, sessions: live } = this.#gauges;
+    // What cannot be counted stays as it was.
+    const resets = services.some(({ sessions }) => Number.isNaN(sessions)) ? [open] : [open, live];
+    for (const metric of [...resets, this.#bytes.received, this.#bytes.sent]) metric.reset();
+    for (const { service, connections, sessions, receivedBytes, sentBytes } of services) {
+      open.set({ service }, connections);
+      if (!Number.isNaN(sessions)) live.set({ service }, sessions);
       this.#bytes.received.inc({ service }, receivedBytes);
       this.#bytes.sent.inc({ service }, sentBytes);
     }
   }
 
   async #collectHandlers(): Promise<void> {
-    for (const metric of [this.#gauges.running, this.#gauges.waiting, this.#gauges.oldest]) metric.reset();
-    for (const { handler, isRunning, waitingEvents, oldestWaitingS } of await settled(this.#sources.handlers())) {
-      this.#gauges.running.set({ handler }, isRunning ? 1 : 0);
-      this.#gauges.waiting.set({ handler }, waitingEvents);
-      this.#gauges.oldest.set({ handler }, oldestWaitingS);
+    const { running, waiting, oldest, leases } = this.#gauges;
+    const handlers = await this.#sources.handlers().catch(() => undefined);
+    if (!handlers) return;
+    for (const metric of [running, waiting, oldest, leases]) metric.reset();
+    for (const { handler, isRunning, hasLease, waitingEvents, oldestWaitingS } of handlers) {
+      running.set({ handler }, isRunning ? 1 : 0);
+      if (hasLease !== undefined) leases.set({ handler }, hasLease ? 1 : 0);
+      waiting.set({ handler }, waitingEvents);
+      oldest.set({ handler }, oldestWaitingS);
     }
   }
 
   async #collectSuspended(): Promise<void> {
+    const suspended = await this.#sources.suspendedUrls().catch(() => undefined);
+    if (!suspended) return;
     this.#gauges.suspended.reset();
-    for (const { kind, uuid, count } of await settled(this.#sources.suspendedUrls())) this.#gauges.suspended.set({ kind, uuid }, count);
+    for (const { kind, uuid, count } of suspended) this.#gauges.suspended.set({ kind, uuid }, count);
   }
 
   async #collectJournal(): Promise<void> {
-    const bytes = await this.#sources.journalBytes().catch(() => Number.NaN);
-    this.#gauges.journal.reset();
-    this.#gauges.journal.set(bytes);
+    this.#gauges.config.reset();
+    this.#gauges.config.set({ hash: this.#sources.configHash() }, 1);
+    const bytes = await this.#sources.journalBytes().catch(() => undefined);
+    if (bytes !== undefined) this.#gauges.journal.set(bytes);
+    const shared = await this.#sources.shared().catch(() => undefined);
+    if (!shared) return;
+    this.#gauges.redis.set({}, shared.isUp ? 1 : 0);
+    this.#gauges.notForwarded.set({}, shared.eventsNotForwarded);
+    if (shared.streamBytes !== undefined) this.#gauges.stream.set({}, shared.streamBytes);
   }
-}
-
-function settled<T>(asked: Promise<T[]>): Promise<T[]> {
-  return asked.catch(() => []);
 }

@@ -9,6 +9,10 @@ export interface MonitorSources {
   /** URLs left alone at present, by the method or handler that they belong to. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
+  /** Tells the configuration in force from others. */
+  configHash(): string;
+  /** What nodes share; undefined where there is one node alone. */
+  shared(): Promise<SharedFigures | undefined>;
   /** Processes that answer requests beside this one; undefined where there are none. */
   workers?: (() => Promise<WorkerSources>) | undefined;
 }
@@ -20,6 +24,15 @@ export interface WorkerSources {
   restarts: number;
   /** Figures of each, and what stays of those that are gone. */
   figures: MetricFigures[];
+}
+
+/** The state that nodes share. */
+export interface SharedFigures {
+  isUp: boolean;
+  /** Events in this node's files that are not in the shared journal yet. */
+  eventsNotForwarded: number;
+  /** Memory that the shared journal takes; undefined while it cannot be asked. */
+  streamBytes: number | undefined;
 }
 
 /** One file transfer service. */
@@ -36,6 +49,8 @@ export interface HandlerFigures {
   handler: string;
   /** Whether it delivers: here, or on the node that has its lease. */
   isRunning: boolean;
+  /** Whether this node delivers for it; undefined where there is one node alone. */
+  hasLease: boolean | undefined;
   /** Events in the journal that it has not looked at or delivered. */
   waitingEvents: number;
   /** Age of the oldest of them, in seconds; 0 when none waits. */

@@ -6,6 +6,8 @@ import type { WebhookHandler } from './webhook-handler.ts';
 export interface HandlerState {
   handler: string;
   isRunning: boolean;
+  /** Whether this node has its lease, where several nodes share the handlers. */
+  hasLease?: boolean;
   /** Everything before it is done with. */
   position: LogPosition;
   suspendedUrls: number;

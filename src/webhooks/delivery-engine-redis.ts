@@ -88,6 +88,7 @@ export class SharedDeliveryEngine implements Deliveries {
     return [...this.#places].map(([handler, { shared, health }]) => ({
       handler,
       isRunning: owned.has(handler) && shared.runner?.state !== 'stopped',
+      hasLease: shared.isOwner,
       position: positions.get(handler) ?? this.#surroundings.journal.end,
       suspendedUrls: health.countSuspended(),
     }));

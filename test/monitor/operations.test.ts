@@ -21,6 +21,8 @@ async function knownNames(): Promise<Set<string>> {
       handlers: async () => [],
       suspendedUrls: async () => [],
       journalBytes: async () => 0,
+      configHash: () => '',
+      shared: async () => undefined,
     },
     '0',
   );

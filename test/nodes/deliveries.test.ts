@@ -156,6 +156,45 @@ test('a node that starts while Redis is away stays up, is not ready and says so;
   );
 });
 
+test('while Redis is away the figures stay as they were, and say so', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500 }] });
+  const begun = await start(t, 2, {
+    services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } },
+    event_handlers: { crm: handler(receiver.url) },
+    server: { security_policy: { ban_after_failures: 0 } },
+  });
+  if (!begun) return;
+  const { redis, nodes } = begun;
+  const scrape = async (node: TestNode | undefined) => {
+    const monitor = new Client(node?.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
+    const { text } = await monitor.get('/metrics', { user: null });
+    const samples = text.split('\n').filter((line) => !line.startsWith('#') && line !== '');
+    return new Map(samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+  };
+  await nodes[0]?.put('/home/1.txt', 'x');
+  await receiver.received(1);
+  await nodes[0]?.login();
+  const lease = 'svc_handler_lease_owner{handler="crm"}';
+  await until('all is quiet', async () => (await scrape(nodes[0])).get('svc_events_not_forwarded') === 0);
+  const before = await scrape(nodes[0]);
+  assert.equal(before.get('svc_redis_up'), 1);
+  assert.ok((before.get('svc_journal_stream_bytes') ?? 0) > 0);
+  assert.equal((before.get(lease) ?? 0) + ((await scrape(nodes[1])).get(lease) ?? 0), 1);
+  const configs = await Promise.all(
+    nodes.map(async (node) => [...(await scrape(node)).keys()].find((name) => name.startsWith('svc_config_info'))),
+  );
+  assert.match(configs[0] ?? '', /^svc_config_info\{hash="[0-9a-f]{12}"\}$/);
+  assert.equal(configs[0], configs[1], 'nodes of one configuration');
+  await redis.kill();
+  await nodes[0]?.put('/home/2.txt', 'x');
+  await until('it is noticed', async () => (await scrape(nodes[0])).get('svc_redis_up') === 0);
+  const away = await scrape(nodes[0]);
+  assert.ok((away.get('svc_events_not_forwarded') ?? 0) > 0);
+  for (const name of ['svc_journal_stream_bytes', 'svc_handler_running{handler="crm"}', 'svc_sessions{service="web"}', lease])
+    assert.equal(away.get(name), before.get(name), name);
+  for (const name of before.keys()) assert.ok(away.has(name), `${name} vanished`);
+});
+
 test('/ready says that Redis is away, and that it is back', async (t) => {
   const begun = await start(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   if (!begun) return;
