@@ -1,3 +1,4 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Exchange } from '../../src/http/exchange.ts';
 import { parseRequestTarget } from '../../src/http/request-target.ts';
@@ -18,6 +19,15 @@ export function exchangeOf(request: {
     complete: true,
     method,
   });
-  const service = { options: { type: 'http', accepted_origins: acceptedOrigins, client_forwarded_header: '' } };
-  return { incoming, method, target: parseRequestTarget(target), service, sendContinue() {} } as unknown as Exchange;
+  const proxies = { header: '', isProxy: () => false };
+  const service = { options: { type: 'http', accepted_origins: acceptedOrigins }, proxies };
+  return {
+    incoming,
+    outgoing: new ServerResponse(incoming as unknown as IncomingMessage),
+    method,
+    target: parseRequestTarget(target),
+    service,
+    sendContinue() {},
+    guarded: (action: unknown) => action,
+  } as unknown as Exchange;
 }
