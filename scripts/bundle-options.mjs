@@ -91,6 +91,8 @@ export const bundleOptions = {
  */
 export const executableOptions = {
   ...bundleOptions,
+  // esbuild keeps the folder in which it was loaded.
+  absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
   entryPoints: ['bin/svc.ts'],
   banner: { js: requireBanner },
   sourcemap: 'linked',

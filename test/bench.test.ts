@@ -42,5 +42,5 @@ test('the profile says where the time of a request goes, and of a start', async 
     const sum = shares.reduce((total, row) => total + Number(row[column]), 0);
     assert.ok(sum >= 95 && sum <= 105, `the shares add up: ${sum}`);
   }
-  assert.match(output, /^GET of 1 KiB\n {2}\d+\.\d % {2}\S+ svc:part-/m);
+  assert.match(output, /^GET of 1 KiB\n {2}\d+\.\d % {2}\S+ \S+svc\.mjs:\d+$/m);
 });

@@ -73,7 +73,7 @@ function kindOf({ functionName, url }) {
   if (functionName === '(garbage collector)') return 'garbage collector';
   if (/compile/i.test(functionName) && (url === '' || url.startsWith('node:'))) return 'compiling';
   if (functionName === 'crc32') return 'CRC-32';
-  if (url.startsWith('svc:') || url.endsWith('svc.mjs')) return own;
+  if (url.endsWith('svc.mjs')) return own;
   if (url.startsWith('node:')) return 'Node.js, in JavaScript (HTTP, streams, timers)';
   if (
     /^(open|close|read|readlink|realpath|l?stat|fstat|rename|link|unlink|chdir|fchmod|fchown|statfs|readdir|mkdir|f?utimes)(Sync)?$/.test(

@@ -174,11 +174,13 @@ function report() {
   const rows = measured.map(([workload, { unit, runs }]) => [`${workload}, ${unit}`, ...names.map((name) => cell(runs.get(name)))]);
   const aims = targets().flatMap(([what, workload, mine, theirs, sense, aim, atBest = limit]) => {
     const runs = results.get(workload)?.runs;
-    if (!runs || !mine || !theirs) return [];
-    const found = ratio(runs.get(mine.name), runs.get(theirs.name));
+    const [mineRuns, theirRuns] = [mine, theirs].map((server) => server && runs?.get(server.name));
+    // A peer that is not installed, or cannot do this (Debian's nginx-core has no PUT that makes folders and no PROPFIND).
+    if (!mineRuns || !theirRuns) return [];
+    const found = ratio(mineRuns, theirRuns);
     const isMet = sense === '≥' ? found >= aim : found <= aim;
     const limitRuns = runs.get(atBest.name);
-    const limitFound = limitRuns && peers.includes(theirs) ? ratio(limitRuns, runs.get(theirs.name)).toFixed(2) : '–';
+    const limitFound = limitRuns && peers.includes(theirs) ? ratio(limitRuns, theirRuns).toFixed(2) : '–';
     return [[what, theirs.name, `${sense} ${aim}`, found.toFixed(2), isMet ? 'yes' : '**no**', limitFound]];
   });
   const zip = results.get('ZIP of 256 MiB, stored')?.runs;
