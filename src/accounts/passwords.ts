@@ -6,12 +6,16 @@ import { FairTurns } from '../lib/fair-turns.ts';
 
 const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** A parsed `$scrypt$ln=…,r=…,p=…$salt$hash`. */
-export interface PasswordHash {
+/** What a hash costs (RFC 7914): memory 128·2^ln·r bytes, time that times p. */
+export interface HashCost {
   /** Binary logarithm of the cost N. */
   ln: number;
   r: number;
   p: number;
+}
+
+/** A parsed `$scrypt$ln=…,r=…,p=…$salt$hash`. */
+export interface PasswordHash extends HashCost {
   salt: Buffer;
   hash: Buffer;
 }
@@ -20,7 +24,7 @@ export interface PasswordHash {
  * Cost of new hashes: one of the equally strong choices of OWASP's password storage cheat sheet, the one that takes
  * 16 MiB, so that a few logins at once do not eat the memory of a small machine. About 150 ms here.
  */
-const defaultCost = { ln: 14, r: 8, p: 5 };
+const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
 /** Most memory that one hash may make the service use. */
 const memoryLimitBytes = 256 * 1024 * 1024;
@@ -56,10 +60,10 @@ async function derive(password: string, hash: Omit<PasswordHash, 'hash'>, length
 }
 
 /** Hashes a password with a fresh salt. @returns `$scrypt$ln=…,r=…,p=…$salt$hash` */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, cost: HashCost = defaultCost): Promise<string> {
   const salt = randomBytes(saltBytes);
-  const hash = await derive(password, { ...defaultCost, salt }, hashBytes);
-  return `$scrypt$ln=${defaultCost.ln},r=${defaultCost.r},p=${defaultCost.p}$${unpadded(salt)}$${unpadded(hash)}`;
+  const hash = await derive(password, { ...cost, salt }, hashBytes);
+  return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${unpadded(salt)}$${unpadded(hash)}`;
 }
 
 /** Compares a password with a hash, in constant time. */

@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { emailAddresses } from '../../src/accounts/email-addresses.ts';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { verdictOf } from '../../src/auth/callout-reply.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -40,7 +40,7 @@ const spellings: [string, unknown, number[]][] = [
 for (const [name, permissions, expected] of spellings) {
   test(`permissions, ${name}: the same in the callout's reply, the configuration and the accounts file`, async (t) => {
     const remote = await calloutEndpoint(t, (response) => response.writeHead(200).end(JSON.stringify({ account: { permissions } })));
-    const password = await hashPassword(testPassword);
+    const password = await cheapHash(testPassword);
     const accountsFile = join(temporaryFolder(t), 'accounts.yaml');
     writeFileSync(accountsFile, stringify({ filed: { password, ...(permissions === undefined ? {} : { permissions }) } }));
     const server = await startServer(t, {
@@ -56,7 +56,7 @@ for (const [name, permissions, expected] of spellings) {
 }
 
 test('permissions of a group: [[]] grants nothing, [] is the default, as if they were left out', async (t) => {
-  const password = await hashPassword(testPassword);
+  const password = await cheapHash(testPassword);
   const groups = { none: { permissions: [[]] }, empty: { permissions: [] }, flat: { permissions: ['allow-list'] }, absent: {} };
   const accounts = Object.fromEntries(Object.keys(groups).map((group) => [group, { password, group }]));
   const server = await startServer(t, { groups, accounts });
@@ -66,7 +66,7 @@ test('permissions of a group: [[]] grants nothing, [] is the default, as if they
 
 test('the home folder and who makes it: the account, else its group, else DEFAULT_GROUP', async (t) => {
   const folder = temporaryFolder(t);
-  const password = await hashPassword(testPassword);
+  const password = await cheapHash(testPassword);
   const server = await startServer(t, {
     group: { home_folder_path: join(folder, 'default', '${USER}'), create_home_folder: false },
     groups: {
@@ -96,7 +96,7 @@ test('the home folder and who makes it: the account, else its group, else DEFAUL
 });
 
 test('owner and group of a new home folder come from DEFAULT_GROUP, too', async (t) => {
-  const password = await hashPassword(testPassword);
+  const password = await cheapHash(testPassword);
   const server = await startServer(t, {
     group: { create_home_folder_owner: 'no-such-owner' },
     groups: { STAFF: { home_folder_path: join(temporaryFolder(t), 'made') } },

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { executable, run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -26,7 +26,7 @@ async function configure(t: TestContext, server: Record<string, unknown>, addres
   const config = {
     server: { data_folder_path: 'data', ...server },
     groups: { DEFAULT_GROUP: { home_folder_path: './home' } },
-    accounts: { alice: { password: await hashPassword(testPassword) } },
+    accounts: { alice: { password: await cheapHash(testPassword) } },
     services: { web: { type: 'http', port: 0, address } },
   };
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));

@@ -3,8 +3,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { prepareHomeFolder } from '../../src/accounts/home-folder.ts';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { removeAbandoned, temporaryName } from '../../src/files/temporaries.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { startServer, type TestConfig, type TestServer } from '../support/server.ts';
 
@@ -171,7 +171,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
 
   contract('a changed accounts file is seen by every node within seconds', async (t, folder) => {
     const file = 'accounts.yaml';
-    const hashes = [await hashPassword('old-password'), await hashPassword('new-password')];
+    const hashes = [await cheapHash('old-password'), await cheapHash('new-password')];
     const write = (hash = '') => {
       writeFileSync(join(folder.here, 'next'), `accounts:\n  bob:\n    password: "${hash}"\n`);
       renameSync(join(folder.here, 'next'), join(folder.here, file));

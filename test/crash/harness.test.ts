@@ -3,13 +3,13 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { journalFolder } from '../../src/events/event-log-file.ts';
 import { readEvents } from '../../src/events/event-log-reader.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { actUntilGone, Promised, versionContent } from '../support/crash-actors.ts';
 import { otherDisk } from '../support/other-disk.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -24,7 +24,7 @@ interface Places {
 }
 
 async function configure({ folder, home, disk }: Places, receiverUrl: string): Promise<void> {
-  const password = await hashPassword('first-password');
+  const password = await cheapHash('first-password');
   writeFileSync(join(folder, 'accounts.json'), JSON.stringify({ accounts: { alice: { password } } }));
   const handler = { type: 'http', target: '40017', url: receiverUrl, retry_count: 50, retry_increase: 0.01, fail_after_errors: 0 };
   const config = {

@@ -4,12 +4,12 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { journalFolder } from '../../src/events/event-log-file.ts';
 import { readEvents } from '../../src/events/event-log-reader.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { otherDisk } from '../support/other-disk.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { testBasic, testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -34,7 +34,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
   for (let index = 0; index < files; index++) writeFileSync(join(home, `tree/f${index}`), Buffer.alloc(100_000, `f${index}`));
   const config = {
     groups: { DEFAULT_GROUP: { home_folder_path: home, virtual_folders: [['/v', disk]] } },
-    accounts: { alice: { password: await hashPassword(testPassword) } },
+    accounts: { alice: { password: await cheapHash(testPassword) } },
     services: { web: { type: 'http', port: 0 } },
   };
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));

@@ -3,7 +3,6 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/event-log-file.ts';
 import type { LogPosition } from '../../src/events/event-log-position.ts';
@@ -11,6 +10,7 @@ import { JournalReader } from '../../src/events/event-log-reader.ts';
 import type { TestReply, TestRequest } from '../support/client.ts';
 import { allRights, FileModel, type Operation, type Rights } from '../support/file-model.ts';
 import { fuzz } from '../support/fuzz.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -145,7 +145,7 @@ function eventFollower(t: TestContext, server: TestServer): () => Promise<Servic
 }
 
 test('files: any sequence of REST, WebDAV and form operations by several accounts does what the model does', async (t) => {
-  const password = await hashPassword(testPassword);
+  const password = await cheapHash(testPassword);
   const configured = Object.entries(accounts).map(([name, rights]) => [name, { password, permissions: permissionsOf(rights) }]);
   const server = await startServer(t, { accounts: Object.fromEntries(configured) });
   const newEvents = eventFollower(t, server);

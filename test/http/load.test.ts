@@ -5,10 +5,10 @@ import { Agent, request } from 'node:http';
 import { constants } from 'node:http2';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { watchOutput } from '../support/secret-watch.ts';
@@ -53,7 +53,7 @@ async function startLoaded(t: TestContext): Promise<Loaded> {
   const config = {
     server: { data_folder_path: 'data', shutdown_timeout: 1 },
     groups: { DEFAULT_GROUP: { home_folder_path: './home' } },
-    accounts: { alice: { password: await hashPassword(testPassword) } },
+    accounts: { alice: { password: await cheapHash(testPassword) } },
     services: {
       web: { type: 'http', port: 0 },
       tls: { type: 'https', port: 0, tls_certificate_path: 'cert.pem', tls_key_path: 'key.pem' },

@@ -3,9 +3,9 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync,
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { run, start } from '../support/child.ts';
 import { Client, type TestReply } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -64,7 +64,7 @@ async function configure(folder: string, calloutUrl: string, hookUrl: string): P
   const config = {
     server: { data_folder_path: 'data', security_policy: { ban_after_failures: 0 }, log: { level: 'debug' } },
     groups: { DEFAULT_GROUP: { home_folder_path: './home', allow_own_password_change: true } },
-    accounts: { alice: { password: await hashPassword(secrets.password) } },
+    accounts: { alice: { password: await cheapHash(secrets.password) } },
     authentications: { local: { type: 'application' }, callout },
     services: { web: { type: 'http', port: 0 } },
     event_handlers: { crm: hook },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import type { TestReply } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { testBasic, testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestConfig, type TestServer } from '../support/server.ts';
 import { parseMultistatus, propBody, propfind } from '../support/webdav.ts';
@@ -148,7 +148,7 @@ test('LOCK of a free name makes an empty file that is locked', async (t) => {
 });
 
 test('a lock binds every method of every client, and its token frees its own account alone', async (t) => {
-  const both = await startServer(t, { ...on, accounts: { bob: { password: await hashPassword(testPassword) } } });
+  const both = await startServer(t, { ...on, accounts: { bob: { password: await cheapHash(testPassword) } } });
   const { home } = both;
   for (const name of ['d', 'd/sub']) mkdirSync(join(home, name), { recursive: true });
   for (const name of ['a', 'd/m', 'free']) writeFileSync(join(home, name), name);

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { type Running, start } from './child.ts';
 import { Client } from './client.ts';
+import { cheapHash } from './passwords.ts';
 import type { Received } from './receiver.ts';
 import { freePort } from './redis.ts';
 import { testPassword } from './secrets.ts';
@@ -23,7 +23,7 @@ export interface NodeProcess {
 /** Starts a node for each way to Redis, on one folder of files; they deliver uploads to one webhook. */
 export async function startNodes(t: TestContext, folder: string, hook: string, redisUrls: readonly string[]): Promise<NodeProcess[]> {
   mkdirSync(join(folder, 'home'), { recursive: true });
-  const password = await hashPassword(testPassword);
+  const password = await cheapHash(testPassword);
   const nodes: NodeProcess[] = [];
   for (const [index, url] of redisUrls.entries()) {
     const name = `n${index}`;

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { hashPassword } from '../../src/accounts/passwords.ts';
 import { configFromObject } from '../../src/config/load.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/event-log-file.ts';
@@ -12,6 +11,7 @@ import { createService, type Service } from '../../src/service.ts';
 import type { FleetOptions } from '../../src/workers/fleet.ts';
 import { Client } from './client.ts';
 import { forkHere } from './loopback.ts';
+import { cheapHash } from './passwords.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnFromText, testPassword } from './secrets.ts';
 import { temporaryFolder } from './temp.ts';
@@ -32,8 +32,7 @@ export interface TestServer extends Client {
   stop(): Promise<boolean>;
 }
 
-// One hash for all tests: hashing costs more than most tests.
-const cheapHash = hashPassword(testPassword);
+const testPasswordHash = cheapHash(testPassword);
 
 type Section = Record<string, unknown>;
 
@@ -67,7 +66,7 @@ export async function testSections(folder: string, config: TestConfig) {
       ...config.server,
     },
     groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home'), ...config.group }, ...config.groups },
-    accounts: { alice: { password: await cheapHash, ...config.account }, ...config.accounts },
+    accounts: { alice: { password: await testPasswordHash, ...config.account }, ...config.accounts },
     authentications: config.authentications ?? {},
     services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
     event_handlers: config.event_handlers ?? {},
