@@ -127,7 +127,11 @@ const shared = {
   maximum_concurrent_connections: integer(1, 1_000_000).default(10_000).describe('Connections at once; more are closed.'),
   maximum_request_size: integer(0, largestSizeBytes).default(0).describe('Largest request body, in bytes; 0 = no limit.'),
   headers: headerLines().default([]).describe('Headers added to every reply.'),
-  accepted_origins: origins.default([]).describe('Origins under which the service is known to browsers, for example behind a proxy.'),
+  accepted_origins: origins
+    .default([])
+    .describe(
+      'Origins under which the service is known to browsers, for example behind a proxy. With `https://HOST` listed, changes from `http://HOST` are refused.',
+    ),
   client_forwarded_header: z
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
     .default('')
