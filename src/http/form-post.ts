@@ -1,9 +1,8 @@
 import type { FileUpload, UploadResult } from '../files/file-upload.ts';
-import { namesType } from '../lib/accept-header.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { type ErrorItem, errorsReply, statusOf } from './error-reply.ts';
-import { clientOf, type Exchange, header } from './exchange.ts';
+import { clientOf, type Exchange } from './exchange.ts';
 import { type FlashCode, flashCookieLine } from './flash.ts';
 import { deleteMember, targetPath } from './folder-commands.ts';
 import { type FormFields, type FormFile, fileNameOf, readForm } from './form-fields.ts';
@@ -12,6 +11,7 @@ import { messagePageReply } from './page-replies.ts';
 import { confirmPage } from './pages/confirm-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 import { type Handled, jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from './reply.ts';
+import { asksForJson, replyFormat } from './reply-format.ts';
 import { serverPathOf, urlPathOf } from './request-target.ts';
 import { findTrigger } from './triggers.ts';
 import { backendReplyHeaders } from './upload-backend.ts';
@@ -140,14 +140,12 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
   const items = results.map(({ target, message }) => ({ target: target ?? '', message }));
   const [only] = failed;
   const status = only && results.length === 1 ? only.status : 422;
-  if (namesType(header(exchange, 'accept'), 'application/json')) {
-    if (failed.length > 0) return errorsReply(status, items);
-    return jsonReply(done === 'uploaded' ? 201 : 200, { results: items.map(({ target }) => ({ target })) });
-  }
   if (failed.length > 0) {
+    if (replyFormat(exchange) === 'json') return errorsReply(status, items);
     const results = failed.map(({ target = '', message }) => ({ target, message: message ?? '' }));
     return messagePageReply(exchange, status, { results });
   }
+  if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: items.map(({ target }) => ({ target })) });
   return { status: 303, headers: { location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
 

@@ -1,7 +1,7 @@
 /** One weighed element of an Accept-like header (RFC 9110 §12.4.2). */
 interface Weighed {
   value: string;
-  parameters: number;
+  hasParameters: boolean;
   quality: number;
 }
 
@@ -13,19 +13,23 @@ function weighedElements(text: string): Weighed[] {
     const weight = parameters.find((parameter) => /^q=/i.test(parameter));
     const quality = weight === undefined ? 1 : Number(weight.slice(2));
     const isWeight = weight === undefined || /^q=(0(\.\d{0,3})?|1(\.0{0,3})?)$/i.test(weight);
-    return value === '' || !isWeight ? [] : [{ value, quality, parameters: parameters.length - (weight === undefined ? 0 : 1) }];
+    return value === '' || !isWeight ? [] : [{ value, quality, hasParameters: parameters.length > (weight === undefined ? 0 : 1) }];
   });
 }
 
-/** The quality that `elements` give to one of our types: the most specific range counts (RFC 9110 §12.5.1). */
+/**
+ * The quality that `elements` give to one of our types: the most specific range counts (RFC 9110 §12.5.1). We have one variant of each type, so a range
+ * with parameters (`application/json; charset=utf-8`) means it, too, unless the same range stands there without any.
+ */
 function qualityOf(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');
-  let best = { quality: 0, specificity: -1 };
+  let best = { quality: 0, specificity: -1, rank: -1 };
   for (const element of elements) {
     const specificity = element.value === type ? 2 : element.value === `${main}/*` ? 1 : element.value === '*/*' ? 0 : -1;
-    // A range with parameters (text/html;level=1) is about variants that we do not have.
-    if (specificity < 0 || element.parameters > 0) continue;
-    if (specificity > best.specificity) best = { quality: element.quality, specificity };
+    if (specificity < 0) continue;
+    const rank = 2 * specificity + (element.hasParameters ? 0 : 1);
+    const { quality } = element;
+    if (rank > best.rank || (rank === best.rank && quality > best.quality)) best = { quality, specificity, rank };
   }
   return best;
 }

@@ -28,7 +28,12 @@ test('Accept: quality, specificity, order of offers', () => {
     ['text/html;q=0, */*', 'application/json'],
     ['image/png', undefined],
     ['TEXT/HTML', 'text/html'],
-    ['text/html;level=1', undefined],
+    ['text/html;level=1', 'text/html'],
+    ['application/json; charset=utf-8', 'application/json'],
+    ['application/json;charset=utf-8;q=0.4, text/html;q=0.5', 'text/html'],
+    ['application/json;v=2, text/html;q=0.9', 'application/json'],
+    ['text/html;level=1, text/html;q=0.1, application/json;q=0.5', 'application/json'],
+    ['text/html;level=1;q=0.2, text/html;level=2;q=0.6, application/json;q=0.5', 'text/html'],
     ['text/html;q=2, application/json;q=0.1', 'application/json'],
     [',,;;q=1,application/json;q=x', undefined],
   ];
