@@ -3,7 +3,7 @@ import type { PublicFailure } from '../auth/auth-method.ts';
 import type { EventContext } from '../events/event.ts';
 import { namesType } from '../lib/accept-header.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
-import { publicFailureDetail } from './authenticate.ts';
+import { cookieValue, publicFailureDetail, sessionCookie } from './authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
 import { type Exchange, type HttpService, header } from './exchange.ts';
 import { loginMessageLine } from './flash.ts';
@@ -12,7 +12,7 @@ import { pageContextOf } from './page-context.ts';
 import { loginPageReply, messagePageReply } from './page-replies.ts';
 import type { Reply } from './reply.ts';
 import { replyFormat } from './reply-format.ts';
-import { urlPathOf } from './request-target.ts';
+import { pageUrlOf } from './request-target.ts';
 
 /** Realm of the Basic challenge (service.md, "Authentication of clients"). */
 const basicChallenge = 'basic realm="Web files access"';
@@ -103,25 +103,30 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
     const message = toldMessage(fault) ?? pageContextOf(exchange).language.text('signInFailed');
     return loginPageReply(exchange, { status: 401, message, ...form });
   }
-  if (!isLogin && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
+  const isSessionGone = /^session(?: |$)/i.test(header(exchange, 'authorization') ?? '');
+  const headers = { 'www-authenticate': challenges(exchange, isSessionGone), 'cache-control': 'no-store' };
+  if (!isLogin && isSessionGone && replyFormat(exchange) === 'html')
+    return messagePageReply(exchange, 401, { message: fault.message, headers });
+  if (!isLogin && !isSessionGone && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
   const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
   const item = { message: fault.message, title: statusTitle(401) };
   const response = publicFailure?.public_response;
-  return errorsReply(401, [response === undefined ? item : { ...item, response }], {
-    'www-authenticate': challenges(exchange),
-    'cache-control': 'no-store',
-  });
+  return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
 
-/**
- * Both challenges of service.md, as two lines. A script in a browser is not offered Basic: the browser would put its
- * own password dialog before the page that knows how to ask.
- */
-function challenges(exchange: Exchange): string[] {
-  const session = exchange.service.options.announce_session_authentication ? ['session'] : [];
-  // Browsers leave Sec-Fetch-Dest out where the origin is not secure; our own script names itself besides.
-  const isBrowserScript = header(exchange, 'sec-fetch-dest') === 'empty' || header(exchange, 'x-requested-with') === 'XMLHttpRequest';
-  return isBrowserScript && session.length > 0 ? session : [basicChallenge, ...session];
+/** Both challenges of service.md, as two lines; where the browser would put its own password box before the page that knows how to ask, `session` alone. */
+function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
+  if (!isSessionGone && isForPage(exchange)) return ['session'];
+  return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];
+}
+
+/** Whether a page of ours asks, by a script or for a picture. Browsers leave `Sec-Fetch-Dest` out where the origin is not secure. */
+function isForPage(exchange: Exchange): boolean {
+  return (
+    (header(exchange, 'sec-fetch-dest') ?? 'document') !== 'document' ||
+    header(exchange, 'x-requested-with') !== undefined ||
+    cookieValue(header(exchange, 'cookie'), sessionCookie) !== undefined
+  );
 }
 
 /** What the endpoint has to say to those it refuses, where the service tells them (`public_error`). */
@@ -130,8 +135,7 @@ function toldMessage(fault: ServiceError): string | undefined {
 }
 
 function loginRedirect(exchange: Exchange, told: string | undefined): Reply {
-  const { target } = exchange;
-  const wanted = target.kind === 'member' ? urlPathOf(target.path, target.isFolder) + target.query : '/home/';
+  const wanted = pageUrlOf(exchange.target) ?? '/home/';
   const location = wanted === '/home/' ? '/__svc__/login' : `/__svc__/login?next=${encodeURIComponent(wanted)}`;
   const headers = {
     location,

@@ -1,11 +1,11 @@
 import { accountOfEvents } from '../auth/auth-chain.ts';
-import { namesType } from '../lib/accept-header.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { checkPassword, cookieValue, sessionCookie } from './authenticate.ts';
 import { type Exchange, header } from './exchange.ts';
 import { jsonReply, type Reply } from './reply.ts';
-import { mediaTypeOfRequest, replyFormat } from './reply-format.ts';
+import { asksForJson, mediaTypeOfRequest, replyFormat } from './reply-format.ts';
 import { readJsonBody, readSmallBody } from './request-body.ts';
+import { pageUrlOf, parseRequestTarget } from './request-target.ts';
 
 /** Largest login body in bytes: two fields of 150 characters, percent-encoded, and some air. */
 const loginBodyLimitBytes = 16 * 1024;
@@ -19,7 +19,6 @@ interface LoginForm {
 /** POST of a login (service.md, "Session and password"): a session ID as JSON, or the cookie and a redirect. */
 export async function postLogin(exchange: Exchange): Promise<Reply> {
   const form = await readLogin(exchange);
-  const wantsJson = namesType(header(exchange, 'accept'), 'application/json');
   const account = await checkPassword(exchange, form.username, form.password).catch((error) => {
     if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
     throw error;
@@ -27,7 +26,7 @@ export async function postLogin(exchange: Exchange): Promise<Reply> {
   // A session of before must not outlive the login that replaces it (session fixation).
   await endPreviousSession(exchange);
   const id = await exchange.service.sessions.create(account, exchange.peer.address);
-  if (wantsJson) return jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' });
+  if (asksForJson(exchange)) return jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' });
   return {
     status: 302,
     headers: { location: safeNext(form.next), 'set-cookie': sessionCookieLine(exchange, id), 'cache-control': 'no-store' },
@@ -49,8 +48,7 @@ export async function logout(exchange: Exchange): Promise<Reply> {
     exchange.service.events.emit({ id: 40037, context });
   }
   const headers = { 'set-cookie': sessionCookieLine(exchange, ''), 'cache-control': 'no-store' };
-  const wantsPage = namesType(header(exchange, 'accept'), 'text/html') || (exchange.method === 'GET' && replyFormat(exchange) === 'html');
-  return wantsPage ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers };
+  return replyFormat(exchange) === 'html' ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers };
 }
 
 async function endPreviousSession(exchange: Exchange): Promise<void> {
@@ -72,9 +70,18 @@ function sessionCookieLine(exchange: Exchange, id: string): string {
   return `${sessionCookie}=${id}; Path=/; HttpOnly; SameSite=strict${isSecure ? '; Secure' : ''}${id === '' ? '; Max-Age=0' : ''}`;
 }
 
-/** Only a path of ours is followed after a login: `//evil` and `https://evil` are other hosts (open redirect). */
+/**
+ * Where a login leads: to a page below `/home/`, else to the home folder. What was asked for is read like the target of a request and
+ * written anew, so that the browser can make nothing else of it: neither another host (`//evil`) nor another path (`/home/../__svc__/logout`).
+ */
 export function safeNext(next: string | undefined): string {
-  return next !== undefined && /^\/home\/[\x21-\x7e]*$/.test(next) && !next.includes('\\') ? next : '/home/';
+  if (next === undefined || !/^\/home\/[\x21-\x7e]*$/.test(next)) return '/home/';
+  try {
+    return pageUrlOf(parseRequestTarget(next)) ?? '/home/';
+  } catch (error) {
+    if (isServiceError(error)) return '/home/';
+    throw error;
+  }
 }
 
 async function readLogin(exchange: Exchange): Promise<LoginForm> {

@@ -91,6 +91,14 @@ export function urlPathOf(path: VirtualPath, isFolder: boolean): string {
   return isFolder ? `${encoded}/` : encoded;
 }
 
+/** The URL of what may be a page of an account, written anew with the query; undefined for other targets. */
+export function pageUrlOf(target: RequestTarget): string | undefined {
+  if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
+  if (target.kind === 'account-service')
+    return `/home/${reservedName}/${target.name.split('/').map(encodeURIComponent).join('/')}${target.query}`;
+  return undefined;
+}
+
 /**
  * The value of a `server-path` header (decisions.md 4): the path as it is, in UTF-8. Control characters and a space at the end, which no
  * header can carry, are percent-encoded; in such a value `%` is, too.
