@@ -39,16 +39,21 @@ export function createListener(service: () => HttpService): (incoming: Incoming,
   let ownUrls: ((exchange: Exchange) => void) | undefined;
   return (incoming, outgoing, expectsContinue) => {
     const current = service();
-    let exchange: Exchange;
-    let isAdmitted = false;
-    try {
-      exchange = new Exchange(current, incoming, outgoing, targetOf(incoming), expectsContinue, failRequest);
+    const admitted = (target: RequestTarget) => {
+      const exchange = new Exchange(current, incoming, outgoing, target, expectsContinue, failRequest);
       admit(exchange);
-      isAdmitted = true;
+      return exchange;
+    };
+    let exchange: Exchange;
+    try {
+      exchange = admitted(targetOf(incoming));
+    } catch (error) {
+      void refuse(admitted({ kind: 'unknown', query: '' }), error);
+      return;
+    }
+    try {
       checkHead(exchange);
     } catch (error) {
-      exchange = new Exchange(current, incoming, outgoing, { kind: 'unknown', query: '' }, expectsContinue, failRequest);
-      if (!isAdmitted) admit(exchange);
       void refuse(exchange, error);
       return;
     }

@@ -181,3 +181,19 @@ test('a listing for a client of HTTP/1.0, which knows no chunks, has its header 
   assert.match(text, /^server-path: \/ü€\r$/m);
   assert.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).content[0].name.startsWith('größe'), true);
 });
+
+test('a request that is refused by its head names its path, too', async (t) => {
+  const server = await startServer(t);
+  for (const [head, status] of [
+    ['GET /home/%C3%BC%20x HTTP/1.1\r\nHost: a\r\nHost: b', 400],
+    ['GET /home/%C3%BC%20x HTTP/1.1\r\nHost: a/b', 400],
+    ['GET http://other.example/home/%C3%BC%20x HTTP/1.1\r\nHost: a', 400],
+    ['GET /home/%C3%BC%20x HTTP/1.1', 400],
+  ] as const) {
+    const text = utf8(await server.raw(`${head}\r\n\r\n`));
+    assert.ok(text.startsWith(`HTTP/1.1 ${status} `), `${head}: ${text}`);
+    assert.match(text, /^server-path: \/ü x\r$/m, head);
+  }
+  const malformed = await server.raw('GET /home/%FF HTTP/1.1\r\nHost: a\r\n\r\n');
+  assert.equal(/server-path/i.test(malformed), false);
+});
