@@ -1,18 +1,21 @@
 import { hash } from 'node:crypto';
+import type { BanOverview } from './auth/ban-list.ts';
 import type { Collection, Collections, Item } from './control/collection.ts';
 import type { FileLock, LockStore } from './files/lock-store.ts';
 import type { SessionOverview } from './http/sessions.ts';
+import type { Clock } from './lib/clock.ts';
 
 /** Where the things are that the control socket shows. */
 export interface ControlledStores {
   /** By the UUID of the service. */
   sessions: () => ReadonlyMap<string, SessionOverview>;
   locks: LockStore;
+  bans: BanOverview;
 }
 
 /** What those who run the service may list and remove. */
-export function controlledCollections({ sessions, locks }: ControlledStores): Collections {
-  return { sessions: sessionCollection(sessions), locks: lockCollection(locks) };
+export function controlledCollections({ sessions, locks, bans }: ControlledStores, clock: Clock): Collections {
+  return { sessions: sessionCollection(sessions), locks: lockCollection(locks), bans: banCollection(bans, clock) };
 }
 
 function sessionCollection(stores: ControlledStores['sessions']): Collection {
@@ -51,6 +54,19 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
     address: takenBy?.address ?? '',
     owner: owner?.text ?? '',
     expires: isoTime(expiresMs),
+  };
+}
+
+function banCollection(bans: BanOverview, clock: Clock): Collection {
+  return {
+    async list() {
+      const nowMs = clock.nowMs();
+      return (await bans.list()).map(({ source, leftMs }) => ({
+        handle: source,
+        shown: { id: source, address: source, expires: isoTime(nowMs + leftMs) },
+      }));
+    },
+    remove: (items) => bans.lift(items.map(({ handle }) => handle)),
   };
 }
 

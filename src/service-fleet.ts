@@ -1,4 +1,4 @@
-import type { SecurityPolicy } from './auth/ban-list.ts';
+import type { BanOverview, SecurityPolicy } from './auth/ban-list.ts';
 import type { EventDraft } from './events/event.ts';
 import { processAccount } from './events/event-factory.ts';
 import { FileEventLog } from './events/event-log-file.ts';
@@ -64,6 +64,11 @@ export class Fleet {
       log,
     });
     return this.#workers;
+  }
+
+  /** The bans that hold in all workers. */
+  get bans(): BanOverview {
+    return this.#host.bans;
   }
 
   check(): true | string {

@@ -194,8 +194,9 @@ class ServerRuntime implements Service {
   // Files are served without it, too: not every file system has sockets.
   async #openControl(): Promise<void> {
     const { path } = this.#dataFolder as DataFolder;
-    const { locks } = this.#state as SharedState;
-    const collections = controlledCollections({ sessions: () => this.#listeners?.sessions() ?? new Map(), locks });
+    const { locks, bans } = this.#state as SharedState;
+    const sessions = () => this.#listeners?.sessions() ?? new Map();
+    const collections = controlledCollections({ sessions, locks, bans: this.#fleet?.bans ?? bans }, this.#clock);
     try {
       this.#control = await ControlServer.open(path, collections, this.#log);
     } catch (error) {

@@ -6,6 +6,7 @@ import {
   type AttemptOutcome,
   acceptedSources,
   foldedName,
+  type ListedBan,
   type LoginAttempt,
   mostAcceptedOfSource,
   mostAddresses,
@@ -91,6 +92,19 @@ export class MemoryBans implements AddressBans {
     this.#names.get(foldedName(attempt.username))?.underWay.delete(attempt.credential);
     if (outcome === 'failed') this.#noteFailure(attempt);
     if (outcome === 'succeeded') this.#noteSuccess(attempt);
+  }
+
+  async list(): Promise<ListedBan[]> {
+    return this.known().flatMap(([source, leftMs]) => (leftMs > 0 ? { source, leftMs } : []));
+  }
+
+  async lift(sources: readonly string[]): Promise<void> {
+    for (const source of sources) {
+      const record = this.#sources.get(source);
+      if (!record) continue;
+      record.bannedUntilMs = 0;
+      record.failed.clear();
+    }
   }
 
   /** Sources that failed of late, and for how much longer they are banned, in ms; 0 when they are not. */

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
-import { guardedScript, type RedisCaller, type RedisLink } from '../lib/redis-link.ts';
+import { guardedScript, type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
 import {
   type AddressBans,
   type Admission,
   type AttemptOutcome,
   acceptedSources,
   foldedName,
+  type ListedBan,
   type LoginAttempt,
   mostAcceptedOfSource,
   nameFailures,
@@ -90,6 +91,12 @@ return 0`);
 /** KEYS ban. Returns for how many ms it holds. */
 const banScript = guardedScript(`return redis.call('PTTL', KEYS[1])`);
 
+/** KEYS bans. Returns for how many ms each holds. */
+const timesScript = redisScript(`
+local times = {}
+for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
+return times`);
+
 /** Bans that this process repeats to a Redis that lost its data, at most. */
 const mostRemembered = 10_000;
 
@@ -159,6 +166,30 @@ export class RedisBans implements AddressBans {
       Math.ceil(ban_window_seconds * 1000),
     ]);
     if (isBanned === 1) this.#remember(attempt.source, banMs);
+  }
+
+  async list(): Promise<ListedBan[]> {
+    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
+    const begin = this.#banKey('');
+    const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
+    const found = new Map<string, ListedBan>();
+    let cursor = '0';
+    do {
+      const [next, keys] = (await this.#link.call(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])) as [string, string[]];
+      cursor = String(next);
+      const timesMs = keys.length === 0 ? [] : ((await this.#link.run(timesScript, keys, [])) as number[]);
+      for (const [index, leftMs] of timesMs.entries()) {
+        const source = String(keys[index]).slice(begin.length);
+        if (leftMs > 0) found.set(source, { source, leftMs });
+      }
+    } while (cursor !== '0');
+    return [...found.values()];
+  }
+
+  async lift(sources: readonly string[]): Promise<void> {
+    for (const source of sources) this.#known.delete(source);
+    const keys = sources.flatMap((source) => [this.#banKey(source), this.#link.key('failed', source)]);
+    for (let index = 0; index < keys.length; index += 1000) await this.#link.call(['DEL', ...keys.slice(index, index + 1000)]);
   }
 
   async #repeat(caller: RedisCaller): Promise<void> {

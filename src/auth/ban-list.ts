@@ -24,6 +24,22 @@ export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' 
 /** What came of an attempt; `unknown` = nobody could tell. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
 
+/** A ban as those see it who run the service. */
+export interface ListedBan {
+  /** As `sourceOf` gives it. */
+  readonly source: string;
+  /** For how much longer it holds, in milliseconds. */
+  readonly leftMs: number;
+}
+
+/** What those who run the service may see and do of bans. */
+export interface BanOverview {
+  /** The bans in force. */
+  list(): Promise<ListedBan[]>;
+  /** Ends bans and forgets the failures of their sources; when it resolves, no process refuses them any more. */
+  lift(sources: readonly string[]): Promise<void>;
+}
+
 /**
  * Keeps those away who guess (decisions.md, "Brute force"). A source is banned after so many different wrong credentials within the
  * window, those under way included: each has a slot until its end. A name that was guessed at too often within a minute is refused to
@@ -31,7 +47,7 @@ export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
  *
  * All methods throw ServiceError `unavailable` when what is known cannot be asked.
  */
-export interface AddressBans {
+export interface AddressBans extends BanOverview {
   /** The keyed hash under which credentials are kept: no secret is kept in clear. */
   keyOf(text: string): string;
   /** Whether a source is banned, and for how many more seconds. */

@@ -19,6 +19,7 @@ export interface ControlOptions extends ServiceOptions {
 const columns: Readonly<Record<CollectionName, readonly string[]>> = {
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
   locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],
+  bans: ['id', 'expires'],
 };
 
 /** Prints what a running service has of a kind. */

@@ -195,6 +195,13 @@ export const jsonOutputs = {
       expires: z.string(),
     })
     .describe('svc locks list --json, svc locks remove --json: one line for each lock.'),
+  bans: z
+    .strictObject({
+      id: z.string().describe('Names the ban in remove.'),
+      address: z.string().describe('An IPv4 address, or the /64 of IPv6 addresses.'),
+      expires: z.string(),
+    })
+    .describe('svc bans list --json, svc bans remove --json: one line for each ban.'),
   health: z
     .strictObject({
       url: z.string(),

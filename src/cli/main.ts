@@ -115,6 +115,7 @@ const schemaNames = [
   'events-deliveries',
   'sessions',
   'locks',
+  'bans',
   'health',
 ];
 

@@ -23,6 +23,12 @@ const kinds: readonly Kind[] = [
     accounts: true,
     help: 'Paths are real ones, as all accounts that see a file share its locks. Who had a lock that is removed finds out at the next write.',
   },
+  {
+    name: 'bans',
+    description: 'banned addresses of a running service',
+    accounts: false,
+    help: 'Bans are of IPv4 addresses, and of the /64 of IPv6 addresses: --address finds it by any address in it. With a ban the failures that led to it are forgotten. Guesses at one account name from everywhere are no ban; they are refused for a minute.',
+  },
 ];
 
 const commonHelp = `The service is asked by the socket control.sock in its data folder, which only its own account and root may open. With server.state redis any node answers for all.
@@ -38,7 +44,7 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-/** `svc sessions`, `svc locks` and `svc health`: questions to a running service. */
+/** `svc sessions`, `svc locks`, `svc bans` and `svc health`: questions to a running service. */
 export const registerControl: Register = (program, run) => {
   for (const kind of kinds) {
     const { name, description, accounts, help } = kind;

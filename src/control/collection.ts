@@ -1,5 +1,5 @@
 /** Kinds of things that a running service lists and removes on demand. */
-export const collectionNames = ['sessions', 'locks'] as const;
+export const collectionNames = ['sessions', 'locks', 'bans'] as const;
 export type CollectionName = (typeof collectionNames)[number];
 
 /** A thing as it is shown: names in the form of `--json`, times in ISO 8601. */

@@ -46,9 +46,16 @@ export function isNarrowed({ ids, account, address }: Selection): boolean {
  */
 export function selects({ ids, account, address }: Selection): (item: ShownItem) => boolean {
   const wanted = ids && new Set(ids);
-  const isWithin = address === undefined ? undefined : compileAddressRanges([address]);
-  return (item) =>
-    (wanted?.has(item.id) ?? true) &&
-    (account === undefined || item.account === account) &&
-    (isWithin === undefined || isWithin(item.address?.split('/')[0] ?? ''));
+  const isNear = address === undefined ? () => true : meets(address);
+  return (item) => (wanted?.has(item.id) ?? true) && (account === undefined || item.account === account) && isNear(item.address ?? '');
+}
+
+/** Whether an address or range lies in another, or the other in it. */
+function meets(wanted: string): (address: string) => boolean {
+  const isWithin = compileAddressRanges([wanted]);
+  return (address) => isWithin(first(address)) || (address.includes('/') && compileAddressRanges([address])(first(wanted)));
+}
+
+function first(range: string): string {
+  return range.split('/', 1)[0] ?? '';
 }

@@ -2,6 +2,7 @@ import {
   type AddressBans,
   type Admission,
   type AttemptOutcome,
+  type ListedBan,
   type LoginAttempt,
   mostAddresses,
   type SecurityPolicy,
@@ -62,6 +63,14 @@ export class BanClient implements AddressBans {
     if (outcome === 'failed') this.#accepted.delete(keyOf(attempt));
     await this.#primary.call('endAttempt', attempt, outcome);
     if (outcome === 'succeeded') this.#accepted.set(keyOf(attempt), true, this.#clock.monotonicMs() + (ban_window_seconds * 1000) / 2);
+  }
+
+  list(): Promise<ListedBan[]> {
+    return this.#primary.call('listBans');
+  }
+
+  lift(sources: readonly string[]): Promise<void> {
+    return this.#primary.call('liftBans', sources);
   }
 
   /** Takes over what the primary process knows. */

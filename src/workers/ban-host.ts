@@ -1,11 +1,11 @@
-import type { Admission, AttemptOutcome, LoginAttempt, SecurityPolicy } from '../auth/ban-list.ts';
+import type { Admission, AttemptOutcome, BanOverview, ListedBan, LoginAttempt, SecurityPolicy } from '../auth/ban-list.ts';
 import { MemoryBans } from '../auth/ban-list-memory.ts';
 import type { Clock } from '../lib/clock.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { BanNote } from './protocol.ts';
 
 /** Counts failed attempts in the primary process, and has all workers know who is banned. */
-export class BanHost {
+export class BanHost implements BanOverview {
   readonly #clock: Clock;
   readonly #bans: MemoryBans;
   readonly #peers: ReadonlySet<Peer>;
@@ -44,6 +44,15 @@ export class BanHost {
       const told = this.#tellAll([[source, bannedForMs]]);
       if (bannedForMs > 0) await told;
     } else if (hadFailures && bannedForMs === 0 && !this.#bans.hasFailures(source)) void this.#tellAll([[source, -1]]);
+  }
+
+  list(): Promise<ListedBan[]> {
+    return this.#bans.list();
+  }
+
+  async lift(sources: readonly string[]): Promise<void> {
+    await this.#bans.lift(sources);
+    await this.#tellAll(sources.map((source) => [source, -1]));
   }
 
   /** A worker is gone, and with it what it was about to check. */

@@ -1,5 +1,5 @@
 import type { AuthResult, MethodState } from '../auth/auth-method.ts';
-import type { Admission, AttemptOutcome, LoginAttempt } from '../auth/ban-list.ts';
+import type { Admission, AttemptOutcome, ListedBan, LoginAttempt } from '../auth/ban-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { BackendDelivery } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
@@ -81,6 +81,8 @@ export interface PrimaryApi {
   endAttempt(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
   listSessions(service: string): Promise<ListedSession[]>;
   endSessionKeys(service: string, keys: readonly string[]): Promise<void>;
+  listBans(): Promise<ListedBan[]>;
+  liftBans(sources: readonly string[]): Promise<void>;
   takeLock(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }>;
   refreshLock(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   releaseLock(token: string): Promise<boolean>;

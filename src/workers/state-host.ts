@@ -88,6 +88,8 @@ export class StateHost {
       endAttempt: (attempt, outcome) => this.bans.end(peer, attempt, outcome),
       listSessions: (service) => this.#sessionsOf(service).list(),
       endSessionKeys: (service, keys) => this.#sessionsOf(service).endKeys(keys),
+      listBans: () => this.bans.list(),
+      liftBans: (sources) => this.bans.lift(sources),
       takeLock: (request) => this.#locks.take(request),
       refreshLock: (token, timeoutMs) => this.#locks.refresh(token, timeoutMs),
       releaseLock: (token) => this.#locks.release(token),

@@ -82,6 +82,31 @@ test('locks are listed with account, address and owner, and one that is removed 
   assert.equal((await control(t, folder, 'locks', 'remove', '--all')).stdout, 'removed 0 locks\n');
 });
 
+test('bans are listed, and one that is removed is over at once', async (t) => {
+  const server = await startServer(t, {
+    server: { security_policy: { ban_after_failures: 2, ban_seconds: 600 } },
+    service: { client_forwarded_header: 'X-Forwarded-For' },
+  });
+  const folder = join(server.folder, 'data');
+  const from = (address: string, user?: string) =>
+    server.get('/home/', { headers: { 'x-forwarded-for': address }, ...(user ? { user } : {}) });
+  for (const address of ['192.0.2.1', '2001:db8::7']) for (const guess of ['one', 'two']) await from(address, `alice:${guess}`);
+  for (const address of ['192.0.2.1', '2001:db8::9']) assert.equal((await from(address)).status, 429);
+  const bans = await listed(t, folder, 'bans');
+  assert.deepEqual(bans.map(({ id, address }) => [id, address]).sort(), [
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:0:0::/64', '2001:db8:0:0::/64'],
+  ]);
+  for (const { expires } of bans) assert.ok(Math.abs(new Date(expires).getTime() - Date.now() - 600_000) < 30_000);
+  assert.match((await control(t, folder, 'bans', 'list')).stdout, /^ID +EXPIRES\n192\.0\.2\.1 +\d{4}-/);
+  assert.equal((await control(t, folder, 'bans', 'remove', '192.0.2.1')).stdout, 'removed 1 ban\n');
+  assert.equal((await from('192.0.2.1')).status, 200);
+  assert.equal((await from('2001:db8::9')).status, 429);
+  assert.equal((await control(t, folder, 'bans', 'remove', '--address', '2001:db8::1234')).stdout, 'removed 1 ban\n');
+  assert.equal((await from('2001:db8::9')).status, 200);
+  assert.equal((await control(t, folder, 'bans', 'list', '--account', 'alice')).code, 2, 'bans are of addresses');
+});
+
 test('the service is found by its configuration, its data folder or this folder; without an answer the end is 3', async (t) => {
   const cwd = temporaryFolder(t);
   for (const args of [

@@ -28,6 +28,8 @@ export function inTurns(processes: readonly AddressBans[]): AddressBans {
     isRefused: (source) => next().isRefused(source),
     begin: (made, lease, isInLine) => next().begin(made, lease, isInLine),
     end: (made, outcome) => next().end(made, outcome),
+    list: () => next().list(),
+    lift: (sources) => next().lift(sources),
   };
 }
 
@@ -39,6 +41,30 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       const bans = await open(t, () => inForce);
       if (bans) await run(bans, inForce);
     });
+
+  contract('bans are listed with the time that is left; one that is lifted is over, with its failures', {}, async (bans) => {
+    const [there, elsewhere] = ['2001:db8:0:1::/64', '192.0.2.77'];
+    for (const source of [here, there]) for (let index = 0; index < 3; index++) await attempt(bans, guess(undefined, source), 'failed');
+    for (let index = 0; index < 2; index++) await attempt(bans, guess(undefined, elsewhere), 'failed');
+    const listed = (await bans.list()).sort((a, b) => (a.source < b.source ? -1 : 1));
+    assert.deepEqual(
+      listed.map(({ source }) => source),
+      [here, there],
+      'mere failures are none',
+    );
+    for (const { leftMs } of listed) assert.ok(leftMs > 50_000 && leftMs <= 60_000, String(leftMs));
+    await bans.lift([there, elsewhere, '192.0.2.99']);
+    await bans.lift([]);
+    for (let round = 0; round < 2; round++) assert.equal(await bans.isRefused(there), undefined);
+    assert.ok(await bans.isRefused(here));
+    for (const source of [there, elsewhere])
+      for (let index = 0; index < 2; index++) assert.equal(await attempt(bans, guess(undefined, source), 'failed'), 'admitted');
+    for (const source of [there, elsewhere]) assert.equal(await bans.isRefused(source), undefined, 'it counts anew');
+    assert.deepEqual(
+      (await bans.list()).map(({ source }) => source),
+      [here],
+    );
+  });
 
   contract('window, duration, off', { ban_seconds: 1, ban_window_seconds: 0.4 }, async (bans, policy) => {
     const fail = async (times: number) => {

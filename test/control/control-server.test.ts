@@ -36,7 +36,7 @@ const three = () =>
   );
 
 async function open(t: TestContext, sessions: Collection, folder = temporaryFolder(t)): Promise<string> {
-  const server = await ControlServer.open(folder, { sessions, locks: things() }, silentLog);
+  const server = await ControlServer.open(folder, { sessions, locks: things(), bans: things() }, silentLog);
   t.after(() => server.close());
   return folder;
 }
@@ -55,6 +55,8 @@ test('things are listed and removed by ID, account, address and range; all of it
   assert.deepEqual(ids(await list({ account: 'alice' })), ['a', 'c']);
   assert.deepEqual(ids(await list({ address: '192.0.2.0/25' })), ['a']);
   assert.deepEqual(ids(await list({ address: '2001:db8::/32', account: 'alice' })), ['c']);
+  assert.deepEqual(ids(await list({ address: '2001:db8::5' })), ['c'], 'an address within a range');
+  assert.deepEqual(ids(await list({ address: '2001:db8:0:1::5' })), []);
   assert.deepEqual(ids(await list({ ids: ['b', 'none'] })), ['b']);
   assert.deepEqual(ids(await askService(folder, 'GET', 'locks', {})), []);
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { ids: ['a', 'none'] })), ['a']);
@@ -110,13 +112,15 @@ test('the socket of a dead process is replaced, and goes away at the end; what i
   renameSync(left, path);
   assert.ok(lstatSync(path).isSocket());
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable', message: /ECONNREFUSED/ });
-  const server = await ControlServer.open(folder, { sessions: three(), locks: things() }, silentLog);
+  const server = await ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
   await server.close();
   assert.deepEqual(names(), []);
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable' });
   writeFileSync(path, 'mine');
-  await assert.rejects(ControlServer.open(folder, { sessions: three(), locks: things() }, silentLog), { code: 'unavailable' });
+  await assert.rejects(ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog), {
+    code: 'unavailable',
+  });
   assert.deepEqual(names(), ['control.sock']);
 });
 
@@ -124,7 +128,7 @@ test('a folder whose path is longer than the path of a socket may be works', asy
   const folder = join(temporaryFolder(t), 'x'.repeat(100), 'y'.repeat(200));
   mkdirSync(folder, { recursive: true });
   const before = readdirSync('/proc/self/fd').length;
-  const server = await ControlServer.open(folder, { sessions: three(), locks: things() }, silentLog);
+  const server = await ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
   assert.ok(lstatSync(join(folder, 'control.sock')).isSocket());
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
   await server.close();
@@ -211,7 +215,7 @@ test('methods and paths that are none are refused', async (t) => {
 
 test('the end does not wait for clients', async (t) => {
   const folder = temporaryFolder(t);
-  const server = await ControlServer.open(folder, { sessions: three(), locks: things() }, silentLog);
+  const server = await ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
   const slow = say(t, folder, 'GET /sess');
   await until('it is connected', () => !slow.socket.connecting);
   const startedMs = performance.now();

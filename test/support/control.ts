@@ -10,7 +10,7 @@ export function control(t: TestContext, dataFolder: string, ...args: string[]): 
 }
 
 /** What `list` prints. */
-export async function listed<Name extends 'sessions' | 'locks'>(
+export async function listed<Name extends 'sessions' | 'locks' | 'bans'>(
   t: TestContext,
   dataFolder: string,
   name: Name,
