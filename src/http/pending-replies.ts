@@ -11,7 +11,6 @@ export const mostPending = 128;
 interface Waiting {
   outgoing: Outgoing;
   run: () => void;
-  onFault: (error: unknown) => void;
 }
 
 /**
@@ -33,8 +32,8 @@ export class PendingReplies {
    * @returns false when the connection has too many already; then it is not run
    */
   add(incoming: Incoming, outgoing: Outgoing, run: () => void): boolean {
-    const onFault = (error: unknown) => this.#onFault(error, outgoing);
     if (isHttp2(outgoing)) {
+      const onFault = (error: unknown) => this.#onFault(error, outgoing);
       endWithClient(outgoing.stream, onFault);
       // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
       setImmediate(guarded(() => isClientGone(outgoing) || run(), onFault));
@@ -43,9 +42,27 @@ export class PendingReplies {
     const { socket } = incoming;
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
     if (pending.length >= mostPending) return false;
-    pending.push({ outgoing, run, onFault });
-    if (pending.length === 1) start(socket, pending);
+    pending.push({ outgoing, run });
+    if (pending.length === 1) this.#start(socket, pending);
     return true;
+  }
+
+  #start(socket: Socket, pending: Waiting[]): void {
+    const [first] = pending;
+    if (!first || socket.destroyed) return;
+    const { outgoing, run } = first;
+    const next = () => {
+      if (pending[0] !== first) return;
+      pending.shift();
+      this.#start(socket, pending);
+    };
+    const onFault = (error: unknown) => this.#onFault(error, outgoing);
+    outgoing.once('close', guarded(next, onFault));
+    try {
+      run();
+    } catch (error) {
+      onFault(error);
+    }
   }
 
   /** Whether a reply on a connection is on its way to the client, so that nothing else may be written there. */
@@ -70,17 +87,4 @@ function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => v
     guarded(() => stream.destroy(), onFault),
   );
   if (stream.endAfterHeaders) stream.resume();
-}
-
-function start(socket: Socket, pending: Waiting[]): void {
-  const [first] = pending;
-  if (!first || socket.destroyed) return;
-  const { outgoing, run, onFault } = first;
-  const next = () => {
-    if (pending[0] !== first) return;
-    pending.shift();
-    start(socket, pending);
-  };
-  outgoing.once('close', guarded(next, onFault));
-  guarded(run, onFault)();
 }
