@@ -34,14 +34,14 @@ const swaggerUi = {
   },
 };
 
-/** `svc:page-script`: the script of the listing page, made of src/http/client/ for browsers. */
+/** `svc:page-script`: the script of the listing page, made of src/http/html/client/ for browsers. */
 const pageScript = {
   name: 'page-script',
   setup(build) {
     build.onResolve({ filter: /^svc:page-script$/ }, ({ path }) => ({ path, namespace: 'page-script' }));
     build.onLoad({ filter: /.*/, namespace: 'page-script' }, async () => {
       const { outputFiles } = await bundle({
-        entryPoints: [new URL('../src/http/client/main.ts', import.meta.url).pathname],
+        entryPoints: [new URL('../src/http/html/client/main.ts', import.meta.url).pathname],
         bundle: true,
         write: false,
         minify: true,

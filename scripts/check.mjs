@@ -6,7 +6,7 @@ const bin = (name) => `node_modules/.bin/${name}`;
 
 const checks = {
   types: [bin('tsc'), '-p', '.'],
-  'types of the page script': [bin('tsc'), '-p', 'src/http/client'],
+  'types of the page script': [bin('tsc'), '-p', 'src/http/html/client'],
   'format and lint': [bin('biome'), 'ci', '--colors=off', '--max-diagnostics=50', '--error-on-warnings', '.'],
   'unused code': [bin('knip')],
   'API description': [process.execPath, 'scripts/lint-openapi.mjs'],

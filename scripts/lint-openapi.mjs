@@ -11,6 +11,6 @@ const config = await createConfig({
     'operation-4xx-response': 'off',
   },
 });
-const problems = await lint({ ref: process.argv[2] ?? 'src/http/openapi.yaml', config });
+const problems = await lint({ ref: process.argv[2] ?? 'src/http/rest/openapi.yaml', config });
 if (problems.length > 0) formatProblems(problems, { format: 'codeframe', totals: { errors: problems.length, warnings: 0, ignored: 0 } });
 process.exit(problems.length === 0 ? 0 : 1);

@@ -22,7 +22,7 @@ declare module '*.client.js' {
   export default text;
 }
 
-/** The script of the listing (src/http/client/), bundled for browsers. */
+/** The script of the listing (src/http/html/client/), bundled for browsers. */
 declare module 'svc:page-script' {
   const text: string;
   export default text;

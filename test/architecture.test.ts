@@ -27,17 +27,17 @@ const homes: Record<string, string[]> = {
   ofetch: ['src/lib/remote-'],
   commander: ['src/cli/'],
   cosmiconfig: ['src/config/'],
-  yaml: ['src/config/', 'src/accounts/accounts-file.ts', 'src/cli/openapi.ts'],
+  yaml: ['src/config/', 'src/accounts/accounts-file.ts', 'src/cli/tools/openapi.ts'],
   zod: [
     'src/config/',
     'src/lib/option-types.ts',
     'src/accounts/accounts-file.ts',
     'src/accounts/options.ts',
     'src/auth/options.ts',
-    'src/cli/auth-suite.ts',
-    'src/cli/config-cases.ts',
-    'src/cli/json-outputs.ts',
-    'src/cli/schema.ts',
+    'src/cli/auth/auth-suite.ts',
+    'src/cli/config/config-cases.ts',
+    'src/cli/tools/json-outputs.ts',
+    'src/cli/config/schema.ts',
     'src/auth/callout-reply.ts',
     'src/events/options.ts',
     'src/http/options.ts',
@@ -46,8 +46,8 @@ const homes: Record<string, string[]> = {
     'src/webhooks/options.ts',
   ],
   re2js: ['src/lib/expression.ts'],
-  'fast-xml-parser': ['src/http/webdav-xml.ts', 'src/webhooks/payload-soap.ts'],
-  '@fastify/busboy': ['src/http/form-fields.ts'],
+  'fast-xml-parser': ['src/http/webdav/webdav-xml.ts', 'src/webhooks/payload/payload-soap.ts'],
+  '@fastify/busboy': ['src/http/request/form-fields.ts'],
   'node:fs': [
     'src/auth/callout.ts',
     'src/files/',
@@ -56,25 +56,25 @@ const homes: Record<string, string[]> = {
     'src/cli/',
     'src/control/',
     'src/events/event-log-',
-    'src/lib/data-folder.ts',
-    'src/lib/durable-folder.ts',
-    'src/lib/file-lock.ts',
+    'src/lib/disk/data-folder.ts',
+    'src/lib/disk/durable-folder.ts',
+    'src/lib/disk/file-lock.ts',
     'src/lib/remote-',
-    'src/service-state-redis.ts',
-    'src/http/tls-context.ts',
-    'src/http/appearance.ts',
-    'src/http/tls-watch.ts',
-    'src/http/send-file.ts',
-    'src/http/get-file.ts',
-    'src/http/zip-download.ts',
-    'src/webhooks/delivery-log.ts',
-    'src/webhooks/handler-positions.ts',
+    'src/server/state-redis.ts',
+    'src/http/connection/tls-context.ts',
+    'src/http/html/appearance.ts',
+    'src/http/connection/tls-watch.ts',
+    'src/http/reply/send-file.ts',
+    'src/http/rest/get-file.ts',
+    'src/http/rest/zip-download.ts',
+    'src/webhooks/records/delivery-log.ts',
+    'src/webhooks/engine/handler-positions.ts',
     'src/webhooks/webhook-handler.ts',
   ],
-  'node:fs/promises': ['src/lib/atomic-write.ts', 'src/events/event-log-'],
-  'node:cluster': ['src/cli/fork-workers.ts'],
+  'node:fs/promises': ['src/lib/disk/atomic-write.ts', 'src/events/event-log-'],
+  'node:cluster': ['src/cli/serve/fork-workers.ts'],
   'prom-client': ['src/monitor/'],
-  '@redis/client': ['src/lib/redis-door.ts'],
+  '@redis/client': ['src/lib/redis/redis-door.ts'],
 };
 
 const largestFileLines = 400;
@@ -191,7 +191,7 @@ test('nothing is marked as unfinished, and there are no barrels', () => {
 test('what Node.js calls for a request or connection is guarded: a fault in it must not end the process', () => {
   const calls = /(?:\.(?:on|once)\(\s*'?\w+'?,|setImmediate\(|queueMicrotask\(|nextTick\()\s*([\w.#]+\(?|\(\) => \{\}|[^\n]*)/g;
   const unguarded = sources
-    .filter(({ path }) => path.startsWith('src/http/') && !path.startsWith('src/http/client/'))
+    .filter(({ path }) => path.startsWith('src/http/') && !path.startsWith('src/http/html/client/'))
     .flatMap(({ path, text }) =>
       [...text.matchAll(calls)]
         // The server itself is no request.

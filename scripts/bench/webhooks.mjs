@@ -187,7 +187,7 @@ async function nextReach() {
 // 1. Journal: main-thread time of an append, measured where it is called.
 await build({
   ...bundleOptions,
-  entryPoints: ['src/events/event-log-file.ts'],
+  entryPoints: ['src/events/journal/file-event-log.ts'],
   outfile: join(folder, 'log.mjs'),
   banner: { js: requireBanner },
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
-import { guardedScript, type RedisCaller, type RedisLink, redisScript } from '../lib/redis-link.ts';
+import { guardedScript, type RedisCaller, type RedisLink, redisScript } from '../lib/redis/redis-link.ts';
 import {
   type AddressBans,
   type Admission,

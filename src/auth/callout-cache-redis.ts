@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { RedisLink } from '../lib/redis-link.ts';
+import type { RedisLink } from '../lib/redis/redis-link.ts';
 import type { AuthResult } from './auth-method.ts';
 import type { AcceptedCredentials } from './callout-cache.ts';
 

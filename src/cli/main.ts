@@ -1,15 +1,15 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
+import { registerAuthTest } from './auth/register-auth-test.ts';
+import { registerConfig } from './config/register-config.ts';
+import { registerControl } from './control/register-control.ts';
 import { exitCode } from './exit-codes.ts';
 import { foldHelp, helpWidth } from './help-text.ts';
+import { registerEvents } from './journal/register-events.ts';
+import { registerMock } from './mock/register-mock.ts';
 import { reportFailure } from './output.ts';
-import { registerAuthTest } from './register-auth-test.ts';
-import { registerConfig } from './register-config.ts';
-import { registerControl } from './register-control.ts';
-import { registerEvents } from './register-events.ts';
-import { registerMock } from './register-mock.ts';
-import { registerServe } from './register-serve.ts';
-import { registerTools } from './register-tools.ts';
+import { registerServe } from './serve/register-serve.ts';
+import { registerTools } from './tools/register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -141,7 +141,7 @@ const registrations: readonly Register[] = [
         'after',
         '\nWrites svc.schema.json beside it, with which editors check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
       )
-      .action((file) => run(async () => (await import('./init.ts')).init(file))),
+      .action((file) => run(async () => (await import('./config/init.ts')).init(file))),
   (program, run) =>
     program
       .command('hash-password')
@@ -150,21 +150,21 @@ const registrations: readonly Register[] = [
         'after',
         '\nAsks on a terminal; otherwise the first line of stdin is the password.\n\nExample:\n  printf %s "$PASSWORD" | svc hash-password',
       )
-      .action(() => run(async () => (await import('./hash-password.ts')).hashPasswordCommand())),
+      .action(() => run(async () => (await import('./tools/hash-password.ts')).hashPasswordCommand())),
   (program, run) =>
     program
       .command('schema')
       .description('print the JSON Schema of the configuration, or of what a command prints with --json')
       .addArgument(new Argument('[what]', 'what the schema is of').choices(schemaNames).default('config'))
       .addHelpText('after', schemaHelp)
-      .action((what) => run(async () => (await import('./schema.ts')).schema(what))),
+      .action((what) => run(async () => (await import('./config/schema.ts')).schema(what))),
   (program, run) =>
     program
       .command('openapi')
       .description('print the OpenAPI document of the REST API')
       .addOption(new Option('--format <format>', 'form of the document').choices(['yaml', 'json']).default('yaml'))
       .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
-      .action((options) => run(async () => (await import('./openapi.ts')).openapi(options))),
+      .action((options) => run(async () => (await import('./tools/openapi.ts')).openapi(options))),
   registerAuthTest,
   registerEvents,
   registerControl,

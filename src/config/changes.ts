@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from './schema.ts';
+import type { Config } from './schema/schema.ts';
 
 /** Most changes that are listed one by one. */
 const mostListed = 100;

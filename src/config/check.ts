@@ -1,8 +1,8 @@
 import { ServiceError } from '../lib/errors.ts';
 import { byPlace, ConfigError, type Finding } from './findings.ts';
-import { lintConfig } from './lint.ts';
-import { type Environment, examineConfig, findConfigFile, type LoadedConfig } from './load.ts';
-import { readSource, type Source } from './source.ts';
+import { lintConfig } from './lint/lint.ts';
+import { type Environment, examineConfig, findConfigFile, type LoadedConfig } from './reading/load.ts';
+import { readSource, type Source } from './reading/source.ts';
 
 /** What is wrong with a configuration file, and the configuration when nothing hinders its use. */
 export interface Checked {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Config } from './schema.ts';
+import type { Config } from './schema/schema.ts';
 
 /** What each node may have for itself, beside the addresses of its services. */
 const ownOfServer = ['uuid', 'name', 'data_folder_path'];

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
 import { credentialsContentType, credentialsRequestBody } from '../auth/callout-request.ts';
 import { systemClock } from '../lib/clock.ts';
-import { RemoteEndpoint } from '../lib/remote-endpoint.ts';
+import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
 import { type Finding, pathText } from './findings.ts';
-import type { LoadedConfig } from './load.ts';
+import type { LoadedConfig } from './reading/load.ts';
 
 /** Longest wait for one URL; a check is no place for the two minutes that a login may take. */
 const longestWaitMs = 10_000;

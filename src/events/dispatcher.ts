@@ -1,8 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, ServiceEvent } from './event.ts';
 import { createEvent } from './event-factory.ts';
-import type { EventMarks, EventSink } from './event-log.ts';
-import type { LogPosition } from './event-log-position.ts';
+import type { EventMarks, EventSink } from './journal/event-log.ts';
+import type { LogPosition } from './journal/position.ts';
 
 /** What came of delivering an event to the handler that a request waits for. */
 export interface BackendDelivery {

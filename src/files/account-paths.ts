@@ -4,14 +4,14 @@ import type { Right } from '../accounts/permissions.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { lookAt } from './disk/opened.ts';
+import { asServiceError } from './disk/system-errors.ts';
+import { isHiddenName } from './disk/temporaries.ts';
 import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import type { FileScope, FilesEnvironment } from './file-scope.ts';
-import { walkTree } from './folder-remover.ts';
-import { type LockGuard, requireUnlocked } from './lock-guard.ts';
+import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
-import { lookAt } from './opened.ts';
-import { asServiceError } from './system-errors.ts';
-import { isHiddenName } from './temporaries.ts';
+import { walkTree } from './operations/folder-remover.ts';
 
 export type MaybeRights = readonly [Right, ...Right[]];
 

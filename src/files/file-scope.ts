@@ -3,12 +3,12 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventDraft } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
-import type { LockStore } from './lock-store.ts';
-import type { MissingFolders } from './missing-folders.ts';
+import type { MissingFolders } from './disk/missing-folders.ts';
+import type { Temporaries } from './disk/temporaries.ts';
+import type { PathTurns } from './disk/turns.ts';
+import type { LockStore } from './locks/lock-store.ts';
 import type { Mounts } from './mounts.ts';
 import type { Quotas } from './quota.ts';
-import type { Temporaries } from './temporaries.ts';
-import type { PathTurns } from './turns.ts';
 
 /** What all accounts' files share in one service. */
 export interface FilesEnvironment {

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import { isWithin, segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
-import { RealRoots } from './real-roots.ts';
+import { RealRoots } from './disk/real-roots.ts';
 
 /** Where a virtual path lies. */
 export type Location =

@@ -1,10 +1,10 @@
 import { lstatSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
-import { walkTree } from './folder-remover.ts';
+import type { RealRoots } from './disk/real-roots.ts';
+import { isTemporaryName } from './disk/temporaries.ts';
+import { walkTree } from './operations/folder-remover.ts';
 import { type Count, type CountBegun, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
-import type { RealRoots } from './real-roots.ts';
-import { isTemporaryName } from './temporaries.ts';
 
 /** What an upload of unknown length claims at a time, so that it need not ask for each piece. */
 const stepBytes = 1024 * 1024;

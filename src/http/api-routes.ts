@@ -1,15 +1,15 @@
 import { ServiceError } from '../lib/errors.ts';
-import { sendAppearanceStyle, sendLogo } from './appearance.ts';
-import type { Exchange } from './exchange.ts';
-import { takeLoginMessage } from './flash.ts';
-import { logout, nextOfQuery, postLogin } from './login.ts';
-import { openapiYaml } from './openapi.ts';
-import { loginPageReply } from './page-replies.ts';
-import { openapiPage } from './pages/openapi-page.ts';
-import { apiPageHeaders } from './pages/page-headers.ts';
-import { showPasswordPage, updatePassword } from './password-update.ts';
-import type { Handled } from './reply.ts';
-import { postTheme } from './theme.ts';
+import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
+import { takeLoginMessage } from './html/flash.ts';
+import { loginPageReply } from './html/page-replies.ts';
+import { openapiPage } from './html/pages/openapi-page.ts';
+import { apiPageHeaders } from './html/pages/page-headers.ts';
+import { postTheme } from './html/theme.ts';
+import type { Handled } from './reply/reply.ts';
+import type { Exchange } from './request/exchange.ts';
+import { logout, nextOfQuery, postLogin } from './rest/login.ts';
+import { openapiYaml } from './rest/openapi.ts';
+import { showPasswordPage, updatePassword } from './rest/password-update.ts';
 
 type Action = (exchange: Exchange) => Promise<Handled> | Handled;
 

@@ -1,13 +1,13 @@
 import { ServiceError } from '../lib/errors.ts';
 import { virtualPathOf } from '../lib/virtual-path.ts';
-import { answer, failRequest, refuse } from './answer.ts';
-import { authenticate } from './authenticate.ts';
-import { Exchange, type HttpService, type Incoming } from './exchange.ts';
-import { handleMember } from './member-handlers.ts';
-import { observeRequest } from './observe-request.ts';
-import { isHttp2, nameReply, type Outgoing } from './outgoing.ts';
-import type { Handled } from './reply.ts';
-import { parseRequestTarget, type RequestTarget } from './request-target.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { observeRequest } from './middleware/observe-request.ts';
+import { answer, failRequest, refuse } from './reply/answer.ts';
+import { isHttp2, nameReply, type Outgoing } from './reply/outgoing.ts';
+import type { Handled } from './reply/reply.ts';
+import { Exchange, type HttpService, type Incoming } from './request/exchange.ts';
+import { parseRequestTarget, type RequestTarget } from './request/request-target.ts';
+import { handleMember } from './rest/member-handlers.ts';
 
 // OPTIONS without credentials is answered, as WebDAV clients ask before they authenticate.
 async function member(exchange: Exchange): Promise<Handled> {

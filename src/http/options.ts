@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
-import { isHeaderName, refusedPassthroughHeaders } from '../lib/header-names.ts';
+import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-names.ts';
 import { parseList } from '../lib/list-values.ts';
 import {
   headerLines,

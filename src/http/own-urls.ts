@@ -2,15 +2,15 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { ServiceError } from '../lib/errors.ts';
-import { type Action, answer, failRequest } from './answer.ts';
 import { accountServices, services } from './api-routes.ts';
-import { authenticate } from './authenticate.ts';
-import { codingHeaders, wantsGzip } from './compression.ts';
-import type { Exchange } from './exchange.ts';
-import { assets } from './pages/assets.ts';
-import type { Handled } from './reply.ts';
-import type { RequestTarget } from './request-target.ts';
-import { optionsReply } from './webdav-class.ts';
+import { assets } from './html/pages/assets.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { type Action, answer, failRequest } from './reply/answer.ts';
+import { codingHeaders, wantsGzip } from './reply/compression.ts';
+import type { Handled } from './reply/reply.ts';
+import type { Exchange } from './request/exchange.ts';
+import type { RequestTarget } from './request/request-target.ts';
+import { optionsReply } from './webdav/webdav-class.ts';
 
 type Environment = { Bindings: { exchange: Exchange } };
 

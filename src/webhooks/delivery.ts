@@ -1,12 +1,12 @@
 import type { Clock } from '../lib/clock.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
-import { isSecretHeader } from '../lib/header-names.ts';
-import { RemoteEndpoint, type RemoteResult } from '../lib/remote-endpoint.ts';
-import { shownUrl } from '../lib/shown-url.ts';
-import { childTraceparent } from '../lib/trace-context.ts';
-import type { UrlHealth } from '../lib/url-health.ts';
-import type { Attempt, DeliveryOutcome, RecordedReply } from './delivery-record.ts';
+import { isSecretHeader } from '../lib/headers/header-names.ts';
+import { childTraceparent } from '../lib/headers/trace-context.ts';
+import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
+import { shownUrl } from '../lib/remote/shown-url.ts';
+import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from './options.ts';
+import type { Attempt, DeliveryOutcome, RecordedReply } from './records/delivery-record.ts';
 import { signatureHeaders, signingKey } from './signing.ts';
 
 /** Largest part of a reply that `expected_response` looks at, and that is read at all. */

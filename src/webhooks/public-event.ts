@@ -1,5 +1,5 @@
 import type { ServiceEvent } from '../events/event.ts';
-import type { OutgoingEvent } from './payload.ts';
+import type { OutgoingEvent } from './payload/payload.ts';
 
 /** A 403 of the authentication endpoint: its body stands in `data.response`. */
 const forbiddenEvent = '20136';

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { EventComponent, EventServer } from '../events/event.ts';
-import { formatPosition, type LogPosition } from '../events/event-log-position.ts';
+import { formatPosition, type LogPosition } from '../events/journal/position.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { parseTraceparent } from '../lib/trace-context.ts';
-import type { UrlHealth } from '../lib/url-health.ts';
-import { createPayload } from './create-payload.ts';
+import { parseTraceparent } from '../lib/headers/trace-context.ts';
+import type { UrlHealth } from '../lib/remote/url-health.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
 import type { EventHandlerOptions } from './options.ts';
-import type { OutgoingEvent, Payload, RecordedBody, RenderedPayload } from './payload.ts';
+import { createPayload } from './payload/create-payload.ts';
+import type { OutgoingEvent, Payload, RecordedBody, RenderedPayload } from './payload/payload.ts';
+import type { DeliveryRecord } from './records/delivery-record.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 

@@ -8,7 +8,7 @@ import { hashPassword, PasswordVerifier, parsePasswordHash, verifyPassword } fro
 import { expandUserInExpression } from '../../src/accounts/permissions.ts';
 import { expandUserInPath, isUserName, userForPath } from '../../src/accounts/user-names.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { openDataFolder } from '../../src/lib/data-folder.ts';
+import { openDataFolder } from '../../src/lib/disk/data-folder.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { compileExpression } from '../../src/lib/expression.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';

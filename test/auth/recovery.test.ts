@@ -8,7 +8,7 @@ import type { EventDispatcher } from '../../src/events/dispatcher.ts';
 import type { EventDraft } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { MemoryUrlHealth } from '../../src/lib/url-health.ts';
+import { MemoryUrlHealth } from '../../src/lib/remote/url-health.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** Real time for durations, but timers that the test fires. */

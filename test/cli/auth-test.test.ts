@@ -4,7 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/json-outputs.ts';
+import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import { executable, run, start } from '../support/child.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/json-outputs.ts';
-import { optionExamples } from '../../src/config/option-examples.ts';
-import { configSchema } from '../../src/config/schema.ts';
+import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { optionExamples } from '../../src/config/schema/option-examples.ts';
+import { configSchema } from '../../src/config/schema/schema.ts';
 import { run, start } from '../support/child.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -1,7 +1,7 @@
 import { findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import { ConfigError, type Finding } from '../../src/config/findings.ts';
-import { parseSource } from '../../src/config/source.ts';
+import { parseSource } from '../../src/config/reading/source.ts';
 import { goldenTests } from '../support/golden.ts';
 
 const env = { PORT: '81', SECRET: 'hunter2' };

@@ -4,7 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { checkSource } from '../../src/config/check.ts';
-import { parseSource } from '../../src/config/source.ts';
+import { parseSource } from '../../src/config/reading/source.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';

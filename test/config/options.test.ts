@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, type Finding } from '../../src/config/findings.ts';
-import { configJsonSchema } from '../../src/config/json-schema.ts';
-import { parseConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
-import { parseSource } from '../../src/config/source.ts';
+import { parseConfig } from '../../src/config/reading/load.ts';
+import { parseSource } from '../../src/config/reading/source.ts';
+import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
+import type { Config } from '../../src/config/schema/schema.ts';
 
 function parse(text: string, env: Record<string, string> = {}): Config {
   return parseConfig(parseSource('/etc/svc/svc.config.yaml', text), env);

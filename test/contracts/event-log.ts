@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { createEvent, processAccount } from '../../src/events/event-factory.ts';
-import type { EventLog, LoggedEvent } from '../../src/events/event-log.ts';
-import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../src/events/event-log-position.ts';
+import type { EventLog, LoggedEvent } from '../../src/events/journal/event-log.ts';
+import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../src/events/journal/position.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 

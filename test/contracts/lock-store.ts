@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type LockStore, mostLocksOfAccount } from '../../src/files/lock-store.ts';
+import { type LockStore, mostLocksOfAccount } from '../../src/files/locks/lock-store.ts';
 
 /** A store under test, with the clock that it goes by. */
 export interface LockStoreFixture {

@@ -1,12 +1,12 @@
 import type { TestContext } from 'node:test';
 import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
-import { RedisLocks } from '../../src/files/locks-redis.ts';
-import { RedisSessions } from '../../src/http/sessions-redis.ts';
+import { RedisLocks } from '../../src/files/locks/locks-redis.ts';
+import { RedisSessions } from '../../src/http/rest/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { RedisLink } from '../../src/lib/redis-link.ts';
-import { RedisUrlHealth } from '../../src/lib/url-health-redis.ts';
+import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { RedisUrlHealth } from '../../src/lib/redis/url-health-redis.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { bansContract, inTurns } from './bans.ts';
 import { lockStoreContract } from './lock-store.ts';

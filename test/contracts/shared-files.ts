@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { prepareHomeFolder } from '../../src/accounts/home-folder.ts';
-import { removeAbandoned, temporaryName } from '../../src/files/temporaries.ts';
+import { removeAbandoned, temporaryName } from '../../src/files/disk/temporaries.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { startServer, type TestConfig, type TestServer } from '../support/server.ts';

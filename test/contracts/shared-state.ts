@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AuthResult } from '../../src/auth/auth-method.ts';
 import type { AcceptedCredentials } from '../../src/auth/callout-cache.ts';
-import type { UrlHealth } from '../../src/lib/url-health.ts';
+import type { UrlHealth } from '../../src/lib/remote/url-health.ts';
 
 /** What every implementation of `UrlHealth` promises. */
 export function urlHealthContract(name: string, open: (t: TestContext) => Promise<UrlHealth | undefined>): void {

@@ -3,8 +3,8 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { journalFolder } from '../../src/events/event-log-file.ts';
-import { readEvents } from '../../src/events/event-log-reader.ts';
+import { journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { readEvents } from '../../src/events/journal/reader.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { actUntilGone, Promised, versionContent } from '../support/crash-actors.ts';

@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FileEventLog, journalFolder } from '../../src/events/event-log-file.ts';
-import { readEvents } from '../../src/events/event-log-reader.ts';
-import { isTemporaryName, Temporaries } from '../../src/files/temporaries.ts';
+import { FileEventLog, journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { readEvents } from '../../src/events/journal/reader.ts';
+import { isTemporaryName, Temporaries } from '../../src/files/disk/temporaries.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { start } from '../support/child.ts';

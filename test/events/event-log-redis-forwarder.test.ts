@@ -1,8 +1,8 @@
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../src/lib/clock.ts';
-import { Door, type RedisClient } from '../../src/lib/redis-door.ts';
-import { parseRedisUrl } from '../../src/lib/redis-url.ts';
+import { Door, type RedisClient } from '../../src/lib/redis/redis-door.ts';
+import { parseRedisUrl } from '../../src/lib/redis/redis-url.ts';
 import { ForwardedNode, type Mishap } from '../support/forwarded-node.ts';
 import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';

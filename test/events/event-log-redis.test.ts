@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { RedisLink } from '../../src/lib/redis-link.ts';
+import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
 import { until } from '../support/receiver.ts';
 import { linkTo, startRedis, type TestRedis } from '../support/redis.ts';

@@ -4,7 +4,7 @@ import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../s
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { processAccount } from '../../src/events/event-factory.ts';
-import type { EventLog, EventMarks } from '../../src/events/event-log.ts';
+import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFolder } from '../../src/files/opened.ts';
-import { RealRoots } from '../../src/files/real-roots.ts';
+import { openFolder } from '../../src/files/disk/opened.ts';
+import { RealRoots } from '../../src/files/disk/real-roots.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asServiceError } from '../../src/files/system-errors.ts';
+import { asServiceError } from '../../src/files/disk/system-errors.ts';
 
 /** An error as Node.js throws it for a number that it has no name for. */
 const unnamed = (errno: number) => Object.assign(new Error('Unknown system error'), { errno, code: `Unknown system error ${errno}` });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { inodeOf, Temporaries, temporaryName } from '../../src/files/temporaries.ts';
+import { inodeOf, Temporaries, temporaryName } from '../../src/files/disk/temporaries.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { temporaryFolder } from '../support/temp.ts';

@@ -8,7 +8,7 @@ import {
   descriptorLength,
   localHeader,
   localHeaderLength,
-} from '../../src/files/zip-records.ts';
+} from '../../src/lib/zip/zip-records.ts';
 
 const entries = fc.record({
   name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 }),

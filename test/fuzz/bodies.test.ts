@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseFolderCommands } from '../../src/http/folder-commands.ts';
-import { type FormFields, readForm } from '../../src/http/form-fields.ts';
-import { propfindRequest } from '../../src/http/propfind-request.ts';
-import { readJsonBody } from '../../src/http/request-body.ts';
-import { escapeXml, parseXml, type XmlElement } from '../../src/http/webdav-xml.ts';
+import { type FormFields, readForm } from '../../src/http/request/form-fields.ts';
+import { readJsonBody } from '../../src/http/request/request-body.ts';
+import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
+import { propfindRequest } from '../../src/http/webdav/propfind-request.ts';
+import { escapeXml, parseXml, type XmlElement } from '../../src/http/webdav/webdav-xml.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { exchangeOf } from '../support/exchange.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseMetadata } from '../../src/http/upload-metadata.ts';
-import { namesType, preferredType } from '../../src/lib/accept-header.ts';
-import { type ByteRange, parseRange } from '../../src/lib/byte-ranges.ts';
-import { evaluateConditions } from '../../src/lib/conditional-request.ts';
-import { parseExpectedDigests, wantsReprDigest } from '../../src/lib/digest-fields.ts';
+import { parseMetadata } from '../../src/http/request/upload-metadata.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
-import { clientBehindProxies, forwardedHost } from '../../src/lib/forwarded-header.ts';
-import { formatHttpDate } from '../../src/lib/http-dates.ts';
-import { parseIfHeader } from '../../src/lib/if-header.ts';
+import { namesType, preferredType } from '../../src/lib/headers/accept-header.ts';
+import { type ByteRange, parseRange } from '../../src/lib/headers/byte-ranges.ts';
+import { evaluateConditions } from '../../src/lib/headers/conditional-request.ts';
+import { parseExpectedDigests, wantsReprDigest } from '../../src/lib/headers/digest-fields.ts';
+import { clientBehindProxies, forwardedHost } from '../../src/lib/headers/forwarded-header.ts';
+import { formatHttpDate } from '../../src/lib/headers/http-dates.ts';
+import { parseIfHeader } from '../../src/lib/headers/if-header.ts';
 import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';
 

@@ -3,10 +3,10 @@ import { closeSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from '
 import { join, posix } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { openFile } from '../../src/files/disk/opened.ts';
 import { Mounts } from '../../src/files/mounts.ts';
-import { openFile } from '../../src/files/opened.ts';
-import { parseRequestTarget, urlPathOf } from '../../src/http/request-target.ts';
-import { transferRequest } from '../../src/http/webdav-headers.ts';
+import { parseRequestTarget, urlPathOf } from '../../src/http/request/request-target.ts';
+import { transferRequest } from '../../src/http/webdav/webdav-headers.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { exchangeOf } from '../support/exchange.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lintConfig } from '../../src/config/lint.ts';
+import { lintConfig } from '../../src/config/lint/lint.ts';
 import { contrastRatio } from '../../src/lib/color-contrast.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';

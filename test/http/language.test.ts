@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { languageFor } from '../../src/http/pages/locales/language.ts';
+import { languageFor } from '../../src/http/html/pages/locales/language.ts';
 
 const tags = ['en', 'en-US', 'en-GB', 'en-IN', 'de', 'de-CH', 'fr', 'fr-CA', 'es', 'es-MX'];
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { reasonIn } from '../../src/http/pages/locales/reasons.ts';
+import { reasonIn } from '../../src/http/html/pages/locales/reasons.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { unremovable } from '../support/small-disk.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextName } from '../../src/http/client/upload.ts';
-import { Speed } from '../../src/http/client/upload-speed.ts';
-import * as de from '../../src/http/pages/locales/de.ts';
-import * as en from '../../src/http/pages/locales/en.ts';
-import * as es from '../../src/http/pages/locales/es.ts';
-import * as fr from '../../src/http/pages/locales/fr.ts';
-import { fillText, type Text } from '../../src/http/pages/locales/text.ts';
-import { preferredLanguage } from '../../src/lib/accept-language.ts';
+import { nextName } from '../../src/http/html/client/upload.ts';
+import { Speed } from '../../src/http/html/client/upload-speed.ts';
+import * as de from '../../src/http/html/pages/locales/de.ts';
+import * as en from '../../src/http/html/pages/locales/en.ts';
+import * as es from '../../src/http/html/pages/locales/es.ts';
+import * as fr from '../../src/http/html/pages/locales/fr.ts';
+import { fillText, type Text } from '../../src/http/html/pages/locales/text.ts';
+import { preferredLanguage } from '../../src/lib/headers/accept-language.ts';
 
 test('keeping both files counts up and keeps the extension', () => {
   const cases = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRequestTarget, urlPathOf } from '../../src/http/request-target.ts';
+import { parseRequestTarget, urlPathOf } from '../../src/http/request/request-target.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { virtualPathOf } from '../../src/lib/virtual-path.ts';
 

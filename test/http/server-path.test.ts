@@ -5,7 +5,7 @@ import { request as requestHttps } from 'node:https';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { serverPathOf } from '../../src/http/request-target.ts';
+import { serverPathOf } from '../../src/http/request/request-target.ts';
 import { virtualPathOf } from '../../src/lib/virtual-path.ts';
 import { selfSignedFiles } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';

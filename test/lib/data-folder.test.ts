@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openDataFolder } from '../../src/lib/data-folder.ts';
+import { openDataFolder } from '../../src/lib/disk/data-folder.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

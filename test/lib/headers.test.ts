@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { namesType, preferredType } from '../../src/lib/accept-header.ts';
 import { compileAddressRanges } from '../../src/lib/address-ranges.ts';
-import { parseRange } from '../../src/lib/byte-ranges.ts';
-import { evaluateConditions } from '../../src/lib/conditional-request.ts';
-import { parseExpectedDigests } from '../../src/lib/digest-fields.ts';
-import { parseEntityTags } from '../../src/lib/entity-tags.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
-import { clientBehindProxies, normaliseAddress } from '../../src/lib/forwarded-header.ts';
-import { contentDisposition, isHeaderValue } from '../../src/lib/header-names.ts';
-import { formatHttpDate, parseHttpDate } from '../../src/lib/http-dates.ts';
+import { namesType, preferredType } from '../../src/lib/headers/accept-header.ts';
+import { parseRange } from '../../src/lib/headers/byte-ranges.ts';
+import { evaluateConditions } from '../../src/lib/headers/conditional-request.ts';
+import { parseExpectedDigests } from '../../src/lib/headers/digest-fields.ts';
+import { parseEntityTags } from '../../src/lib/headers/entity-tags.ts';
+import { clientBehindProxies, normaliseAddress } from '../../src/lib/headers/forwarded-header.ts';
+import { contentDisposition, isHeaderValue } from '../../src/lib/headers/header-names.ts';
+import { formatHttpDate, parseHttpDate } from '../../src/lib/headers/http-dates.ts';
 import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
 import { nearestName } from '../../src/lib/nearest-name.ts';
 

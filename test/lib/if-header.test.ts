@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isServiceError } from '../../src/lib/errors.ts';
-import { parseIfHeader, submittedTokens } from '../../src/lib/if-header.ts';
+import { parseIfHeader, submittedTokens } from '../../src/lib/headers/if-header.ts';
 
 test('the examples of RFC 4918 §10.4', () => {
   assert.deepEqual(parseIfHeader('(<urn:uuid:181d4fae> ["I am an ETag"]) (["I am another ETag"])'), [

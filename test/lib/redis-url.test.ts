@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRedisUrl, shownRedisAddress } from '../../src/lib/redis-url.ts';
+import { parseRedisUrl, shownRedisAddress } from '../../src/lib/redis/redis-url.ts';
 
 test('URLs of one server, of Sentinel and of a cluster', () => {
   assert.deepEqual(parseRedisUrl('redis://localhost'), {

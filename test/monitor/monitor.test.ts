@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { createService } from '../../src/service.ts';
+import { createService } from '../../src/server/server.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { startServer, type TestConfig, type TestServer, testConfig } from '../support/server.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/lib/clock.ts';
-import { memoryState } from '../../src/service-state.ts';
+import { memoryState } from '../../src/server/state.ts';
 import { bansContract } from '../contracts/bans.ts';
 import { sessionsContract } from '../contracts/sessions.ts';
 import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Exchange } from '../../src/http/exchange.ts';
-import { parseRequestTarget } from '../../src/http/request-target.ts';
+import type { Exchange } from '../../src/http/request/exchange.ts';
+import { parseRequestTarget } from '../../src/http/request/request-target.ts';
 
 /** As much of a request as parsers of headers and bodies look at, for tests that call them without a server. */
 export function exchangeOf(request: {

@@ -3,18 +3,18 @@ import type { TestContext } from 'node:test';
 import { deserialize, serialize } from 'node:v8';
 import type { SecurityPolicy } from '../../src/auth/ban-list.ts';
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
-import type { FileEventLog } from '../../src/events/event-log-file.ts';
+import type { FileEventLog } from '../../src/events/journal/file-event-log.ts';
 import { Channel } from '../../src/lib/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { Worker } from '../../src/service-worker.ts';
-import { JournalClient } from '../../src/workers/journal-client.ts';
-import { JournalHost } from '../../src/workers/journal-host.ts';
-import type { Peer } from '../../src/workers/peer.ts';
-import type { PrimaryApi, ToPrimary, WorkerApi } from '../../src/workers/protocol.ts';
-import { StateClient } from '../../src/workers/state-client.ts';
-import type { StateHost } from '../../src/workers/state-host.ts';
-import type { WorkerProcess } from '../../src/workers/worker-process.ts';
+import { Worker } from '../../src/server/worker-server.ts';
+import { JournalClient } from '../../src/server/workers/journal-client.ts';
+import { JournalHost } from '../../src/server/workers/journal-host.ts';
+import type { Peer } from '../../src/server/workers/peer.ts';
+import type { PrimaryApi, ToPrimary, WorkerApi } from '../../src/server/workers/protocol.ts';
+import { StateClient } from '../../src/server/workers/state-client.ts';
+import type { StateHost } from '../../src/server/workers/state-host.ts';
+import type { WorkerProcess } from '../../src/server/workers/worker-process.ts';
 
 /** A worker of a primary process, both in this process; messages are copied as between processes. */
 export interface LoopbackWorker {

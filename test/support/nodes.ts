@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { createService, type Service } from '../../src/service.ts';
+import { createService, type Service } from '../../src/server/server.ts';
 import { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 import { type TestConfig, testConfig } from './server.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { RedisLink, type RedisLinkOptions } from '../../src/lib/redis-link.ts';
+import { RedisLink, type RedisLinkOptions } from '../../src/lib/redis/redis-link.ts';
 import { runProgram } from './program.ts';
 import { learnFromText } from './secrets.ts';
 import { type Ending, temporaryFolder } from './temp.ts';

@@ -3,11 +3,11 @@ import { appendFileSync, readdirSync, utimesSync, writeFileSync, writeSync } fro
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createLog } from '../../src/lib/log.ts';
-import { DeliveryHistory } from '../../src/webhooks/delivery-history.ts';
-import { DeliveryLog, type DeliveryLogOptions, readDeliveries } from '../../src/webhooks/delivery-log.ts';
-import type { DeliveryRecord } from '../../src/webhooks/delivery-record.ts';
-import { fileRecords } from '../../src/webhooks/delivery-records.ts';
-import { HandlerPositions } from '../../src/webhooks/handler-positions.ts';
+import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
+import { DeliveryHistory } from '../../src/webhooks/records/delivery-history.ts';
+import { DeliveryLog, type DeliveryLogOptions, readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
+import type { DeliveryRecord } from '../../src/webhooks/records/delivery-record.ts';
+import { fileRecords } from '../../src/webhooks/records/delivery-records.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isTemporaryName } from '../../src/files/temporaries.ts';
+import { isTemporaryName } from '../../src/files/disk/temporaries.ts';
 import { executable, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';

@@ -1,0 +1,130 @@
+import * as z from 'zod';
+import { credentialTypes } from '../../auth/credentials.ts';
+import { readPlainYaml } from '../../config/reading/source.ts';
+import { isEventId } from '../../events/catalogue.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { number } from '../../lib/option-types.ts';
+
+const common = {
+  name: z.string().min(1).optional(),
+  /** File with the whole outcome, relative to the cases. */
+  golden: z.string().min(1).optional(),
+};
+const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
+
+/** May an account do this? */
+const requestCase = z.strictObject({
+  ...common,
+  request: z.string().regex(/^[A-Za-z]+ \/\S*$/, 'must be "METHOD /home/…"'),
+  account: z.string().min(1),
+  group: z.string().optional(),
+  destination: z.string().optional(),
+  expect: z.enum(['allowed', 'refused'], { error: 'must be allowed or refused' }).optional(),
+  status: number(400, 599).optional(),
+  /** The set that decides: `general`, or the expression of a rule. */
+  rule: z.string().optional(),
+  real_path: z.string().optional(),
+});
+
+const expectedRequest = z.strictObject({
+  url: textOrList.optional(),
+  method: z.string().optional(),
+  content_type: z.string().optional(),
+  /** A text must be the whole body; a map or list must be contained in the JSON of the body. */
+  body: z.unknown().optional(),
+});
+
+/** Which handlers does an event reach, and with what? */
+const eventCase = z.strictObject({
+  ...common,
+  event: z.union([z.number(), z.string().transform(Number)]).refine(isEventId, 'must be an event ID; "svc events --catalogue" lists them'),
+  data: z.record(z.string(), z.unknown()).default({}),
+  account: z.string().min(1).optional(),
+  group: z.string().optional(),
+  component: z.string().optional(),
+  address: z.string().default('192.0.2.1'),
+  handlers: z
+    .union([z.array(z.string()), z.record(z.string(), expectedRequest)], { error: 'must be a list, or a map, of handlers' })
+    .optional(),
+});
+
+/** What does the service make of a reply of the authentication endpoint? */
+const replyCase = z.strictObject({
+  ...common,
+  reply: z.strictObject({ status: number(100, 999), body: z.unknown().optional() }),
+  account: z.string().min(1),
+  type: z.enum(credentialTypes).default('password'),
+  expect: z.enum(['authenticated', 'next', 'rejected'], { error: 'must be authenticated, next or rejected' }).optional(),
+  /** Members that the account in force must have. */
+  effective: z.record(z.string(), z.unknown()).optional(),
+  /** Part of the reason. */
+  reason: z.string().optional(),
+});
+
+export type RequestCase = z.infer<typeof requestCase>;
+export type EventCase = z.infer<typeof eventCase>;
+export type ReplyCase = z.infer<typeof replyCase>;
+export type ConfigCase = RequestCase | EventCase | ReplyCase;
+
+/** A file of cases. */
+export interface CaseFile {
+  /** Configuration, relative to the file. */
+  config: string | undefined;
+  /** Values for `${env:…}` of the configuration. */
+  env: Record<string, string>;
+  cases: ConfigCase[];
+}
+
+/** The whole file, for editors; `readCases` reads it case by case, so that an error names the case. */
+export const casesSchema = z.union([
+  z.array(z.union([requestCase, eventCase, replyCase])),
+  z.strictObject({
+    config: z.string().optional().describe('Configuration, relative to the file.'),
+    env: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .optional()
+      .describe('Values for ${env:…} of the configuration.'),
+    cases: z.array(z.union([requestCase, eventCase, replyCase])),
+  }),
+]);
+
+const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;
+
+/**
+ * Reads a file of cases: a YAML or JSON list, or a map with `cases`, `config` and `env`.
+ *
+ * @param name how the file is called in errors
+ * @throws ServiceError `bad-request` naming the case at fault
+ */
+export function readCases(text: string, name: string): CaseFile {
+  const refuse = (message: string): never => {
+    throw new ServiceError('bad-request', `${name}: ${message}`);
+  };
+  let value: unknown;
+  try {
+    value = readPlainYaml(text);
+  } catch (error) {
+    return refuse((error as Error).message.split('\n', 1)[0]?.replace(/:$/, '') ?? '');
+  }
+  const whole = z
+    .strictObject({
+      config: z.string().optional(),
+      env: z.record(z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])).default({}),
+      cases: z.array(z.unknown()),
+    })
+    .safeParse(Array.isArray(value) ? { cases: value } : value);
+  if (!whole.success) return refuse('must be a list of cases, or a map with the members cases, config and env');
+  const { config, env, cases } = whole.data;
+  return { config, env, cases: cases.map((item, index) => readCase(item, index + 1, refuse)) };
+}
+
+function readCase(item: unknown, number: number, refuse: (message: string) => never): ConfigCase {
+  const members = typeof item === 'object' && item !== null ? item : {};
+  const found = (Object.keys(kinds) as (keyof typeof kinds)[]).filter((kind) => Object.hasOwn(members, kind));
+  const [kind] = found;
+  if (!kind || found.length > 1) return refuse(`case ${number}: must have exactly one of request, event and reply`);
+  const result = kinds[kind].safeParse(item);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  return refuse(`case ${number}: ${issue?.path.join('.') || 'case'}: ${issue?.message}`);
+}

@@ -1,0 +1,107 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { requireConfigFile } from '../../config/check.ts';
+import { parseConfig } from '../../config/reading/load.ts';
+import { readSource } from '../../config/reading/source.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { junitXml } from '../auth/junit.ts';
+import { exitCode } from '../exit-codes.ts';
+import { count, paint, print, visible } from '../output.ts';
+import { lineDiff } from '../replay/line-diff.ts';
+import { runCase } from './config-case-run.ts';
+import { type CaseFile, type ConfigCase, readCases } from './config-cases.ts';
+
+/** Options of `svc test`. */
+export interface ConfigTestOptions {
+  config?: string;
+  update?: boolean;
+  junit?: string;
+  json?: boolean;
+}
+
+/** What came of a case; names are those of `--json`. */
+interface CaseResult {
+  name: string;
+  passed: boolean;
+  problems: string[];
+  duration_ms: number;
+  actual: unknown;
+}
+
+/** Runs unit tests of a configuration. @returns 0 when all pass, 1 when not */
+export async function configTest(file: string, options: ConfigTestOptions): Promise<number> {
+  const isStdin = file === '-';
+  const folder = isStdin ? process.cwd() : dirname(resolve(file));
+  const cases = readCases(readNamed(isStdin ? 0 : file, isStdin ? 'stdin' : file), isStdin ? 'stdin' : file);
+  if (cases.cases.length === 0) throw new ServiceError('bad-request', `${file} has no cases.`);
+  const config = await configOf(cases, folder, options);
+  const results = cases.cases.map((item) => resultOf(config, item, folder, options.update === true));
+  const failed = results.filter((result) => !result.passed).length;
+  if (options.junit) {
+    const junit = results.map((result) => ({ ...result, message: result.problems.join('\n') }));
+    writeReport(options.junit, junitXml('svc test', junit));
+  }
+  if (options.json) print(JSON.stringify({ passed: results.length - failed, failed, cases: results }, null, 2));
+  else {
+    for (const result of results) print(resultText(result));
+    print(`${count(results.length - failed, 'case')} passed, ${failed} failed`);
+  }
+  return failed === 0 ? exitCode.done : exitCode.no;
+}
+
+async function configOf(cases: CaseFile, folder: string, options: ConfigTestOptions): Promise<Config> {
+  const env = { ...process.env, ...cases.env };
+  const named = options.config ?? (cases.config === undefined ? undefined : resolve(folder, cases.config));
+  return parseConfig(readSource(await requireConfigFile({ file: named, cwd: process.cwd(), env })), env);
+}
+
+function resultOf(config: Config, item: ConfigCase, folder: string, isUpdate: boolean): CaseResult {
+  const startedMs = systemClock.monotonicMs();
+  const { name, problems, actual } = runCase(config, item);
+  if (item.golden !== undefined) problems.push(...compareGolden(resolve(folder, item.golden), actual, isUpdate));
+  const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+  return { name, passed: problems.length === 0, problems, duration_ms: durationMs, actual };
+}
+
+/** Compares an outcome with the file that holds the expected one, or writes it. */
+function compareGolden(file: string, actual: unknown, isUpdate: boolean): string[] {
+  const text = `${JSON.stringify(actual, null, 2)}\n`;
+  if (isUpdate) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeReport(file, text);
+    return [];
+  }
+  let expected: string;
+  try {
+    expected = readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw new ServiceError('bad-request', `golden: ${(error as Error).message}`, { cause: error });
+    return [`${file} does not exist; --update writes it`];
+  }
+  return expected === text ? [] : [`differs from ${file}:`, ...lineDiff(expected, text)];
+}
+
+function resultText({ name, passed, problems }: CaseResult): string {
+  const mark = passed ? paint(process.stdout, 'green', 'ok  ') : paint(process.stdout, 'red', 'FAIL');
+  return [`${mark} ${visible(name)}`, ...problems.map((problem) => `       ${visible(problem)}`)].join('\n');
+}
+
+function readNamed(file: string | 0, name: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const reasons: Record<string, string> = { ENOENT: 'the file does not exist', EISDIR: 'it is a folder' };
+    const reason = reasons[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+    throw new ServiceError('bad-request', `Cannot read the cases ${name}: ${reason}.`, { cause: error });
+  }
+}
+
+function writeReport(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new ServiceError('bad-request', `Cannot write ${file}: ${(error as Error).message}`, { cause: error });
+  }
+}

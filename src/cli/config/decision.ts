@@ -1,0 +1,177 @@
+import type { Account } from '../../accounts/account.ts';
+import type { PermissionSet, Right } from '../../accounts/permissions.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { isHiddenName } from '../../files/disk/temporaries.ts';
+import { Mounts } from '../../files/mounts.ts';
+import { statusOf } from '../../http/reply/error-reply.ts';
+import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
+import { isServiceError } from '../../lib/errors.ts';
+import { parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
+import { accountInForce, type Note, Refused, type StepName } from './decision-account.ts';
+import { type ConditionalRight, neededRights, supportedMethods } from './method-rights.ts';
+
+/** What is asked. */
+export interface Question {
+  user: string;
+  /** Group of an account that only the callout knows. */
+  group?: string | undefined;
+  method: string;
+  /** Path of the URL: `/home/…`. */
+  path: string;
+  /** Path of the URL in `Destination`, for COPY and MOVE. */
+  destination?: string | undefined;
+}
+
+/** One step of a decision, for people. */
+export interface Step {
+  step: StepName;
+  ok: boolean;
+  text: string;
+}
+
+/** Whether the configuration lets a request through, and why. Names are those of `--json`. */
+export interface Decision {
+  user: string;
+  method: string;
+  path: string;
+  allowed: boolean;
+  /** Status of the refusal; null when it is allowed. */
+  status: number | null;
+  /** Why it is refused; null when it is allowed. */
+  reason: string | null;
+  group: string | null;
+  real_path: string | null;
+  /** The set of permissions that decided: `general`, or the expression of the rule. Null when none was asked. */
+  rule: string | null;
+  steps: Step[];
+}
+
+/**
+ * Decides about a request by the configuration alone: neither the disk nor an authentication endpoint is asked, and the
+ * account counts as logged in.
+ *
+ * @throws ServiceError `unavailable` when the accounts file cannot be used
+ */
+export function decide(config: Config, question: Question): Decision {
+  const decision: Decision = {
+    user: question.user,
+    method: question.method.toUpperCase(),
+    path: question.path,
+    allowed: true,
+    status: null,
+    reason: null,
+    group: null,
+    real_path: null,
+    rule: null,
+    steps: [],
+  };
+  try {
+    follow(config, question, decision);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    decision.steps.push({ step: error.step, ok: false, text: error.message });
+    return { ...decision, allowed: false, status: statusOf[error.code], reason: error.message };
+  }
+  return decision;
+}
+
+function follow(config: Config, question: Question, decision: Decision): void {
+  const note = (step: StepName, text: string) => decision.steps.push({ step, ok: true, text });
+  const target = memberOf(question.path);
+  note('request', `${decision.method} of the ${target.isFolder ? 'folder' : 'file'} ${target.path}`);
+  const account = accountInForce(config, question, note);
+  decision.group = account.groupUuid;
+  note('home', `home folder ${account.homeFolderPath}`);
+  if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
+  const mounts = new Mounts(account, []);
+  const methods = supportedMethods(target.isFolder);
+  if (!methods.includes(decision.method)) {
+    const allow = methods.join(', ');
+    throw new Refused(
+      'request',
+      'method-not-allowed',
+      `${decision.method} is not supported on a ${target.isFolder ? 'folder' : 'file'}; ${allow} are`,
+    );
+  }
+  notePlace(account, mounts, target.path, decision, note);
+  const needs = neededRights(decision.method, target.isFolder);
+  for (const right of needs.source) checkRights(account, target.path, right, decision, note);
+  const conditional = needs.conditional ?? [];
+  for (const right of conditional) if (right.end === 'source') noteRight(account, target.path, right, note);
+  checkPlace(mounts, decision.method, target);
+  if (needs.destination.length === 0) return;
+  if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
+  const destination = memberOf(question.destination);
+  for (const right of needs.destination) checkRights(account, destination.path, right, decision, note);
+  for (const right of conditional) if (right.end === 'destination') noteRight(account, destination.path, right, note);
+  const isCompatible = Object.values(config.services).some((service) => service.type !== 'monitor' && service.webdav_compatibility);
+  if (destination.isFolder && !target.isFolder && !isCompatible)
+    throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
+}
+
+/** @throws Refused for what is no file or folder URL; the service's own URLs are refused after the account, as it does */
+function memberOf(path: string): { path: VirtualPath; isFolder: boolean; isReserved?: boolean } {
+  try {
+    const target = parseRequestTarget(path);
+    if (target.kind === 'member') return target;
+    if (target.kind === 'account-service')
+      return { path: parseVirtualPath(`/${reservedName}`), isFolder: path.endsWith('/'), isReserved: true };
+    throw new Refused('request', 'not-found', `${path} is no file or folder URL; those begin with /home/`);
+  } catch (error) {
+    if (isServiceError(error)) throw new Refused('request', error.code, error.message);
+    throw error;
+  }
+}
+
+function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, note: Note): void {
+  if (segmentsOf(path).some(isHiddenName))
+    throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads and removed files');
+  const location = mounts.locate(path);
+  if (location.kind !== 'real') {
+    note(
+      'mount',
+      location.kind === 'virtual' ? 'a folder that only holds virtual folders' : 'below a folder that only holds virtual folders',
+    );
+    return;
+  }
+  decision.real_path = location.realPath;
+  const mount = account.virtualFolders
+    .toSorted((a, b) => b.path.length - a.path.length)
+    .find((folder) => path === folder.path || path.startsWith(`${folder.path}/`));
+  note('mount', `${mount ? `virtual folder ${mount.path}` : 'home folder'}: ${location.realPath}`);
+}
+
+function checkRights(account: Account, path: VirtualPath, anyOf: readonly Right[], decision: Decision, note: Note): void {
+  const set = account.permissions.setAt(path);
+  decision.rule = set.expression ?? 'general';
+  note('rule', `${path}: ${ruleText(set)}`);
+  const names = anyOf.map((right) => `allow-${right}`);
+  const granted = anyOf.find((right) => account.permissions.allows(path, right));
+  if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
+  note('permission', `${path}: allow-${granted} is granted`);
+}
+
+function noteRight(account: Account, path: VirtualPath, { purpose, anyOf }: ConditionalRight, note: Note): void {
+  const granted = anyOf.find((right) => account.permissions.allows(path, right));
+  const names = anyOf.map((right) => `allow-${right}`).join(' or ');
+  note('permission', `${path}: to ${purpose}: ${granted ? `allow-${granted} is granted` : `${names} is not granted`}`);
+}
+
+function ruleText({ index, expression, permissions }: PermissionSet): string {
+  const keywords = permissions.length === 0 ? 'nothing' : permissions.join(', ');
+  return index === undefined
+    ? `no rule matches; the general set has ${keywords}`
+    : `rule ${index} "${expression}" matches; it has ${keywords}`;
+}
+
+// After the permissions, as in files/account-files.ts: a refusal tells nothing about what exists.
+function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
+  const { kind, isFixed } = mounts.locate(path);
+  const creates = method === 'PUT' || method === 'MKCOL';
+  if (isFixed && creates)
+    throw new Refused('mount', isFolder ? 'exists' : 'is-folder', 'the home folder, virtual folders and their parents are there already');
+  if (isFixed && (method === 'DELETE' || method === 'MOVE'))
+    throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
+  if (kind === 'nowhere')
+    throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');
+}

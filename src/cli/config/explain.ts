@@ -1,0 +1,43 @@
+import { requireConfigFile } from '../../config/check.ts';
+import { parseConfig } from '../../config/reading/load.ts';
+import { readSource } from '../../config/reading/source.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { exitCode } from '../exit-codes.ts';
+import { paint, print, visible } from '../output.ts';
+import { type Decision, decide } from './decision.ts';
+
+/** Options of `svc explain`. */
+export interface ExplainOptions {
+  config?: string;
+  user?: string;
+  group?: string;
+  destination?: string;
+  json?: boolean;
+}
+
+/** Says what the configuration makes of a request, step by step. @returns 0 when it is allowed, 1 when not */
+export async function explain(method: string, path: string, options: ExplainOptions): Promise<number> {
+  if (options.user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account.');
+  if (method.toUpperCase() === 'POST')
+    throw new ServiceError('bad-request', 'POST runs commands; explain what each one does: PUT FOLDER/ creates, DELETE deletes.');
+  const config = parseConfig(
+    readSource(await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env })),
+    process.env,
+  );
+  const { user, group, destination } = options;
+  const decision = decide(config, { user, group, method, path, destination });
+  print(options.json ? JSON.stringify(decision, null, 2) : decisionText(decision));
+  return decision.allowed ? exitCode.done : exitCode.no;
+}
+
+function decisionText({ steps, allowed, status, reason }: Decision): string {
+  const width = Math.max(...steps.map(({ step }) => step.length));
+  const lines = steps.map(({ step, ok, text }) => {
+    const mark = ok ? paint(process.stdout, 'green', '+') : paint(process.stdout, 'red', '-');
+    return `${mark} ${step.padEnd(width)}  ${visible(text)}`;
+  });
+  const outcome = allowed
+    ? paint(process.stdout, 'green', 'allowed')
+    : `${paint(process.stdout, 'red', 'refused')} (${status}): ${visible(reason ?? '')}`;
+  return [...lines, outcome].join('\n');
+}

@@ -1,0 +1,46 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { hashPassword } from '../../accounts/passwords.ts';
+import starter from '../../config/reading/starter.yaml';
+import { configJsonSchema } from '../../config/schema/json-schema.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complain, print } from '../output.ts';
+
+/**
+ * Writes the starter configuration, with an account whose password is printed once, on stderr.
+ *
+ * @param file path, or `-` for stdout
+ */
+export async function init(file: string): Promise<number> {
+  const password = randomBytes(12).toString('base64url');
+  const text = starter.replace('SERVER_UUID', () => randomUUID()).replace('PASSWORD_HASH', await hashPassword(password));
+  if (file === '-') {
+    print(text.trimEnd());
+    complain(`Account: admin   Password: ${password}`);
+    return exitCode.done;
+  }
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (systemErrorCode(error) === 'EEXIST') throw new ServiceError('bad-request', `${file} exists; it is not overwritten.`);
+    throw new ServiceError('bad-request', `Cannot write ${file}: ${(error as Error).message}`, { cause: error });
+  }
+  writeSchema(join(dirname(file), 'svc.schema.json'));
+  print(`${file} written. Next: svc validate ${file} && svc serve --config ${file}`);
+  complain(`Account: admin   Password: ${password}`);
+  return exitCode.done;
+}
+
+// For editors; what it says is the same for every configuration, so one of an older version is replaced.
+function writeSchema(path: string): void {
+  const schema = configJsonSchema();
+  try {
+    const present = JSON.parse(readFileSync(path, 'utf8')) as { title?: unknown };
+    if (present.title !== schema.title) return;
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') return;
+  }
+  writeFileSync(path, `${JSON.stringify(schema, null, 2)}\n`);
+}

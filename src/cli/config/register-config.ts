@@ -1,0 +1,79 @@
+import type { Register } from '../arguments.ts';
+
+const validateHelp = `
+Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; the README lists them.
+
+Exit codes: 0 valid, 1 not valid (with --strict: or warnings), 2 file not found or unreadable.
+
+Examples:
+  svc validate
+  svc validate svc.config.yaml --strict --online
+  svc validate --sarif > svc.sarif
+  envsubst < template.yaml | svc validate -`;
+
+const testHelp = `
+A case is one of
+  {request: "METHOD /home/…", account, group, destination,
+   expect: allowed | refused, status, rule, real_path}
+  {event: ID, data, account, group, component, address,
+   handlers: [UUID…] or {UUID: {url, method, content_type, body}}}
+  {reply: {status, body}, account,
+   expect: authenticated | next | rejected, effective: {…}, reason}
+each with an optional name and golden (a file with the whole outcome, which --update writes). A list of cases, or a map {config, env, cases}. Nothing is sent anywhere, and no file of an account is looked at.
+
+Exit codes: 0 all passed, 1 a case failed or the configuration is not valid, 2 wrong use.
+
+Examples:
+  svc test
+  svc test cases.yaml --junit report.xml
+  svc test cases.yaml --update && git diff --exit-code`;
+
+const explainHelp = `
+PATH is that of the URL: /home/inbox/a.csv, with a slash at its end for folders. The configuration alone decides; whether the file exists is not looked at, and the account counts as logged in.
+
+Exit codes: 0 allowed, 1 refused or the configuration is not valid, 2 wrong use.
+
+Examples:
+  svc explain --user alice PUT /home/inbox/a.csv
+  svc explain --user bob --group PARTNERS GET /home/outbox/
+  svc explain --user alice MOVE /home/a.csv --destination /home/done/a.csv --json`;
+
+const configOption = ['-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)'] as const;
+
+/** `svc validate`, `svc test` and `svc explain`: what can be said of a configuration without starting anything. */
+export const registerConfig: Register = (program, run) => {
+  program
+    .command('validate')
+    .alias('validate-config')
+    .description('check a configuration without starting anything')
+    .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'the same as FILE')
+    .option('--strict', 'let warnings fail, too')
+    .option('--online', 'also ask the authentication endpoints and the URLs of the event handlers')
+    .option('--json', 'print the findings as one JSON document')
+    .option('--sarif', 'print the findings as a SARIF 2.1.0 log, for code hosts')
+    .addHelpText('after', validateHelp)
+    .action((file, options) => run(async () => (await import('./validate.ts')).validate(file, options)));
+  program
+    .command('test')
+    .description('run unit tests of a configuration: who may do what, which handlers fire, what replies mean')
+    .argument('[cases]', 'file of cases, or - for stdin', 'svc.test.yaml')
+    .option(configOption[0], `configuration file (default: config of the cases, else svc.config.yaml and the like in this folder)`)
+    .option('--update', 'write the golden files anew')
+    .option('--junit <file>', 'write a JUnit XML report')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', testHelp)
+    .action((file, options) => run(async () => (await import('./config-test.ts')).configTest(file, options)));
+  program
+    .command('explain')
+    .description('say step by step what the configuration makes of a request')
+    .argument('<method>', 'GET, HEAD, PUT, DELETE, PROPFIND, MKCOL, COPY, MOVE')
+    .argument('<path>', 'path of the URL: /home/…')
+    .option(...configOption)
+    .option('--user <name>', 'account name')
+    .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
+    .option('--destination <path>', 'for COPY and MOVE: path of the destination')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', explainHelp)
+    .action((method, path, options) => run(async () => (await import('./explain.ts')).explain(method, path, options)));
+};

@@ -1,0 +1,46 @@
+import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
+import type { LoadedConfig } from '../../config/reading/load.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complainFindings, count, print } from '../output.ts';
+
+/** Options of `svc validate`. */
+export interface ValidateOptions {
+  config?: string;
+  online?: boolean;
+  strict?: boolean;
+  json?: boolean;
+  sarif?: boolean;
+}
+
+/** Checks a configuration. @returns 0 when it is valid, 1 when not */
+export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
+  if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
+  const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });
+  const checked = checkConfigFile(where, process.env);
+  let { findings } = checked;
+  if (checked.loaded && options.online) {
+    const { onlineFindings } = await import('../../config/online.ts');
+    findings = [...findings, ...(await onlineFindings(checked.loaded))];
+  }
+  const valid = !findings.some(({ severity }) => severity === 'error' || options.strict);
+  if (options.sarif) {
+    const { sarifLog } = await import('./sarif.ts');
+    print(JSON.stringify(sarifLog(findings), null, 2));
+  } else if (options.json) print(JSON.stringify({ valid, file: checked.file, findings }, null, 2));
+  else {
+    complainFindings(findings, checked.text);
+    if (valid && checked.loaded) print(`${checked.file} is valid: ${summary(checked.loaded)}`);
+  }
+  return valid ? exitCode.done : exitCode.no;
+}
+
+function summary({ config }: LoadedConfig): string {
+  return [
+    count(Object.keys(config.services).length, 'service'),
+    count(Object.keys(config.authentications).length, 'authentication method'),
+    count(Object.keys(config.groups).length, 'group'),
+    count(Object.keys(config.accounts).length, 'account'),
+    count(Object.keys(config.event_handlers).length, 'event handler'),
+  ].join(', ');
+}

@@ -1,0 +1,74 @@
+import type { CollectionName, ShownItem } from '../../control/collection.ts';
+import { askService } from '../../control/control-client.ts';
+import type { Selection } from '../../control/selection.ts';
+import { peekDataFolder } from '../../lib/disk/data-folder.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complain, count, paint, print, visible } from '../output.ts';
+import { type ServiceOptions, serviceFolder } from './service-folder.ts';
+
+/** Options of `list` and `remove`. */
+export interface ControlOptions extends ServiceOptions {
+  account?: string;
+  address?: string;
+  all?: boolean;
+  json?: boolean;
+}
+
+/** What is shown of each kind, in this order. */
+const columns: Readonly<Record<CollectionName, readonly string[]>> = {
+  sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
+  locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],
+  bans: ['id', 'expires'],
+};
+
+/** Prints what a running service has of a kind. */
+export async function list(name: CollectionName, { account, address, ...options }: ControlOptions): Promise<number> {
+  const items = await ask('GET', name, { account, address }, options);
+  if (options.json) printLines(items);
+  else if (items.length > 0) print(table(columns[name], items));
+  else complain(`svc: no ${name}`);
+  return exitCode.done;
+}
+
+/** Removes things from a running service. @returns 1 when one that was named is not there */
+export async function remove(name: CollectionName, ids: readonly string[], options: ControlOptions): Promise<number> {
+  const { account, address, all } = options;
+  const isSelected = account !== undefined || address !== undefined;
+  if ([ids.length > 0, isSelected, all].filter(Boolean).length !== 1)
+    throw new ServiceError('bad-request', `Name the ${name} to remove: their IDs, or what they have in common, or --all.`);
+  const removed = await ask('DELETE', name, ids.length > 0 ? { ids } : { account, address, all }, options);
+  if (options.json) printLines(removed);
+  else print(`removed ${count(removed.length, name.slice(0, -1))}`);
+  const known = new Set(removed.map(({ id }) => id));
+  const missing = [...new Set(ids)].filter((id) => !known.has(id));
+  for (const id of missing) complain(`svc: there is no ${name.slice(0, -1)} ${visible(id)}`);
+  return missing.length > 0 ? exitCode.no : exitCode.done;
+}
+
+async function ask(method: 'GET' | 'DELETE', name: CollectionName, selection: Selection, options: ServiceOptions): Promise<ShownItem[]> {
+  const folder = await serviceFolder(options);
+  try {
+    return await askService(folder, method, name, selection);
+  } catch (error) {
+    if (isServiceError(error, 'unavailable') && error.cause !== undefined && peekDataFolder(folder).ownerPid === undefined)
+      throw new ServiceError('unavailable', `No service is running with the data folder ${folder}.`, { cause: error });
+    throw error;
+  }
+}
+
+function printLines(items: readonly ShownItem[]): void {
+  for (const item of items) print(JSON.stringify(item));
+}
+
+/** Names in capitals, then a line for each item, the columns aligned. */
+function table(names: readonly string[], items: readonly ShownItem[]): string {
+  const rows = items.map((item) => names.map((name) => visible(item[name] || '-')));
+  const widths = names.map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join('  ')
+      .trimEnd();
+  return [paint(process.stdout, 'bold', line(names.map((name) => name.toUpperCase()))), ...rows.map(line)].join('\n');
+}

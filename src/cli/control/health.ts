@@ -1,0 +1,90 @@
+import type { Config } from '../../config/schema/schema.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { RemoteEndpoint } from '../../lib/remote/remote-endpoint.ts';
+import { exitCode } from '../exit-codes.ts';
+import { print, visible } from '../output.ts';
+import { roughConfig } from './service-folder.ts';
+
+/** Options of `svc health`. */
+export interface HealthOptions {
+  config?: string;
+  url?: string;
+  timeout: number;
+  json?: boolean;
+}
+
+/** Longest answer that is read. */
+const mostBytes = 64 * 1024;
+
+/**
+ * Asks a running service whether it is ready.
+ *
+ * @returns 0 when it is, 1 when it is not, 3 when it does not answer
+ */
+export async function health(options: HealthOptions): Promise<number> {
+  const url = options.url === undefined ? await monitorUrl(options) : readyUrl(options.url);
+  const { status, text } = await ask(url, options.timeout);
+  const isReady = status === 200;
+  const checks = checksOf(text);
+  if (options.json) print(JSON.stringify({ url, ready: isReady, status, checks }, null, 2));
+  else if (isReady) print('ready');
+  else print(['not ready', ...reasons(status, checks)].join(': '));
+  return isReady ? exitCode.done : exitCode.no;
+}
+
+/** `/ready` is added to a URL without a path. */
+function readyUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '')
+    throw new ServiceError('bad-request', '--url takes an http or https URL without a user name.');
+  if (url.pathname === '/') url.pathname = '/ready';
+  return url.href;
+}
+
+async function monitorUrl(options: HealthOptions): Promise<string> {
+  const { file, config } = await roughConfig(options);
+  const monitor = Object.values(config.services).find(isMonitor);
+  if (!monitor) throw new ServiceError('bad-request', `${file} has no service of type monitor that is enabled; name a URL with --url.`);
+  if (monitor.port === 0) throw new ServiceError('bad-request', `The monitor of ${file} has any free port; name a URL with --url.`);
+  const anywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const address = anywhere[monitor.address] ?? monitor.address;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${monitor.port}/ready`;
+}
+
+type Services = Config['services'][string];
+
+function isMonitor(service: Services): service is Extract<Services, { type: 'monitor' }> {
+  return service.type === 'monitor' && service.enabled;
+}
+
+async function ask(url: string, timeoutS: number): Promise<{ status: number; text: string }> {
+  const endpoint = new RemoteEndpoint({
+    headers: [],
+    username: '',
+    password: '',
+    timeoutMs: timeoutS * 1000,
+    maximumReplyBytes: mostBytes,
+    truncatesReply: true,
+    clock: systemClock,
+  });
+  const result = await endpoint.request({ url, method: 'GET', headers: {} });
+  endpoint.close();
+  if (result.kind !== 'reply') throw new ServiceError('unavailable', `${url} does not answer: ${result.message}.`);
+  return { status: result.status, text: result.body.toString('utf8') };
+}
+
+/** What the service says of its parts; nothing of the answer of somebody else. */
+function checksOf(text: string): Record<string, string> {
+  try {
+    const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };
+    return Object.fromEntries(Object.entries(checks ?? {}).map(([name, state]) => [name, String(state)]));
+  } catch {
+    return {};
+  }
+}
+
+function reasons(status: number, checks: Record<string, string>): string[] {
+  const bad = Object.entries(checks).filter(([, state]) => state !== 'ok');
+  return bad.length > 0 ? [bad.map(([name, state]) => visible(`${name} (${state})`)).join(', ')] : [`status ${status}`];
+}

@@ -1,0 +1,38 @@
+import { resolve } from 'node:path';
+import { requireConfigFile } from '../../config/check.ts';
+import { examineConfig, findConfigFile } from '../../config/reading/load.ts';
+import { readSource } from '../../config/reading/source.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { ServiceError } from '../../lib/errors.ts';
+
+/** How a command finds a running service. */
+export interface ServiceOptions {
+  config?: string;
+  dataFolder?: string;
+}
+
+/** The data folder of `svc serve` without a configuration. */
+export const defaultDataFolder = './svc-data';
+
+/**
+ * The configuration that a command means, as far as it can be read: it may be the very one that the service is going to refuse.
+ *
+ * @throws ServiceError `bad-request` when there is none, or nothing of it can be used
+ */
+export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Promise<{ file: string; config: Config }> {
+  const file = await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
+  const { config } = examineConfig(readSource(file), process.env);
+  if (!config) throw new ServiceError('bad-request', `${file} has too many errors to find the service by; see "svc validate".`);
+  return { file, config };
+}
+
+/**
+ * The data folder of a service: the one named, of the configuration, or of a service without one in this folder.
+ *
+ * @throws as `roughConfig`
+ */
+export async function serviceFolder(options: ServiceOptions): Promise<string> {
+  if (options.dataFolder !== undefined) return resolve(options.dataFolder);
+  const isConfigured = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
+  return isConfigured ? (await roughConfig(options)).config.server.data_folder_path : resolve(defaultDataFolder);
+}

@@ -1,0 +1,67 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ServiceEvent } from '../../events/event.ts';
+
+/** Which events a command is about: the options that `svc webhook-replay` and `svc events` share. */
+export interface SelectionOptions {
+  id: number[];
+  uuid: string[];
+  /** Unix time in milliseconds. */
+  since?: number;
+  until?: number;
+  failed?: boolean;
+  limit?: number;
+}
+
+/** Adds the options of a selection to a command. */
+export function addSelection(command: Command): Command {
+  return command
+    .option('--id <ids>', 'event IDs, comma-separated; repeatable', gatheredIds, [])
+    .option('--uuid <uuids>', 'event UUIDs, comma-separated; repeatable', gatheredTexts, [])
+    .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--failed', 'only what was not delivered: failed, discarded or never sent')
+    .option('--limit <number>', 'at most so many events, the oldest first', positiveNumber);
+}
+
+/** Whether an event is selected by its ID, UUID and time. */
+export function isSelected(event: ServiceEvent, options: SelectionOptions): boolean {
+  if (options.id.length > 0 && !options.id.includes(Number(event.id))) return false;
+  if (options.uuid.length > 0 && !options.uuid.includes(event.uuid)) return false;
+  const atMs = Number(event.timestamp.timestamp) * 1000;
+  return !(options.since !== undefined && atMs < options.since) && !(options.until !== undefined && atMs >= options.until);
+}
+
+const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const isoTime = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
+
+/**
+ * Reads a point in time: ISO 8601 (local time without an offset), or how long ago.
+ *
+ * @returns Unix time in milliseconds
+ */
+export function pointInTime(text: string): number {
+  const ago = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(text.trim());
+  if (ago) return performance.timeOrigin + performance.now() - Number(ago[1]) * (unitsMs[ago[2] as string] as number);
+  if (isoTime.test(text)) {
+    // A date alone would be midnight UTC to the language, but local midnight to people.
+    const time = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T').replace(',', '.')).getTime();
+    if (!Number.isNaN(time)) return time;
+  }
+  throw new InvalidArgumentError('must be a time such as 2026-01-31T12:00, or 15m, 2h, 7d for so long ago');
+}
+
+function gatheredIds(text: string, before: number[]): number[] {
+  const ids = text.split(',').map((item) => item.trim());
+  if (!ids.every((id) => /^\d+$/.test(id))) throw new InvalidArgumentError('must be event IDs, for example 40017,40022');
+  return [...before, ...ids.map(Number)];
+}
+
+function gatheredTexts(text: string, before: string[]): string[] {
+  return [...before, ...text.split(',').map((item) => item.trim())].filter((item) => item !== '');
+}
+
+/** Reads a whole number above 0. */
+export function positiveNumber(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number above 0');
+  return Number(text);
+}

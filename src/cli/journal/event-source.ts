@@ -1,0 +1,157 @@
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { ServiceEvent } from '../../events/event.ts';
+import { deepestEvent, eventProblem } from '../../events/event-shape.ts';
+import type { LoggedEvent } from '../../events/journal/event-log.ts';
+import { comparePositions } from '../../events/journal/position.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { parseJson } from '../../lib/json.ts';
+import type { SentEvent } from '../../webhooks/webhook-handler.ts';
+import { contentUuid } from './content-uuid.ts';
+import type { Journal } from './journal-shape.ts';
+
+/** An event to be looked at or sent again; `group` is known for events of the journal. */
+export interface SourceEvent extends SentEvent {
+  group: string | undefined;
+}
+
+/** Says where a line that is no event stands, and why. */
+export type OnBadLine = (place: string, reason: string) => void;
+
+/** Largest document that is read whole: one request body in pretty print. */
+const largestDocumentBytes = 64 * 1024 * 1024;
+
+/** The events of the journal, from a time on. */
+export async function* journalEvents(journal: Journal, sinceMs: number | undefined, onBadLine: OnBadLine): AsyncGenerator<LoggedEvent> {
+  const report = (bad: { path: string; offset: number; reason: string }) => onBadLine(`${bad.path}, byte ${bad.offset}`, bad.reason);
+  const reader = journal.openReader(report);
+  try {
+    for (let position = journal.since(sinceMs); ; ) {
+      const { events, next } = await reader.next(position);
+      if (events.length === 0 && (!position || comparePositions(position, next) === 0)) return;
+      yield* events;
+      position = next;
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+/**
+ * The events of a file or stdin: one event a line, request bodies (`{"events": […]}`) a line, or one such document.
+ *
+ * @param name path of the file, or `-` for stdin
+ * @throws ServiceError `bad-request` when it cannot be read
+ */
+export async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSignal): AsyncGenerator<SourceEvent> {
+  const stream = openSource(name);
+  signal?.addEventListener('abort', () => stream.destroy());
+  const place = name === '-' ? 'stdin' : name;
+  let number = 0;
+  let head = '';
+  let isDocument: boolean | undefined;
+  for await (const line of lines(stream, name, signal)) {
+    number++;
+    if (isDocument === undefined && line.trim() === '') continue;
+    // A first line that is no JSON of its own begins a document that is written over several lines.
+    isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
+    if (isDocument) {
+      head += `${line}\n`;
+      if (head.length <= largestDocumentBytes) continue;
+      // Too large for one body: lines after all, the first of them damaged.
+      yield* linesOf(head, place, onBadLine);
+      head = '';
+      isDocument = false;
+      continue;
+    }
+    if (line.trim() !== '') yield* eventsOf(line, `${place}:${number}`, onBadLine);
+  }
+  if (isDocument) yield* documentEvents(head, place, onBadLine);
+}
+
+// What looks like a document and is none may be lines after all, the first of them damaged.
+function* documentEvents(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+  if (parse(text) !== undefined) {
+    yield* eventsOf(text, place, onBadLine);
+    return;
+  }
+  yield* linesOf(text, place, onBadLine);
+}
+
+function* linesOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+  for (const [index, line] of text.split('\n').entries()) if (line.trim() !== '') yield* eventsOf(line, `${place}:${index + 1}`, onBadLine);
+}
+
+function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+  let value: unknown;
+  try {
+    value = parseEvents(text);
+  } catch (error) {
+    onBadLine(place, (error as Error).message);
+    return;
+  }
+  const list = Array.isArray(value) ? value : ((value as { events?: unknown } | null)?.events ?? [value]);
+  if (!Array.isArray(list)) {
+    onBadLine(place, '"events" must be a list');
+    return;
+  }
+  for (const [index, item] of list.entries()) {
+    const event = withUuid(item);
+    const problem = eventProblem(event);
+    if (problem !== undefined) onBadLine(list.length > 1 ? `${place}, event ${index + 1}` : place, problem);
+    else yield { event: event as ServiceEvent, raw: Buffer.from(JSON.stringify(event)), group: undefined };
+  }
+}
+
+/** Events stand two levels deep in a request body. */
+function parseEvents(text: string): unknown {
+  return parseJson(text, { deepest: deepestEvent + 2 });
+}
+
+/** An event written by hand need not have a UUID; receivers that look for repeats need the same one each time. */
+function withUuid(item: unknown): unknown {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
+  const { id, uuid, ...rest } = item as Record<string, unknown>;
+  return uuid === undefined || uuid === null || uuid === '' ? { id, uuid: contentUuid({ id, ...rest }), ...rest } : item;
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseEvents(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function openSource(name: string): Readable {
+  if (name === '-') return process.stdin;
+  if (!existsSync(name)) throw new ServiceError('bad-request', `${name} does not exist.`);
+  if (statSync(name).isDirectory()) throw new ServiceError('bad-request', `${name} is not a file.`);
+  return createReadStream(name);
+}
+
+async function* lines(stream: Readable, name: string, signal: AbortSignal | undefined): AsyncGenerator<string> {
+  let rest: Buffer[] = [];
+  let isFirst = true;
+  const text = (bytes: Buffer) => {
+    const line = bytes.toString('utf8').replace(/\r$/, '');
+    const shown = isFirst ? line.replace(/^\ufeff/, '') : line;
+    isFirst = false;
+    return shown;
+  };
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer | string>) {
+      let bytes = Buffer.from(chunk);
+      for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a)) {
+        yield text(Buffer.concat([...rest, bytes.subarray(0, end)]));
+        rest = [];
+        bytes = bytes.subarray(end + 1);
+      }
+      rest.push(bytes);
+    }
+  } catch (error) {
+    if (signal?.aborted) return;
+    throw new ServiceError('bad-request', `${name} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  if (rest.some(({ length }) => length > 0)) yield text(Buffer.concat(rest));
+}

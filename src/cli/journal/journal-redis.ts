@@ -1,0 +1,48 @@
+import type { Source } from '../../config/reading/source.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { StreamReader } from '../../events/journal/redis/reader.ts';
+import { journalStream, readGroups } from '../../events/journal/redis/redis-event-log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
+import { redisLinkOf } from '../../server/state-redis.ts';
+import { redisRecords, redisReplayLog } from '../../webhooks/records/delivery-records-redis.ts';
+import type { Journal } from './journal-shape.ts';
+
+const dayMs = 86_400_000;
+
+/**
+ * The journal of all nodes that share a Redis.
+ *
+ * @throws ServiceError `unavailable` when it cannot be reached
+ */
+export async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
+  const link = redisLinkOf(config.server.state, systemClock, silentLog);
+  await link.start();
+  const state = link.check();
+  if (state !== true) {
+    await link.close();
+    throw new ServiceError('unavailable', `${state}. What this node has not forwarded yet stands in its files: --data-folder.`);
+  }
+  const stream = journalStream(link);
+  const retentionDays = config.server.state.retention_days || config.server.events.retention_days;
+  return {
+    config,
+    source,
+    missing: undefined,
+    serverUuid: config.server.uuid,
+    openReader: (onBadLine) => new StreamReader(link, stream, onBadLine),
+    since: (sinceMs) => (sinceMs === undefined ? undefined : { segment: Math.max(Math.floor(sinceMs), 0), offset: 0 }),
+    records: redisRecords(link),
+    openReplayLog: () => redisReplayLog(link, systemClock.nowMs() - retentionDays * dayMs),
+    async runningPositions() {
+      const positions = await readGroups(link, stream);
+      if (positions.size === 0) return undefined;
+      // A handler that no node has the lease of is not going to deliver.
+      const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
+      const running = [...positions].filter((_, index) => owners[index] !== null);
+      return running.length === 0 ? undefined : new Map(running);
+    },
+    close: () => link.close(),
+  };
+}

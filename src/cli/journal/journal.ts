@@ -1,0 +1,81 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { loadConfig } from '../../config/check.ts';
+import { findConfigFile, type LoadedConfig } from '../../config/reading/load.ts';
+import type { Source } from '../../config/reading/source.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { journalFolder } from '../../events/journal/file-event-log.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
+import { JournalReader } from '../../events/journal/reader.ts';
+import { listSegments } from '../../events/journal/segments.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { peekDataFolder } from '../../lib/disk/data-folder.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
+import { readPositions } from '../../webhooks/engine/handler-positions.ts';
+import { DeliveryLog, deliveriesFolder } from '../../webhooks/records/delivery-log.ts';
+import { fileRecords } from '../../webhooks/records/delivery-records.ts';
+import { defaultDataFolder } from '../control/service-folder.ts';
+import type { Journal } from './journal-shape.ts';
+
+/** Where a command finds journal and records. */
+export interface JournalOptions {
+  config?: string;
+  dataFolder?: string;
+}
+
+/** Size at which a file of records is followed by another. */
+const recordFileBytes = 64 * 1024 * 1024;
+
+/**
+ * Finds the journal: of the data folder named, of the configuration, or of a service without one in this folder. To be closed.
+ *
+ * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
+ */
+export async function findJournal(options: JournalOptions): Promise<Journal> {
+  const { config, source } = (await configOf(options)) ?? {};
+  if (options.dataFolder === undefined && config?.server.state.type === 'redis') {
+    // Loaded only where it is wanted.
+    const { redisJournal } = await import('./journal-redis.ts');
+    return redisJournal(config, source);
+  }
+  return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
+}
+
+/** @throws ServiceError `bad-request` when there is no journal */
+export function assertJournal({ missing }: Journal): void {
+  if (missing !== undefined) throw new ServiceError('bad-request', missing);
+}
+
+function fileJournal(config: Config | undefined, source: Source | undefined, folder: string): Journal {
+  const eventsFolder = journalFolder(folder);
+  const recordsFolder = deliveriesFolder(folder);
+  const { ownerPid, serverUuid } = existsSync(folder) ? peekDataFolder(folder) : { ownerPid: undefined, serverUuid: undefined };
+  const isThere = existsSync(eventsFolder);
+  return {
+    config,
+    source,
+    missing: isThere ? undefined : `There is no journal in ${eventsFolder}; name its place with --config or --data-folder.`,
+    serverUuid: config?.server.uuid ?? serverUuid,
+    openReader: (onBadLine) => new JournalReader(eventsFolder, onBadLine),
+    since: (sinceMs) => eventsSince(eventsFolder, sinceMs),
+    records: fileRecords(recordsFolder),
+    openReplayLog: () =>
+      DeliveryLog.create({ folder: recordsFolder, maximumFileSizeBytes: recordFileBytes, clock: systemClock, log: silentLog }),
+    runningPositions: async () => (ownerPid === undefined ? undefined : readPositions(recordsFolder, () => {})),
+    close: async () => {},
+  };
+}
+
+function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
+  if (sinceMs === undefined) return undefined;
+  const segments = listSegments(folder);
+  const first = segments.find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs) ?? segments.at(-1);
+  return first && { segment: first.number, offset: 0 };
+}
+
+async function configOf(options: JournalOptions): Promise<LoadedConfig | undefined> {
+  const where = { file: options.config, cwd: process.cwd(), env: process.env };
+  if (!(await findConfigFile(where)) && options.config === undefined) return undefined;
+  return loadConfig(where);
+}

@@ -1,0 +1,105 @@
+import type { EventReader } from '../../events/journal/event-log.ts';
+import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
+import { parseEvent } from '../../events/journal/reader.ts';
+import type { RenderedPayload } from '../../webhooks/payload/payload.ts';
+import { publicEvent } from '../../webhooks/public-event.ts';
+import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
+import type { SentEvent } from '../../webhooks/webhook-handler.ts';
+import type { BadLines } from '../journal/bad-lines.ts';
+import type { Journal } from '../journal/journal-shape.ts';
+
+/** A request as it was sent once. */
+export interface RecordedRequest {
+  record: DeliveryRecord;
+  events: SentEvent[];
+  rendered: RenderedPayload;
+}
+
+/**
+ * The requests that were recorded for some events, byte for byte, in the order they were made: of those with the same first
+ * event to the same handler the newest.
+ *
+ * @param isWanted whether a record is asked for, by handler and the UUID of one of its events
+ * @param bad told of malformed records, and of those whose events the journal does not have any more or whose body was not kept
+ */
+export async function* recordedRequests(
+  journal: Journal,
+  isWanted: (handler: string, uuid: string) => boolean,
+  bad: Pick<BadLines, 'add' | 'missing'>,
+): AsyncGenerator<RecordedRequest> {
+  const newest = new Map<string, string>();
+  for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
+    // What came from a file has no place in the journal to be read from.
+    const isOfJournal = record.events.every(({ position }) => position !== undefined);
+    if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
+  }
+  const lines = new JournalLines(journal);
+  try {
+    for await (const { record, place } of records(journal, () => {})) {
+      if (newest.get(keyOf(record)) !== place) continue;
+      const events = await eventsOf(record, lines);
+      const rendered = events && renderedOf(record, events);
+      if (rendered) yield { record, events, rendered };
+      else bad.missing(`${record.handler} ${record.events[0]?.uuid}`, 'what was sent is not kept any more');
+    }
+  } finally {
+    lines.close();
+  }
+}
+
+async function* records(journal: Journal, onBadLine: (reason: string) => void): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
+  for (const kind of ['deliveries', 'replays'] as const) {
+    for await (const { record, position } of journal.records.read(kind, undefined, onBadLine))
+      yield { record, place: `${kind} ${formatPosition(position)}` };
+  }
+}
+
+function keyOf({ handler, events }: DeliveryRecord): string {
+  return `${handler} ${events[0]?.uuid}`;
+}
+
+/** Single lines of the journal; neighbours are read once. */
+class JournalLines {
+  readonly #reader: EventReader;
+  readonly #block = new Map<number, Buffer>();
+  #segment = 0;
+
+  constructor(journal: Journal) {
+    this.#reader = journal.openReader(() => {});
+  }
+
+  async at(position: LogPosition): Promise<Buffer | undefined> {
+    if (this.#segment !== position.segment || !this.#block.has(position.offset)) {
+      const { events } = await this.#reader.next(position);
+      this.#block.clear();
+      this.#segment = events[0]?.position.segment ?? 0;
+      for (const { raw, position: at } of events) if (at.segment === this.#segment) this.#block.set(at.offset, raw);
+    }
+    return this.#segment === position.segment ? this.#block.get(position.offset) : undefined;
+  }
+
+  close(): void {
+    this.#reader.close();
+  }
+}
+
+async function eventsOf(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
+  const events: SentEvent[] = [];
+  for (const { uuid, position: text } of record.events) {
+    const position = text === undefined ? undefined : parsePosition(text);
+    const raw = position && (await lines.at(position));
+    const event = raw && parseEvent(raw);
+    if (!raw || typeof event !== 'object' || event.uuid !== uuid) return undefined;
+    events.push({ event, raw, position });
+  }
+  return events;
+}
+
+function renderedOf({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
+  if (!body) return undefined;
+  const shared = { contentType: content_type, query: [], recorded: body };
+  if ('text' in body) return { ...shared, body: Buffer.from(body.text) };
+  if ('query' in body) return { ...shared, body: undefined, query: body.query };
+  const lines = events.map((event) => publicEvent(event).raw.toString('utf8')).join(',');
+  return { ...shared, body: Buffer.from(body.before + lines + body.after) };
+}

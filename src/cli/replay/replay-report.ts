@@ -1,0 +1,81 @@
+import type { Delivered, WebhookHandler } from '../../webhooks/webhook-handler.ts';
+import type { BadLines } from '../journal/bad-lines.ts';
+import { complain, count, paint, print, visible } from '../output.ts';
+
+/** How often the progress line is drawn, in milliseconds. */
+const drawEveryMs = 100;
+
+/** Says what came of each delivery, how far a replay is, and its sum. */
+export class ReplayReport {
+  readonly #isJson: boolean;
+  readonly #showsProgress: boolean;
+  readonly #counts = { delivered: 0, failed: 0, discarded: 0 };
+  #events = 0;
+  #requests = 0;
+  #drawnAtMs = 0;
+
+  constructor(isJson: boolean) {
+    this.#isJson = isJson;
+    this.#showsProgress = process.stderr.isTTY === true;
+  }
+
+  /** Requests that were not delivered. */
+  get failures(): number {
+    return this.#counts.failed + this.#counts.discarded;
+  }
+
+  get requests(): number {
+    return this.#requests;
+  }
+
+  delivered(handler: WebhookHandler, { events, result }: Delivered): void {
+    this.#counts[result.outcome]++;
+    this.#requests++;
+    this.#events += events.length;
+    const last = result.attempts.at(-1);
+    const line = {
+      handler: handler.uuid,
+      outcome: result.outcome,
+      events: events.map(({ event }) => ({ id: event.id, uuid: event.uuid })),
+      url: last?.url,
+      status: result.status,
+      details: result.details,
+      attempts: result.attempts,
+    };
+    if (this.#isJson) print(JSON.stringify(line));
+    else if (result.outcome !== 'delivered') {
+      this.#clear();
+      const [first, ...others] = events;
+      const what = `${visible(`${first?.event.id} ${first?.event.uuid}`)}${others.length > 0 ? ` and ${count(others.length, 'more event')}` : ''}`;
+      print(`${handler.uuid}: ${what}: ${paint(process.stdout, 'red', result.outcome)}: ${visible(result.details)}`);
+    }
+    this.#draw();
+  }
+
+  /** Ends the progress line and prints the sum. */
+  finish(bad: BadLines): void {
+    this.#clear();
+    const { delivered, failed, discarded } = this.#counts;
+    const rest = [
+      ...(failed > 0 ? [`${failed} failed`] : []),
+      ...(discarded > 0 ? [`${discarded} discarded`] : []),
+      ...(bad.count > 0 ? [bad.summary] : []),
+    ];
+    const text = `${count(this.#events, 'event')} in ${count(this.#requests, 'request')}: ${[`${delivered} delivered`, ...rest].join(', ')}`;
+    if (this.#isJson) complain(text);
+    else print(text);
+  }
+
+  #draw(): void {
+    if (!this.#showsProgress) return;
+    const nowMs = performance.now();
+    if (nowMs - this.#drawnAtMs < drawEveryMs) return;
+    this.#drawnAtMs = nowMs;
+    const { delivered } = this.#counts;
+    process.stderr.write(`\r\u001b[K${count(this.#events, 'event')} sent, ${delivered} delivered, ${this.failures} not`);
+  }
+
+  #clear(): void {
+    if (this.#showsProgress && this.#drawnAtMs > 0) process.stderr.write('\r\u001b[K');
+  }
+}

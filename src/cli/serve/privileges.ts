@@ -1,0 +1,102 @@
+import { lchownSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemId } from '../../accounts/home-folder.ts';
+import type { LoadedConfig } from '../../config/reading/load.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+
+/** What the type definitions of Node.js lack. */
+type ProcessWithGroups = NodeJS.Process & { initgroups(user: string, group: number): void; permission?: unknown };
+
+/** Says that a service reachable from other machines may run as root. */
+const allowRootVariable = 'SVC_ALLOW_ROOT';
+
+/**
+ * Refuses to run as root without being told to, and sets the umask; before anything is created.
+ *
+ * @throws ServiceError `unavailable` with what to do
+ */
+export function prepareProcess({ config, file }: LoadedConfig, env: Readonly<Record<string, string | undefined>>, log: Log): void {
+  const { user, group, umask } = config.server;
+  // Node.js 20 switches fsync off under it, and files by descriptor: the promises about the disk could not be kept.
+  if ((process as ProcessWithGroups).permission !== undefined)
+    throw new ServiceError('unavailable', 'svc serve does not run under the permission model of Node.js, which switches fsync off.');
+  if (umask !== '') process.umask(Number.parseInt(umask, 8));
+  const uid = process.getuid?.();
+  if (uid !== 0) {
+    if ((user !== '' && systemId('/etc/passwd', user) !== uid) || (group !== '' && systemId('/etc/group', group) !== process.getgid?.()))
+      throw new ServiceError('unavailable', 'server.user and server.group need a start as root; only root can become another account.');
+    return;
+  }
+  if (user !== '' || env[allowRootVariable] === '1') return;
+  if (Object.values(config.services).some((service) => service.enabled && !isLoopback(service.address)))
+    throw new ServiceError(
+      'unavailable',
+      `A service that other machines reach does not run as root. Set server.user to the account to become, to root to stay root, or ${allowRootVariable}=1.`,
+    );
+  if (file !== '') log.warn('running as root; server.user names the account to become');
+}
+
+function isLoopback(address: string): boolean {
+  return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
+}
+
+/** Whom a process started as root becomes; undefined when it stays what it is. */
+function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
+  const uid = user === '' ? 0 : systemId('/etc/passwd', user);
+  const gid = group === '' ? systemId('/etc/passwd', user, 3) : systemId('/etc/group', group);
+  return { uid, gid };
+}
+
+/**
+ * Becomes the configured account, for good; once all addresses are bound. The data folder is given to it.
+ *
+ * @param dataFolderPath what the service keeps writing to
+ * @throws ServiceError `unavailable` when there is no such account or group
+ */
+export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
+  try {
+    const account = wantedAccount(server);
+    if (!account) return;
+    giveTree(dataFolderPath, account.uid, account.gid);
+    becomeAccount(server, log);
+  } catch (error) {
+    throw cannotBecome(error);
+  }
+}
+
+/** Becomes the configured account, for good. @throws ServiceError `unavailable` when there is no such account or group */
+export function becomeAccount(server: Config['server'], log: Log): void {
+  try {
+    const account = wantedAccount(server);
+    if (!account) return;
+    const { user, group } = server;
+    const { uid, gid } = account;
+    if (user === '') process.setgroups?.([gid]);
+    else (process as ProcessWithGroups).initgroups(user, gid);
+    process.setgid?.(gid);
+    if (user !== '') process.setuid?.(uid);
+    log.info('dropped privileges', { user, group, uid, gid });
+  } catch (error) {
+    throw cannotBecome(error);
+  }
+}
+
+function cannotBecome(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError('unavailable', `server.user and server.group cannot be taken on: ${(error as Error).message}.`, { cause: error });
+}
+
+function giveTree(path: string, uid: number, gid: number): void {
+  lchownSync(path, uid, gid);
+  for (const entry of readdirSync(path, { withFileTypes: true, recursive: true })) {
+    try {
+      lchownSync(join(entry.parentPath, entry.name), uid, gid);
+    } catch (error) {
+      // Workers serve already, and have temporary files there.
+      if (systemErrorCode(error) !== 'ENOENT') throw error;
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Finding } from '../../config/findings.ts';
+import { writeFileAtomically } from '../../lib/disk/atomic-write.ts';
+import { systemErrorCode } from '../../lib/errors.ts';
+
+/** What came of a reload; the running service leaves it in its data folder for `svc reload`. Names are those of `--json`. */
+export interface ReloadReport {
+  /** Counts the reloads of one process, from 1. */
+  number: number;
+  pid: number;
+  time: string;
+  reloaded: boolean;
+  /** Paths of the options that changed. */
+  changes: string[];
+  /** Why the new configuration was refused; null when it is in force. */
+  reason: string | null;
+  findings: readonly Finding[];
+}
+
+function pathIn(dataFolderPath: string): string {
+  return join(dataFolderPath, 'last-reload.json');
+}
+
+/** Leaves a report in the data folder. */
+export async function writeReloadReport(dataFolderPath: string, report: ReloadReport): Promise<void> {
+  await writeFileAtomically(pathIn(dataFolderPath), `${JSON.stringify(report)}\n`, { mode: 0o600 });
+}
+
+/** The last report in a data folder; undefined when there is none, or none that can be read. */
+export function readReloadReport(dataFolderPath: string): ReloadReport | undefined {
+  try {
+    return JSON.parse(readFileSync(pathIn(dataFolderPath), 'utf8')) as ReloadReport;
+  } catch (error) {
+    if (error instanceof SyntaxError || systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

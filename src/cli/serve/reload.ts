@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { systemClock } from '../../lib/clock.ts';
+import { peekDataFolder } from '../../lib/disk/data-folder.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { roughConfig, type ServiceOptions } from '../control/service-folder.ts';
+import { exitCode } from '../exit-codes.ts';
+import { interruptible } from '../interrupt.ts';
+import { complain, complainFindings, count, print } from '../output.ts';
+import { type ReloadReport, readReloadReport } from './reload-report.ts';
+
+/** Options of `svc reload`. */
+export interface ReloadOptions extends ServiceOptions {
+  timeout: number;
+  json?: boolean;
+}
+
+/** How often the report is looked for. */
+const lookEveryMs = 50;
+
+/**
+ * Makes a running service read its configuration again, and says what came of it.
+ *
+ * @returns 0 when the new configuration is in force, 1 when it is refused and the old one stays
+ */
+export async function reload(options: ReloadOptions): Promise<number> {
+  const folder =
+    options.dataFolder === undefined ? (await roughConfig(options)).config.server.data_folder_path : resolve(options.dataFolder);
+  const { ownerPid } = peekDataFolder(folder);
+  if (ownerPid === undefined) throw new ServiceError('unavailable', `No service is running with the data folder ${folder}.`);
+  const before = readReloadReport(folder);
+  signal(ownerPid);
+  return interruptible(async (abort) => {
+    const report = await reportAfter(folder, ownerPid, before, options.timeout, abort);
+    if (!report) return exitCode.interrupted;
+    if (options.json) print(JSON.stringify(report, null, 2));
+    else printReport(report);
+    return report.reloaded ? exitCode.done : exitCode.no;
+  });
+}
+
+function signal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGHUP');
+  } catch (error) {
+    const reason = systemErrorCode(error) === 'EPERM' ? 'it belongs to another user' : (error as Error).message;
+    throw new ServiceError('unavailable', `The service (process ${pid}) cannot be told to reload: ${reason}.`, { cause: error });
+  }
+}
+
+async function reportAfter(
+  folder: string,
+  pid: number,
+  before: ReloadReport | undefined,
+  timeoutS: number,
+  abort: AbortSignal,
+): Promise<ReloadReport | undefined> {
+  const deadlineMs = systemClock.monotonicMs() + timeoutS * 1000;
+  for (;;) {
+    const report = readReloadReport(folder);
+    if (report?.pid === pid && (before?.pid !== pid || report.number > before.number)) return report;
+    if (peekDataFolder(folder).ownerPid !== pid) throw new ServiceError('unavailable', `The service (process ${pid}) ended meanwhile.`);
+    if (systemClock.monotonicMs() > deadlineMs)
+      throw new ServiceError('unavailable', `The service (process ${pid}) did not answer within ${timeoutS} s; see its log.`);
+    if (abort.aborted) return undefined;
+    await systemClock.sleep(lookEveryMs, abort).catch(() => {});
+  }
+}
+
+function printReport({ reloaded, changes, reason, findings }: ReloadReport): void {
+  if (reloaded) {
+    print(
+      [
+        `reloaded: ${changes.length === 0 ? 'nothing changed' : count(changes.length, 'change')}`,
+        ...changes.map((path) => `  ${path}`),
+      ].join('\n'),
+    );
+    return;
+  }
+  complainFindings(findings, textOf(findings[0]?.file));
+  complain(`svc: The service refused the new configuration and keeps the old one: ${reason}`);
+}
+
+function textOf(file: string | undefined): string {
+  try {
+    return file ? readFileSync(file, 'utf8') : '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { hashPassword } from '../../accounts/passwords.ts';
+import { isUserName, longestCredentialCharacters } from '../../accounts/user-names.ts';
+import { loadConfigFile } from '../../config/check.ts';
+import { configFromObject, findConfigFile, type LoadedConfig } from '../../config/reading/load.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { makeFolders } from '../../lib/disk/durable-folder.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/log.ts';
+import { createService, type Service } from '../../server/server.ts';
+import type { FleetOptions } from '../../server/workers/fleet.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complain, complainFindings, hasColour, paint, print } from '../output.ts';
+import { endByFault } from './end-by-fault.ts';
+import { dropPrivileges, prepareProcess } from './privileges.ts';
+import { reloadOnSignal } from './reload-signal.ts';
+
+/** Options of `svc serve`. */
+export interface ServeOptions {
+  config?: string;
+  root?: string;
+  user?: string;
+  address?: string;
+  port?: number;
+  workers?: number;
+  logLevel?: LogLevel;
+  logFormat?: LogFormat;
+}
+
+/** Runs the server until it is told to stop. @returns the exit code */
+export async function serve(options: ServeOptions): Promise<number> {
+  const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
+  if (!file) return serveFolder(options);
+  refuseFolderOptions(options, file);
+  const { loaded, warnings, text } = loadConfigFile(file, process.env);
+  if (warnings.length > 0) complainFindings(warnings, text);
+  const log = logOf(options, loaded);
+  prepareProcess(loaded, process.env, log);
+  const hopeless = new Hopeless();
+  const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, hopeless) });
+  const dataFolderPath = loaded.config.server.data_folder_path;
+  const afterStart = async () => {
+    try {
+      dropPrivileges(loaded.config.server, dataFolderPath, log);
+    } catch (error) {
+      await service.stop();
+      throw error;
+    }
+  };
+  return run(service, { log, dataFolderPath, hopeless, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
+}
+
+function refuseFolderOptions(options: ServeOptions, file: string): void {
+  for (const name of ['root', 'user', 'address', 'port'] as const) {
+    if (options[name] !== undefined)
+      throw new ServiceError('bad-request', `--${name} has no effect beside the configuration ${file}; set it there.`);
+  }
+}
+
+/** `svc serve` without a configuration: one folder, one account. */
+async function serveFolder(options: ServeOptions): Promise<number> {
+  const root = resolve(options.root ?? './files');
+  makeFolders(root);
+  const { name, password, isGenerated } = accountOf(options.user);
+  const passwordHash = await hashPassword(password);
+  const log = logOf(options, undefined);
+  for (let attempt = 1; ; attempt++) {
+    const loaded = configFromObject(
+      {
+        server: { data_folder_path: attempt === 1 ? './svc-data' : `./svc-data-${attempt}` },
+        groups: { DEFAULT_GROUP: { home_folder_path: root } },
+        accounts: { [name]: { password: passwordHash } },
+        services: { files: { type: 'http', name: 'Files', address: options.address ?? '127.0.0.1', port: options.port ?? 8080 } },
+      },
+      process.cwd(),
+    );
+    prepareProcess(loaded, process.env, log);
+    const hopeless = new Hopeless();
+    const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, hopeless) });
+    try {
+      await service.start();
+    } catch (error) {
+      // Several `svc serve` in one folder are fine: each gets a data folder of its own.
+      if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
+      throw error;
+    }
+    if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
+    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, hopeless, isStarted: true });
+  }
+}
+
+function accountOf(user: string | undefined): { name: string; password: string; isGenerated: boolean } {
+  const colon = user?.indexOf(':') ?? -1;
+  if (user !== undefined && colon < 0) throw new ServiceError('bad-request', '--user takes NAME:PASSWORD.');
+  const name = user === undefined ? 'admin' : user.slice(0, colon);
+  const given = user === undefined ? process.env.SVC_PASSWORD : user.slice(colon + 1);
+  if (!isUserName(name)) throw new ServiceError('bad-request', '--user: the name is not acceptable.');
+  if (given === '' && user !== undefined) throw new ServiceError('bad-request', '--user: the password is empty.');
+  if ((given?.length ?? 0) > longestCredentialCharacters)
+    throw new ServiceError('bad-request', `The password has more than ${longestCredentialCharacters} characters.`);
+  return given
+    ? { name, password: given, isGenerated: false }
+    : { name, password: randomBytes(12).toString('base64url'), isGenerated: true };
+}
+
+function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
+  return createLog({ ...logOptions(options, loaded), clock: systemClock, write: (line) => process.stderr.write(line) });
+}
+
+function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
+  const configured = loaded?.config.server.log;
+  return {
+    level: options.logLevel ?? configured?.level ?? 'info',
+    format: options.logFormat ?? configured?.format ?? (process.stderr.isTTY ? 'pretty' : 'json'),
+    colour: hasColour(process.stderr),
+  };
+}
+
+/** Told when no worker can be started any more. */
+class Hopeless {
+  onHopeless: (reason: string) => void = () => {};
+}
+
+/** The workers that the options ask for; undefined when this process is to answer requests itself. */
+async function fleetOf(options: ServeOptions, loaded: LoadedConfig, hopeless: Hopeless): Promise<FleetOptions | undefined> {
+  const workers = options.workers ?? 1;
+  if (workers === 1) return undefined;
+  const { workerForks } = await import('./fork-workers.ts');
+  const log = logOptions(options, loaded.file === '' ? undefined : loaded);
+  return { workers, fork: workerForks(), log, onHopeless: (reason) => hopeless.onHopeless(reason) };
+}
+
+interface Surroundings {
+  log: Log;
+  dataFolderPath: string;
+  /** Reads the configuration anew; undefined without a file. */
+  readAgain?: () => LoadedConfig;
+  isStarted?: boolean;
+  hopeless: Hopeless;
+  /** Runs once all addresses are bound. */
+  afterStart?: () => Promise<void>;
+}
+
+async function run(
+  service: Service,
+  { log, dataFolderPath, readAgain, afterStart, hopeless, isStarted = false }: Surroundings,
+): Promise<number> {
+  endByFault(log, () => service.flushNow());
+  const stopped = new Promise<number>((done) => {
+    let isStopping = false;
+    hopeless.onHopeless = (reason) => {
+      if (isStopping) return;
+      isStopping = true;
+      log.error('no worker can be started; the server ends', { reason });
+      service.stop().then(
+        () => done(exitCode.cannotRun),
+        () => done(exitCode.cannotRun),
+      );
+    };
+    const stop = (signal: 'SIGINT' | 'SIGTERM') => {
+      if (isStopping) process.exit(signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated);
+      isStopping = true;
+      log.info('stopping', { signal });
+      service.stop().then(
+        (inTime) => done(inTime ? exitCode.done : signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated),
+        (error) => {
+          log.error('the stop failed', { reason: error });
+          done(exitCode.cannotRun);
+        },
+      );
+    };
+    process.on('SIGINT', () => stop('SIGINT'));
+    process.on('SIGTERM', () => stop('SIGTERM'));
+  });
+  reloadOnSignal(service, log, dataFolderPath, readAgain);
+  if (!isStarted) await service.start();
+  await afterStart?.();
+  for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
+  const code = await stopped;
+  // A descriptor that somebody forgot must not keep a stopped server alive.
+  process.exitCode = code;
+  return code;
+}

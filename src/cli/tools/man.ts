@@ -1,0 +1,103 @@
+import type { EventEmitter } from 'node:events';
+import type { Command } from 'commander';
+import { exitCode } from '../exit-codes.ts';
+import { print } from '../output.ts';
+
+/** Prints the manual page of all commands, for man(1). */
+export async function man(program: Command): Promise<number> {
+  print(manPage(program));
+  return exitCode.done;
+}
+
+/** The manual page svc(1) in the man macros of roff (man(7)), made of the same help texts. */
+function manPage(program: Command): string {
+  const commands = commandsBelow(program);
+  return [
+    `.TH SVC 1 "" "svc ${SVC_VERSION}" "User Commands"`,
+    '.SH NAME',
+    'svc \\- file-transfer server with an authentication callout and event webhooks',
+    '.SH SYNOPSIS',
+    '.B svc',
+    '.RI [ options ]',
+    '.I command',
+    '.RI [ arguments ]',
+    '.SH DESCRIPTION',
+    roff(program.description()),
+    '.SH OPTIONS',
+    ...optionLines(program),
+    '.SH COMMANDS',
+    ...commands.flatMap(commandLines),
+    '.SH EXIT STATUS',
+    ...preformatted(addedHelp(program)),
+    '.SH ENVIRONMENT',
+    ...environment.flatMap(([name, meaning]) => ['.TP', `.B ${name}`, roff(meaning)]),
+    '.SH FILES',
+    '.TP',
+    roff('svc.config.yaml, svc.config.yml, svc.config.json, .svcrc, .svcrc.yaml, .svcrc.json, package.json'),
+    roff('The configuration, looked for in the current folder alone.'),
+  ].join('\n');
+}
+
+/** Environment variables that commands read. */
+const environment: readonly (readonly [string, string])[] = [
+  ['SVC_CONFIG', 'Configuration file, as --config.'],
+  ['SVC_PASSWORD', 'Password of the account that svc serve makes without a configuration.'],
+  ['SVC_LOG_LEVEL', 'As --log-level of svc serve.'],
+  ['SVC_LOG_FORMAT', 'As --log-format of svc serve.'],
+  ['SVC_DEBUG', 'As --debug, unless it is empty or 0.'],
+  ['NO_COLOR', 'Turns colours off when it is not empty.'],
+];
+
+function commandsBelow(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((candidate) => candidate.name() !== 'help')
+    .flatMap((candidate) => (candidate.commands.length > 0 ? commandsBelow(candidate) : [candidate]));
+}
+
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+}
+
+function commandLines(command: Command): string[] {
+  const usage = command.createHelp().commandUsage(command);
+  return [
+    `.SS ${roff(nameOf(command))}`,
+    roff(`${command.description()}.`),
+    '.PP',
+    `.B ${roff(usage)}`,
+    ...command.registeredArguments.flatMap((argument) => ['.TP', `.I ${roff(argument.name())}`, roff(argument.description)]),
+    ...optionLines(command),
+    ...preformatted(addedHelp(command)),
+  ];
+}
+
+function optionLines(command: Command): string[] {
+  const help = command.createHelp();
+  return help
+    .visibleOptions(command)
+    .flatMap((option) => ['.TP', `.B ${roff(help.optionTerm(option))}`, roff(help.optionDescription(option))]);
+}
+
+/** What `addHelpText('after', …)` adds: examples, exit codes. */
+function addedHelp(command: Command): string {
+  let text = '';
+  const context = { error: false, command, write: (added: string) => (text += added) };
+  // The typings of commander leave out that a command is an emitter, which is how it collects these texts itself.
+  (command as unknown as EventEmitter).emit('afterHelp', context);
+  return text.trim();
+}
+
+function preformatted(text: string): string[] {
+  return text === '' ? [] : ['.PP', '.nf', ...text.split('\n').map(roff), '.fi'];
+}
+
+/** A text that roff prints as it is: backslashes, hyphens, and dots and quotes at the start of a line. */
+function roff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replace(/^([.'])/gm, '\\&$1')
+    .replaceAll('\n', ' ');
+}

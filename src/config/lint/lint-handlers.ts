@@ -1,0 +1,167 @@
+import { defaultGroupUuid } from '../../accounts/account.ts';
+import { type EventDefinition, eventCatalogue, pathMembers } from '../../events/catalogue.ts';
+import { isKnownVariable } from '../../events/variables.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { parseTemplate } from '../../lib/text-template.ts';
+import type { EventHandlerOptions } from '../../webhooks/options.ts';
+import { createPayload } from '../../webhooks/payload/create-payload.ts';
+import { wantedEvents } from '../../webhooks/subscription.ts';
+import type { Report } from '../findings.ts';
+import type { Config } from '../schema/schema.ts';
+
+/** Handlers that can never fire, filters and templates that ask for what no wanted event has, options without effect. */
+export function lintHandlers(config: Config, report: Report): void {
+  for (const [uuid, handler] of Object.entries(config.event_handlers)) {
+    if (!handler.enabled) continue;
+    const at = (...path: PropertyKey[]) => ['event_handlers', uuid, ...path];
+    const wanted = wantedEvents(handler);
+    if (wanted.length === 0) {
+      const option = handler.target.include.length > 0 || handler.target.exclude.length > 0 ? 'target' : 'groups';
+      report('warning', 'handler-never', at(option), 'no event is in target and in groups; the handler can never fire');
+      continue;
+    }
+    lintWho(handler, wanted, at, report);
+    lintNames(config, handler, at, report);
+    lintDataFilter(config, handler, wanted, at, report);
+    lintTemplates(handler, wanted, at, report);
+    lintEffect(handler, at, report);
+  }
+}
+
+type At = (...path: PropertyKey[]) => PropertyKey[];
+
+/** Whether an event is about the process itself: no account, no client's address. */
+function isOfProcess({ groups }: EventDefinition): boolean {
+  return groups.includes('process');
+}
+
+/** Whether an event can have an account that is in a group. */
+function hasAccount(definition: EventDefinition): boolean {
+  if (isOfProcess(definition)) return false;
+  const { groups } = definition;
+  return !groups.includes('authentication') || groups.includes('authenticated') || groups.includes('http');
+}
+
+function lintWho(handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
+  const never = (option: string, why: string) => report('warning', 'handler-never', at(option), `${why}; the handler can never fire`);
+  if (handler.user_groups.include.length > 0 && !wanted.some(hasAccount))
+    never('user_groups', 'none of the wanted events is about an account of a group');
+  const isEveryAddress = handler.source_addresses.include.some((range) => range.startsWith('0.0.0.0'));
+  if (handler.source_addresses.include.length > 0 && !isEveryAddress && wanted.every(isOfProcess))
+    never('source_addresses', 'none of the wanted events comes from a client');
+  const names = handler.usernames.include;
+  if (names.length > 0 && wanted.every(isOfProcess) && !names.some((name) => name === 'Process' || /[*?]/.test(name)))
+    never('usernames', 'the wanted events are about the account "Process" alone');
+}
+
+/** Filters on groups and components that do not exist; what is a pattern may match anything. */
+function lintNames(config: Config, handler: EventHandlerOptions, at: At, report: Report): void {
+  const groups = [defaultGroupUuid, ...Object.keys(config.groups)];
+  const components = [...Object.keys(config.services), ...Object.keys(config.authentications), ...Object.keys(config.event_handlers)];
+  // The server is a component, too; without a configured UUID nobody can tell which it is.
+  const known = { user_groups: groups, components: config.server.uuid === undefined ? undefined : [...components, config.server.uuid] };
+  for (const [option, names] of Object.entries(known) as ['user_groups' | 'components', string[] | undefined][]) {
+    for (const name of [...handler[option].include, ...handler[option].exclude]) {
+      if (names === undefined || names.includes(name) || /[*?]/.test(name)) continue;
+      const nearest = nearestName(name, names);
+      const what = option === 'user_groups' ? 'group' : 'component';
+      report(
+        'warning',
+        'unknown-reference',
+        at(option),
+        `there is no ${what} "${name}"`,
+        nearest ? `did you mean "${nearest}"?` : undefined,
+      );
+    }
+  }
+}
+
+function membersOf(definition: EventDefinition): readonly string[] {
+  return definition.isAboutPath ? [...pathMembers, ...definition.data] : definition.data;
+}
+
+function rootOf(name: string): string {
+  return name.toLowerCase().split('.', 1)[0] ?? '';
+}
+
+function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
+  const services = Object.values(config.services).flatMap((service) => (service.enabled && service.type !== 'monitor' ? [service] : []));
+  const ids = wanted.map(({ id }) => id);
+  for (const { name, expression } of handler.data_filter) {
+    const root = rootOf(name);
+    const isNegated = expression.trimStart().startsWith('!');
+    if (!wanted.some((definition) => membersOf(definition).includes(root))) {
+      const carriers = eventCatalogue.filter((definition) => membersOf(definition).includes(root)).map(({ id }) => id);
+      const nearest = nearestName(root, [...new Set(wanted.flatMap(membersOf))]);
+      const hint = nearest
+        ? `did you mean "${nearest}"?`
+        : carriers.length > 0
+          ? `carried by ${carriers.slice(0, 5).join(', ')}`
+          : undefined;
+      const events = ids.length <= 5 ? `event ${ids.join(', ')}` : 'the wanted events';
+      report(
+        'warning',
+        'data-filter-never',
+        at('data_filter'),
+        `${events} never carr${ids.length === 1 ? 'ies' : 'y'} "${root}"; ${isNegated ? 'the rule always holds' : 'the handler can never fire'}`,
+        hint,
+      );
+    } else if (!isNegated && root === 'api_backend' && services.every((service) => service.api_backend_uuid === '')) {
+      report('warning', 'data-filter-never', at('data_filter'), 'no enabled service has an api_backend_uuid; the handler can never fire');
+    } else if (!isNegated && root === 'metadata' && services.every((service) => service.metadata_fields === null)) {
+      report('warning', 'data-filter-never', at('data_filter'), 'no enabled service has metadata_fields; the handler can never fire');
+    }
+  }
+}
+
+/** Variables of all texts and names in a value. */
+function variablesOf(value: unknown): string[] {
+  if (typeof value === 'string') return [...parseTemplate(value).variables];
+  if (Array.isArray(value)) return value.flatMap(variablesOf);
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([name, member]) => [...variablesOf(name), ...variablesOf(member)]);
+  return [];
+}
+
+const commonVariables = [
+  'id',
+  'uuid',
+  'message',
+  'data_json',
+  'account.name',
+  'account.email',
+  'account.uuid',
+  'component.name',
+  'component.type',
+];
+
+function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
+  const variables = handler.http_content_type === 'custom' ? variablesOf(handler.custom_body) : variablesOf(handler.extra_data);
+  const carried = new Set(wanted.flatMap(membersOf));
+  for (const name of new Set(variables)) {
+    const lowerName = name.toLowerCase();
+    if (!isKnownVariable(name)) {
+      const known = [...commonVariables, ...[...carried].map((member) => `data.${member}`)];
+      const nearest = nearestName(lowerName, known) ?? known.find((candidate) => candidate.endsWith(`.${lowerName}`));
+      report(
+        'warning',
+        'unknown-variable',
+        at('extra_data'),
+        `no event has a variable "{${name}}"; it becomes empty text`,
+        nearest ? `did you mean "{${nearest}}"?` : undefined,
+      );
+    } else if (lowerName.startsWith('data.') && !carried.has(rootOf(lowerName.slice('data.'.length)))) {
+      report('warning', 'variable-never', at('extra_data'), `none of the wanted events has "{${name}}"; it becomes empty text`);
+    }
+  }
+}
+
+function lintEffect(handler: EventHandlerOptions, at: At, report: Report): void {
+  const server = { uuid: '', type: 'server', name: '' };
+  if (handler.batch_size > 1 && createPayload(handler, server).isSingle)
+    report('warning', 'no-effect', at('batch_size'), 'custom bodies, GET, and extra_data with event variables go one event a request');
+  if (handler.retry_increase > 0 && handler.retry_count === 0)
+    report('warning', 'no-effect', at('retry_increase'), 'has no effect without retry_count');
+  if (handler.request_method === 'get' && handler.http_content_type === 'custom')
+    report('warning', 'no-effect', at('request_method'), 'a GET has no body; the template is never sent');
+}

@@ -1,0 +1,112 @@
+import { dirname, resolve, sep } from 'node:path';
+import { defaultGroupUuid, type HomeFolderConfiguration, homeFolderOptions } from '../../accounts/account.ts';
+import { expandUserInPath, userForPath, userVariable } from '../../accounts/user-names.ts';
+import { isServiceError } from '../../lib/errors.ts';
+import type { Report } from '../findings.ts';
+import type { Config } from '../schema/schema.ts';
+
+/** Home folders that let one account see the files of another, and folders that no account can reach. */
+export function lintHomes(config: Config, report: Report): void {
+  lintAccountHomes(config, report);
+  lintGroupHomes(config, report);
+  lintDataFolder(config, report);
+}
+
+/** Folders in the data folder, where nobody reaches anything. */
+function lintDataFolder(config: Config, report: Report): void {
+  const data = resolve(config.server.data_folder_path);
+  const check = (path: string, at: PropertyKey[]) => {
+    const isFault = isInside(resolve(path), data);
+    if (isFault) report('error', 'home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
+    return isFault;
+  };
+  const faultyHomes = new Set<string>();
+  for (const [uuid, { home_folder_path: home, virtual_folders: folders }] of Object.entries(config.groups)) {
+    if (home && check(home, ['groups', uuid, 'home_folder_path'])) faultyHomes.add(home);
+    for (const [index, [, path]] of folders.entries()) check(path, ['groups', uuid, 'virtual_folders', index]);
+  }
+  for (const [name, account] of Object.entries(config.accounts)) {
+    const expanded = (path: string) => path.replaceAll(userVariable, () => userForPath(name));
+    const home = homeOptionsInForce(config, account, account.group).home_folder_path;
+    if (home && !faultyHomes.has(home))
+      check(expanded(home), ['accounts', name, ...(account.home_folder_path ? ['home_folder_path'] : [])]);
+    for (const [index, [, path]] of (account.virtual_folders ?? []).entries())
+      check(expanded(path), ['accounts', name, 'virtual_folders', index]);
+  }
+}
+
+/** The home folder options of an account or a group, with what it takes over of its group and of `DEFAULT_GROUP`. */
+export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfiguration, groupUuid: string) {
+  const group = (uuid: string) => (Object.hasOwn(groups, uuid) ? groups[uuid] : undefined);
+  return homeFolderOptions(holder, group(groupUuid), group(defaultGroupUuid));
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+interface Home {
+  name: string;
+  /** The group whose folder it is. */
+  holder: string;
+  path: string;
+  hasVariable: boolean;
+  isOwn: boolean;
+}
+
+function lintAccountHomes(config: Config, report: Report): void {
+  const homes: Home[] = [];
+  for (const [name, account] of Object.entries(config.accounts)) {
+    const template = homeOptionsInForce(config, account, account.group).home_folder_path;
+    if (!template || !account.enabled) continue;
+    const isOwn = Boolean(account.home_folder_path);
+    const at = isOwn ? ['accounts', name, 'home_folder_path'] : ['accounts', name];
+    try {
+      const path = resolve(expandUserInPath(template, name));
+      const holder = config.groups[account.group]?.home_folder_path ? account.group : defaultGroupUuid;
+      const home = { name, holder, path, hasVariable: template.includes(userVariable), isOwn };
+      const other = homes.find((candidate) => collide(candidate, home));
+      if (other) report('warning', 'home-collision', at, collisionText(home, other));
+      homes.push(home);
+    } catch (error) {
+      if (!isServiceError(error)) throw error;
+      report('warning', 'account-unusable', at, error.message);
+    }
+  }
+}
+
+// Accounts that share a group's folder are meant to.
+function collide(a: Home, b: Home): boolean {
+  if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
+  return isInside(a.path, b.path) || isInside(b.path, a.path);
+}
+
+function collisionText(home: Home, other: Home): string {
+  if (home.path === other.path) return `the home folder ${home.path} is also that of "${other.name}"`;
+  return isInside(home.path, other.path)
+    ? `the home folder ${home.path} is inside that of "${other.name}", ${other.path}`
+    : `the home folder ${home.path} holds that of "${other.name}", ${other.path}`;
+}
+
+/** `./files/${USER}` beside `./files/staff/${USER}`: an account named `staff` of the first group sees all of the second. */
+function lintGroupHomes(config: Config, report: Report): void {
+  const groups = Object.entries(config.groups).flatMap(([uuid, { enabled, home_folder_path: home }]) =>
+    enabled && home ? [{ uuid, home }] : [],
+  );
+  for (const { uuid, home } of groups) {
+    if (!home.endsWith(`${sep}${userVariable}`)) continue;
+    const parent = dirname(home);
+    for (const other of groups) {
+      const fixed = other.home.includes(userVariable) ? dirname(`${other.home.slice(0, other.home.indexOf(userVariable))}x`) : other.home;
+      if (other.uuid === uuid || fixed === parent || !isInside(fixed, parent)) continue;
+      const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
+      const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
+      report(
+        'warning',
+        'home-collision',
+        ['groups', other.uuid, 'home_folder_path'],
+        `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which holds these`,
+      );
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { isIP } from 'node:net';
+import type { Report } from '../findings.ts';
+import type { Config } from '../schema/schema.ts';
+
+/** Headers that carry a secret, by name. */
+const secretHeader = /auth|api-?key|token|secret|cookie|password/i;
+
+/** Whether a header's value is a secret, as far as its name tells. */
+export function isSecretHeader(name: string): boolean {
+  return secretHeader.test(name);
+}
+
+/** Secrets that would go over the network in clear, and options that one another makes meaningless. */
+export function lintRemotes(config: Config, report: Report): void {
+  for (const [uuid, method] of Object.entries(config.authentications)) {
+    if (!method.enabled || method.type !== 'http') continue;
+    const path = ['authentications', uuid];
+    for (const host of clearHosts(method.url))
+      report('warning', 'plain-http', [...path, 'url'], `the passwords of accounts go to ${host} over plain http`, 'use https://');
+    lintBasic(method, path, report);
+  }
+  for (const [uuid, handler] of Object.entries(config.event_handlers)) {
+    if (!handler.enabled) continue;
+    const path = ['event_handlers', uuid];
+    const secrets = [
+      ...(handler.username !== '' || handler.password !== '' ? ['the password'] : []),
+      ...handler.headers.filter(([name]) => isSecretHeader(name)).map(([name]) => `the header "${name}"`),
+    ];
+    const [secret] = secrets;
+    if (secret !== undefined) {
+      for (const host of clearHosts(handler.url))
+        report('warning', 'plain-http', [...path, 'url'], `${secret} goes to ${host} over plain http`, 'use https://');
+    }
+    lintBasic(handler, path, report);
+  }
+}
+
+interface Remote {
+  username: string;
+  password: string;
+  headers: readonly (readonly [string, string])[];
+  url: readonly string[];
+}
+
+function lintBasic(remote: Remote, path: PropertyKey[], report: Report): void {
+  const hasBasic = remote.username !== '' || remote.password !== '';
+  if (hasBasic && remote.headers.some(([name]) => name.toLowerCase() === 'authorization'))
+    report('warning', 'no-effect', [...path, 'headers'], 'username and password win over the Authorization header');
+  const seen = new Set<string>();
+  for (const url of remote.url) {
+    if (seen.has(url)) report('warning', 'no-effect', [...path, 'url'], 'a URL stands twice; asking it again helps nobody');
+    seen.add(url);
+  }
+}
+
+/** Hosts of http:// URLs that are not this machine. */
+function clearHosts(urls: readonly string[]): string[] {
+  const hosts = urls.map((text) => new URL(text)).filter((url) => url.protocol === 'http:' && !isThisMachine(url.hostname));
+  return [...new Set(hosts.map((url) => url.host))];
+}
+
+function isThisMachine(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return /(^|\.)localhost$/i.test(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

@@ -1,0 +1,60 @@
+import { statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Report } from '../findings.ts';
+import type { LoadedConfig } from '../reading/load.ts';
+import { isSecretHeader } from './lint-remotes.ts';
+
+/** Permission bit by which every user of the machine may read (inode(7), S_IROTH). */
+const othersRead = 0o004;
+
+/** Files with secrets that everybody on the machine can read: keys, secrets' files, accounts, the configuration itself. */
+export function lintSecrets({ config, file, source }: LoadedConfig, report: Report): void {
+  const check = (path: PropertyKey[], target: string, what: string) => {
+    if (isReadableByAll(target))
+      report('warning', 'secret-readable', path, `${target} ${what} and can be read by every user`, `chmod o-r ${target}`);
+  };
+  for (const [uuid, service] of Object.entries(config.services)) {
+    if (service.type === 'https' && service.enabled && service.tls_key_path)
+      check(['services', uuid, 'tls_key_path'], service.tls_key_path, 'holds a private key');
+  }
+  for (const [uuid, method] of Object.entries(config.authentications)) {
+    if (method.type !== 'application' || !method.enabled) continue;
+    const path = method.accounts_file_path || join(config.server.data_folder_path, 'accounts.yaml');
+    check(['authentications', uuid], path, 'holds password hashes');
+  }
+  if (!source) return;
+  const seen = new Set<string>();
+  for (const { path, text } of textsOf(source.value)) {
+    for (const [, name = ''] of text.matchAll(/\$\{file:([^}]*)\}/g)) {
+      const target = resolve(dirname(source.file), name);
+      if (!seen.has(target)) check(path, target, 'holds a secret');
+      seen.add(target);
+    }
+  }
+  const secret = textsOf(source.value).find(({ path, text }) => isSecretOption(path, text));
+  if (secret) check(secret.path, file, 'holds secrets');
+}
+
+function isReadableByAll(file: string): boolean {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return process.platform !== 'win32' && stats !== undefined && stats.isFile() && (stats.mode & othersRead) !== 0;
+}
+
+/** Whether a text of the file itself, not a variable in it, is a secret. */
+function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
+  const [section, name, option, member] = path;
+  if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;
+  if (section === 'server' && name === 'state')
+    return option === 'secret' || option === 'sentinel_password' || (option === 'url' && /:[^@/]+@/.test(text));
+  if (section !== 'authentications' && section !== 'event_handlers' && section !== 'accounts') return false;
+  if (option === 'password' || option === 'signing_secret') return true;
+  if (option !== 'headers') return false;
+  return typeof member === 'string' ? isSecretHeader(member) : text.split('\n').some((line) => isSecretHeader(line.split(':', 1)[0] ?? ''));
+}
+
+function textsOf(value: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; text: string }[] {
+  if (typeof value === 'string' || typeof value === 'number') return [{ path, text: String(value) }];
+  if (Array.isArray(value)) return value.flatMap((item, index) => textsOf(item, [...path, index]));
+  if (typeof value === 'object' && value !== null) return Object.entries(value).flatMap(([key, item]) => textsOf(item, [...path, key]));
+  return [];
+}

@@ -1,0 +1,137 @@
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { defaultGroupUuid } from '../../accounts/account.ts';
+import { userVariable } from '../../accounts/user-names.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import type { FindingCode } from '../finding-codes.ts';
+import { byPlace, type Finding, pathText, type Report } from '../findings.ts';
+import type { LoadedConfig } from '../reading/load.ts';
+import type { Config } from '../schema/schema.ts';
+import { lintAccounts } from './lint-accounts.ts';
+import { lintAddresses } from './lint-addresses.ts';
+import { lintHandlers } from './lint-handlers.ts';
+import { homeOptionsInForce, lintHomes } from './lint-homes.ts';
+import { lintPermissions } from './lint-permissions.ts';
+import { lintRemotes } from './lint-remotes.ts';
+import { lintSecrets } from './lint-secrets.ts';
+import { lintServices } from './lint-services.ts';
+import { lintState } from './lint-state.ts';
+import { lintTls } from './lint-tls.ts';
+
+/** What a check may be told besides the configuration. */
+interface LintOptions {
+  /** Paths that were left out because of errors; what would only follow from that is not reported. */
+  removed?: readonly (readonly PropertyKey[])[];
+  nowMs?: number;
+}
+
+/**
+ * Finds what the schema cannot see: references to what does not exist, files that cannot be used, addresses used twice, and
+ * what works but would hurt. Errors are what `svc serve` refuses to start with.
+ */
+export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemClock.nowMs() }: LintOptions = {}): Finding[] {
+  const findings: Finding[] = [];
+  const report: Report = (severity, code, path, message, hint) => {
+    if (followsFrom(removed, code, path, message)) return;
+    const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
+    findings.push({ severity, code, file: loaded.file, ...place, path: pathText(path), message, ...(hint === undefined ? {} : { hint }) });
+  };
+  const { config } = loaded;
+  if (!Object.values(config.services).some((service) => service.enabled))
+    report('error', 'no-service', ['services'], 'no service is enabled');
+  lintAddresses(config, report);
+  lintTls(config, report, nowMs);
+  lintState(config, report);
+  checkReferences(config, report);
+  checkFolders(config, report);
+  lintServices(config, report);
+  lintRemotes(config, report);
+  lintHandlers(config, report);
+  lintAccounts(config, report);
+  lintHomes(config, report);
+  lintPermissions(config, report);
+  lintSecrets(loaded, report);
+  return findings.sort(byPlace);
+}
+
+/** What would be blamed on others because an entry of a section was left out. */
+const followsFromGap: Partial<Record<FindingCode, string>> = {
+  'no-service': 'services',
+  'method-unused': 'services',
+  'data-filter-never': 'services',
+  'accounts-unused': 'authentications',
+};
+
+function followsFrom(
+  removed: readonly (readonly PropertyKey[])[],
+  code: FindingCode,
+  path: readonly PropertyKey[],
+  message: string,
+): boolean {
+  return removed.some((gone) => {
+    if (gone.every((part, index) => part === path[index])) return true;
+    if (gone.length > 2) return false;
+    return gone[0] === followsFromGap[code] || (code === 'unknown-reference' && message.endsWith(`"${String(gone[1])}"`));
+  });
+}
+
+function checkReferences(config: Config, report: Report): void {
+  const groups = [defaultGroupUuid, ...Object.keys(config.groups)];
+  const unknown = (kind: string, uuid: string, known: string[], path: PropertyKey[]) => {
+    const nearest = nearestName(uuid, known);
+    report('error', 'unknown-reference', path, `there is no ${kind} "${uuid}"`, nearest ? `did you mean "${nearest}"?` : undefined);
+  };
+  const needGroup = (uuid: string, path: PropertyKey[]) => {
+    if (!groups.includes(uuid)) unknown('group', uuid, groups, path);
+  };
+  for (const [name, account] of Object.entries(config.accounts)) needGroup(account.group, ['accounts', name, 'group']);
+  for (const [uuid, method] of Object.entries(config.authentications)) {
+    if (method.type === 'anonymous') needGroup(method.group, ['authentications', uuid, 'group']);
+  }
+  for (const [uuid, service] of Object.entries(config.services)) {
+    if (service.type === 'monitor') continue;
+    const methods = Object.keys(config.authentications);
+    for (const [index, method] of (service.authentications ?? []).entries()) {
+      if (!methods.includes(method)) unknown('authentication method', method, methods, ['services', uuid, 'authentications', index]);
+    }
+    const handlers = Object.keys(config.event_handlers);
+    const backend = service.api_backend_uuid;
+    if (backend && !handlers.includes(backend)) unknown('event handler', backend, handlers, ['services', uuid, 'api_backend_uuid']);
+    else if (backend && !config.event_handlers[backend]?.enabled) {
+      report(
+        'warning',
+        'backend-disabled',
+        ['services', uuid, 'api_backend_uuid'],
+        `the event handler "${backend}" is disabled; uploads get the partial-success headers`,
+      );
+    }
+    for (const [index, trigger] of service.triggers.entries())
+      for (const group of trigger.groups) needGroup(group, ['services', uuid, 'triggers', index]);
+  }
+}
+
+function checkFolders(config: Config, report: Report): void {
+  const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const holders = [
+    ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], holder: group, group: uuid })),
+    ...Object.entries(config.accounts).map(([name, account]) => ({ path: ['accounts', name], holder: account, group: account.group })),
+  ];
+  for (const { path, holder, group } of holders) {
+    const home = holder.home_folder_path;
+    if (home && !homeOptionsInForce(config, holder, group).create_home_folder) {
+      const needed = home.includes(userVariable) ? dirname(home.slice(0, home.indexOf(userVariable)) + userVariable) : home;
+      if (!isFolder(needed))
+        report(
+          'warning',
+          'folder-missing',
+          [...path, 'home_folder_path'],
+          `the folder ${needed} does not exist and create_home_folder is off`,
+        );
+    }
+    for (const [index, [, realPath]] of (holder.virtual_folders ?? []).entries()) {
+      if (!realPath.includes(userVariable) && !isFolder(realPath))
+        report('warning', 'folder-missing', [...path, 'virtual_folders', index], `the folder ${realPath} does not exist`);
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { cosmiconfig } from 'cosmiconfig';
+import { byPlace, ConfigError, type Finding } from '../findings.ts';
+import { salvage } from '../schema/salvage.ts';
+import { type Config, configSchema } from '../schema/schema.ts';
+import { findingAt, findingsOf } from '../schema/schema-findings.ts';
+import { interpolate } from './interpolate.ts';
+import { type Source, stdinName } from './source.ts';
+
+/** A valid configuration and where it comes from. */
+export interface LoadedConfig {
+  config: Config;
+  /** Absolute path of the file; empty for a configuration made in memory. */
+  file: string;
+  source: Source | undefined;
+}
+
+/** Environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names under which a configuration is found; YAML and JSON only, a configuration never runs code. */
+const searchPlaces = [
+  'svc.config.yaml',
+  'svc.config.yml',
+  'svc.config.json',
+  '.svcrc',
+  '.svcrc.yaml',
+  '.svcrc.yml',
+  '.svcrc.json',
+  'package.json',
+];
+
+/**
+ * Finds the configuration file: the named one (`-` is stdin), `SVC_CONFIG`, or the first of the known names in the folder itself. Parent
+ * folders are not searched: a server must not start with a file that somebody put further up.
+ *
+ * @returns undefined when there is none
+ */
+export async function findConfigFile(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<string | undefined> {
+  const named = options.file ?? options.env.SVC_CONFIG;
+  if (named === stdinName) return named;
+  if (named) return resolve(options.cwd, named);
+  // Only the search is cosmiconfig's: `readSource` parses, because it keeps the places of everything.
+  const asFound = (_path: string, content: string) => content;
+  const explorer = cosmiconfig('svc', {
+    searchPlaces,
+    searchStrategy: 'none',
+    loaders: { '.yaml': asFound, '.yml': asFound, '.json': jsonOrNothing, noExt: asFound },
+  });
+  const found = await explorer.search(options.cwd);
+  return found?.filepath;
+}
+
+// A package.json counts only when it has the member `svc`.
+function jsonOrNothing(path: string, content: string): unknown {
+  if (!path.endsWith('package.json')) return content;
+  try {
+    return JSON.parse(content) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+/** Checks a parsed file. @throws ConfigError with every error at once */
+export function parseConfig(source: Source, env: Environment): Config {
+  const { config, findings } = examineConfig(source, env);
+  if (findings.length > 0 || !config) throw new ConfigError(findings, source.text);
+  return config;
+}
+
+/** What can be said of a parsed file. */
+export interface Examined {
+  /** Without what is wrong; undefined when too little is left. */
+  config: Config | undefined;
+  /** What the schema and the variables say, in the order of the file. */
+  findings: Finding[];
+  /** Paths that were left out of `config`. */
+  removed: PropertyKey[][];
+}
+
+// A configuration is checked once: to compile its schema first would take longer.
+const once = { jitless: true };
+
+/** Checks a parsed file, and gives what is left of it when everything wrong is left out, for further checks. */
+export function examineConfig(source: Source, env: Environment): Examined {
+  const folder = dirname(source.file);
+  const { value, problems, secretPaths } = interpolate(source.value, env, folder);
+  const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
+  const result = configSchema.safeParse(value, once);
+  // A text that could not be filled in is reported as such, not as a bad value besides.
+  const filled = new Set(problems.map(({ path }) => path.join('\0')));
+  const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
+  findings.push(...issues.flatMap((issue) => findingsOf(source, value, issue, [], secretPaths)));
+  const salvaged = result.success ? { config: result.data, removed: problems.map(({ path }) => path) } : salvage(value);
+  if (salvaged.config) resolvePaths(salvaged.config, folder);
+  return { ...salvaged, findings: findings.sort(byPlace) };
+}
+
+/** A configuration made in memory, as `svc serve` without a file does. Relative paths are relative to `folder`. */
+export function configFromObject(value: unknown, folder: string): LoadedConfig {
+  const config = configSchema.parse(value, once);
+  resolvePaths(config, folder);
+  return { config, file: '', source: undefined };
+}
+
+function resolvePaths(config: Config, folder: string): void {
+  const absolute = (path: string) => (path === '' || isAbsolute(path) ? path : resolve(folder, path));
+  config.server.data_folder_path = absolute(config.server.data_folder_path);
+  config.server.state.ca_certificates_path = absolute(config.server.state.ca_certificates_path);
+  for (const method of Object.values(config.authentications)) {
+    if (method.type === 'http') method.ca_certificates_path = absolute(method.ca_certificates_path);
+    if (method.type === 'application') method.accounts_file_path = absolute(method.accounts_file_path);
+  }
+  for (const holder of [...Object.values(config.groups), ...Object.values(config.accounts)]) {
+    if (holder.home_folder_path) holder.home_folder_path = absolute(holder.home_folder_path);
+    holder.virtual_folders = holder.virtual_folders?.map(([path, realPath]) => [path, absolute(realPath)]);
+  }
+  for (const service of Object.values(config.services)) {
+    if (service.type === 'monitor') continue;
+    service.tls_certificate_path = absolute(service.tls_certificate_path);
+    service.tls_key_path = absolute(service.tls_key_path);
+    service.tls_client_ca_path = absolute(service.tls_client_ca_path);
+    service.appearance.logo_path = absolute(service.appearance.logo_path);
+  }
+  for (const handler of Object.values(config.event_handlers)) handler.ca_certificates_path = absolute(handler.ca_certificates_path);
+}

@@ -1,0 +1,174 @@
+import { readFileSync, statSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import type { FindingCode } from '../finding-codes.ts';
+import { ConfigError, type Finding } from '../findings.ts';
+
+/** Larger files are no configurations. */
+const largestFileBytes = 4 * 1024 * 1024;
+
+/** Nesting beyond this is no configuration, and could exhaust the stack. */
+const deepestNesting = 32;
+
+/** A parsed configuration file that remembers where everything stands. */
+export interface Source {
+  file: string;
+  text: string;
+  /** Plain values, `null` prototype nowhere, keys as texts. */
+  value: unknown;
+  /** Line and column, both from 1, of an option or of the nearest thing that exists on the way to it. */
+  locate(path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number };
+}
+
+/** Stands for stdin where a configuration file is named. */
+export const stdinName = '-';
+
+/**
+ * Reads a configuration file, YAML or JSON; of a `package.json` its `svc` member.
+ *
+ * @param file path, or `-` for stdin
+ * @throws ServiceError `bad-request` when the file cannot be read
+ * @throws ConfigError when it does not parse
+ */
+export function readSource(file: string): Source {
+  const isStdin = file === stdinName;
+  const name = isStdin ? resolve('stdin') : file;
+  let bytes: Buffer;
+  try {
+    const stats = isStdin ? undefined : statSync(file);
+    if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
+    // Looked at before: a pipe or a device has no size, and may have no end.
+    if (stats && stats.size > largestFileBytes) throw tooLarge(name);
+    bytes = readFileSync(isStdin ? 0 : file);
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    const code = systemErrorCode(error);
+    const reason = code === 'ENOENT' ? 'the file does not exist' : (error as Error).message;
+    throw new ServiceError('bad-request', `Cannot read the configuration ${isStdin ? 'from stdin' : file}: ${reason}.`, { cause: error });
+  }
+  if (bytes.length > largestFileBytes) throw tooLarge(name);
+  return parseSource(name, decode(name, bytes));
+}
+
+function tooLarge(file: string): ServiceError {
+  return new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
+}
+
+function decode(file: string, bytes: Buffer): string {
+  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    const text = bytes.toString('utf8');
+    const line = text.slice(0, text.indexOf('\ufffd')).split('\n').length;
+    const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
+    const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
+    // Of bytes that are no text nothing is shown.
+    throw new ConfigError(
+      [{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message: 'The file is not valid UTF-8.', hint }],
+      '',
+    );
+  }
+}
+
+/** Parses a configuration text. @throws ConfigError when it does not parse */
+export function parseSource(file: string, text: string): Source {
+  const lines = new LineCounter();
+  const refuse = (code: FindingCode, message: string, line = 1, column = 1): never => {
+    throw new ConfigError([{ severity: 'error', code, file, line, column, path: '', message }], text);
+  };
+  const document = parseYaml(text.replace(/^\ufeff/, ''), lines, refuse);
+  if (document.errors.length > 0) {
+    throw new ConfigError(
+      document.errors.map((error): Finding => {
+        const { line, col } = lines.linePos(error.pos[0]);
+        const message = (error.message.split('\n', 1)[0] as string).replace(/ at line \d+, column \d+:?$/, '');
+        return {
+          severity: 'error',
+          code: error.code === 'DUPLICATE_KEY' ? 'duplicate-key' : 'syntax',
+          file,
+          line,
+          column: col,
+          path: '',
+          message,
+        };
+      }),
+      text,
+    );
+  }
+  const prefix = basename(file) === 'package.json' ? ['svc'] : [];
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    refuse('aliases', (error as Error).message);
+  }
+  if (prefix.length > 0) value = (value as Record<string, unknown> | null)?.svc;
+  checkShape(value, [], (path, message) => {
+    const { line, column } = locate(document, lines, [...prefix, ...path], 'key');
+    refuse('shape', message, line, column);
+  });
+  return { file, text, value: value ?? {}, locate: (path, what) => locate(document, lines, [...prefix, ...path], what) };
+}
+
+function parseYaml(text: string, lines: LineCounter, refuse: (code: FindingCode, message: string) => never): Document.Parsed {
+  try {
+    return parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: true, merge: true, stringKeys: true });
+  } catch (error) {
+    return refuse('syntax', (error as Error).message);
+  }
+}
+
+function checkShape(value: unknown, path: string[], refuse: (path: string[], message: string) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (path.length > deepestNesting) {
+    refuse(path, `The file nests deeper than ${deepestNesting} levels.`);
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    // A key that means something to JavaScript itself must never reach code that copies members.
+    if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
+    checkShape(member, [...path, key], refuse);
+  }
+}
+
+function locate(
+  document: Document,
+  lines: LineCounter,
+  path: readonly PropertyKey[],
+  what: 'key' | 'value',
+): { line: number; column: number } {
+  let node: unknown = document.contents;
+  let offset = isNode(node) ? (node.range?.[0] ?? 0) : 0;
+  for (const [index, part] of path.entries()) {
+    const isLast = index === path.length - 1;
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(part));
+      if (!pair) break;
+      const at = isLast && what === 'key' ? pair.key : (pair.value ?? pair.key);
+      if (isNode(at) && at.range) offset = at.range[0];
+      if (!isLast && isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
+      node = pair.value;
+    } else {
+      const item = isNode(node) && 'items' in node ? (node.items as unknown[])[Number(part)] : undefined;
+      if (!isNode(item) || !item.range) break;
+      offset = item.range[0];
+      node = item;
+    }
+  }
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+/**
+ * Reads YAML or JSON that is no configuration (test suites).
+ *
+ * @throws Error with one line that says what is wrong and where
+ */
+export function readPlainYaml(text: string): unknown {
+  const document = parseDocument(text, { uniqueKeys: true, prettyErrors: true, stringKeys: true });
+  const [error] = document.errors;
+  if (error) throw new Error(error.message.split('\n', 1)[0]);
+  return document.toJS({ maxAliasCount: 100 });
+}

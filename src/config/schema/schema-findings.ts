@@ -1,0 +1,112 @@
+import * as z from 'zod';
+import { nearestName } from '../../lib/nearest-name.ts';
+import type { FindingCode } from '../finding-codes.ts';
+import { type Finding, pathText } from '../findings.ts';
+import type { Source } from '../reading/source.ts';
+import { configSchema } from './schema.ts';
+
+/** A problem at the place of an option. */
+export function findingAt(
+  source: Source,
+  path: readonly PropertyKey[],
+  code: FindingCode,
+  message: string,
+  what: 'key' | 'value' = 'value',
+): Finding {
+  return { severity: 'error', code, file: source.file, ...source.locate(path, what), path: pathText(path), message };
+}
+
+/**
+ * What one issue of the schema means for the file: one finding, or several when a map has several unknown keys.
+ *
+ * @param prefix path of the value that the issue is about
+ * @param secretPaths paths whose values come from variables and are not shown
+ */
+export function findingsOf(
+  source: Source,
+  value: unknown,
+  issue: z.core.$ZodIssue,
+  prefix: readonly PropertyKey[],
+  secretPaths: ReadonlySet<string>,
+): Finding[] {
+  const path = [...prefix, ...issue.path];
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    const nested = bestBranch(issue.errors);
+    // Several spellings are one option: the branch that got furthest says what is wrong, unless the union has its own words.
+    if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
+      return nested.flatMap((inner) => findingsOf(source, value, inner, path, secretPaths));
+    }
+  }
+  if (issue.code === 'invalid_key') {
+    const key = path.at(-1);
+    const reason = issue.issues[0]?.message ?? 'is not allowed';
+    return [findingAt(source, path, 'bad-key', `the key "${String(key)}" ${reason}`, 'key')];
+  }
+  const actual = valueAt(value, path);
+  if (actual === undefined && issue.code !== 'custom')
+    return [findingAt(source, path, 'missing-option', `is required: ${expectation(issue)}`, 'key')];
+  const isSecret = secretPaths.has(path.join('\0'));
+  return [
+    findingAt(
+      source,
+      path,
+      'bad-value',
+      isSecret ? `${expectation(issue)} (the value comes from \${…} and is not shown)` : expectation(issue),
+    ),
+  ];
+}
+
+function expectation(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type')
+    return `must be a ${issue.expected === 'record' || issue.expected === 'object' ? 'map' : issue.expected}`;
+  return issue.message;
+}
+
+function bestBranch(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] {
+  const depth = (issues: readonly z.core.$ZodIssue[]) => Math.max(...issues.map((issue) => issue.path.length));
+  return branches.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)[0] ?? [];
+}
+
+function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[], key: string): Finding {
+  const known = knownKeys(value, path);
+  const nearest = nearestName(key, known);
+  const finding = findingAt(source, [...path, key], 'unknown-option', `unknown option "${key}"`, 'key');
+  return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };
+}
+
+/** Option names that may stand at a path, from the schema. */
+function knownKeys(value: unknown, path: readonly PropertyKey[]): string[] {
+  let schema: z.core.$ZodType | undefined = configSchema;
+  for (const [index, part] of path.entries()) schema = schema && memberSchema(unwrap(schema, valueAt(value, path.slice(0, index))), part);
+  const object = schema && unwrap(schema, valueAt(value, path));
+  return object instanceof z.ZodObject ? Object.keys(object.shape) : [];
+}
+
+function memberSchema(schema: z.core.$ZodType, part: PropertyKey): z.core.$ZodType | undefined {
+  if (schema instanceof z.ZodObject) return schema.shape[String(part)] as z.core.$ZodType | undefined;
+  return schema instanceof z.ZodRecord ? schema.valueType : undefined;
+}
+
+/** Looks behind defaults, transforms and unions by `type`. */
+function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return unwrap(schema.unwrap() as z.core.$ZodType, value);
+  if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.core.$ZodType, value);
+  if (schema instanceof z.ZodDiscriminatedUnion) {
+    const type = (value as { type?: unknown } | undefined)?.type;
+    const options = schema.options as unknown as z.ZodObject[];
+    return options.find((option) => (option.shape.type as z.ZodLiteral | undefined)?.value === type) ?? (options[0] as z.ZodObject);
+  }
+  return schema;
+}
+
+/** The member at a path; only own members count. */
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let current = value;
+  for (const part of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part)) return undefined;
+    current = (current as Record<PropertyKey, unknown>)[part];
+  }
+  return current;
+}

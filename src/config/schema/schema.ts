@@ -1,0 +1,123 @@
+import * as z from 'zod';
+import { accountOptions, groupOptions } from '../../accounts/options.ts';
+import { isUserName } from '../../accounts/user-names.ts';
+import { authenticationOptions } from '../../auth/options.ts';
+import { journalOptions } from '../../events/options.ts';
+import { httpOptions, httpsOptions } from '../../http/options.ts';
+import { logLevels } from '../../lib/log.ts';
+import { integer, number, optionalText, textList, uuidText } from '../../lib/option-types.ts';
+import { monitorOptions } from '../../monitor/options.ts';
+import { eventHandlerOptions } from '../../webhooks/options.ts';
+
+const stateOptions = z
+  .strictObject({
+    type: z
+      .enum(['memory', 'redis'], { error: 'must be memory or redis' })
+      .default('memory')
+      .describe('Where sessions, bans and the like live: memory, or redis for many nodes.'),
+    url: z
+      .string()
+      .default('')
+      .describe(
+        'Where Redis is: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`; with `user:password@` in front.',
+      ),
+    sentinel_username: optionalText().default('').describe('User of Sentinel itself (ACL), where it has any.'),
+    sentinel_password: optionalText()
+      .default('')
+      .describe('Password of Sentinel itself, where it has one; user and password of the URL are those of Redis.'),
+    prefix: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"')
+      .default('svc')
+      .describe('Begin of all keys, so that several installations may share one Redis.'),
+    ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's (rediss)."),
+    retention_days: number(0, 36_500)
+      .default(0)
+      .describe('Days that events stay in Redis; 0 = as `server.events`. The files of each node keep them as that says.'),
+    secret: optionalText()
+      .default('')
+      .describe(
+        'The same text on all nodes, under which they share remembered credentials (`cache_seconds`); without it each has its own.',
+      ),
+  })
+  .describe('Shared state.');
+
+const logOptions = z
+  .strictObject({
+    level: z
+      .enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` })
+      .default('info')
+      .describe('Least important messages to log.'),
+    format: z.enum(['pretty', 'json'], { error: 'must be pretty or json' }).default('json').describe('Form of a log line.'),
+  })
+  .describe('The log, on stderr.');
+
+const passwordPolicyOptions = z
+  .strictObject({
+    minimum_length: integer(1, 150).default(8).describe('Characters that a new password must have.'),
+    character_requirements: textList()
+      .pipe(z.array(z.enum(['lowercase', 'uppercase', 'digit', 'symbol'], { error: 'must be of lowercase, uppercase, digit, symbol' })))
+      .default([])
+      .describe('Kinds of characters that it must have: lowercase, uppercase, digit, symbol.'),
+    history: integer(0, 100).default(0).describe('Former passwords that must not be used again.'),
+  })
+  .describe('What new passwords must be.');
+
+const securityPolicyOptions = z
+  .strictObject({
+    ban_after_failures: integer(0, 10_000)
+      .default(10)
+      .describe('Different wrong credentials from one address after which it is refused; 0 = no protection at all.'),
+    ban_seconds: number(1, 31_536_000).default(300).describe('How long it is refused, in seconds.'),
+    ban_window_seconds: number(1, 31_536_000).default(600).describe('Time in which the failures count, in seconds.'),
+  })
+  .describe('Protection against guessing passwords.');
+
+const serverOptions = z
+  .strictObject({
+    uuid: uuidText.optional().describe('UUID of this server; made once and kept in the data folder when left out.'),
+    name: z.string().default('').describe('Name of this server in events; default: the host name.'),
+    data_folder_path: z
+      .string()
+      .min(1)
+      .default('./svc-data')
+      .describe('Folder of the journal, the generated identity and handler positions.'),
+    shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries get to finish.'),
+    shutdown_delay: number(0, 3600)
+      .default(0)
+      .describe('Seconds from `/ready` saying 503 to the end of accepting, so that load balancers notice first.'),
+    user: z
+      .string()
+      .default('')
+      .describe('Account of the operating system to become once all addresses are bound, started as root; `root` stays root knowingly.'),
+    group: z.string().default('').describe("Group to become a member of then; default: the account's own."),
+    umask: z
+      .string()
+      .regex(/^(0?[0-7]{3})?$/, 'must be an octal number in quotes, such as "027"')
+      .default('')
+      .describe('Rights that new files and folders never get, octal in quotes, such as `"027"`; default: that of the start.'),
+    state: stateOptions.prefault({}),
+    log: logOptions.prefault({}),
+    events: journalOptions.prefault({}),
+    password_policy: passwordPolicyOptions.prefault({}),
+    security_policy: securityPolicyOptions.prefault({}),
+  })
+  .describe('The server as a whole.');
+
+const serviceOptions = z
+  .discriminatedUnion('type', [httpOptions, httpsOptions, monitorOptions], { error: 'must have a "type": http, https or monitor' })
+  .describe('A service that listens on an address.');
+
+const accountName = z.string().refine(isUserName, 'must be an account name: 1 to 150 characters, without control characters, "/" and "\\"');
+
+/** The whole configuration. Unknown keys are errors at every level. */
+export const configSchema = z.strictObject({
+  $schema: z.string().optional().describe('JSON Schema for editors; ignored.'),
+  server: serverOptions.prefault({}),
+  authentications: z.record(uuidText, authenticationOptions).default({}).describe('Authentication methods by UUID.'),
+  groups: z.record(uuidText, groupOptions).default({}).describe('Groups by UUID.'),
+  accounts: z.record(accountName, accountOptions).default({}).describe('Accounts of the `application` method by name.'),
+  services: z.record(uuidText, serviceOptions).default({}).describe('Services by UUID.'),
+  event_handlers: z.record(uuidText, eventHandlerOptions).default({}).describe('Event handlers by UUID.'),
+});
+export type Config = z.infer<typeof configSchema>;

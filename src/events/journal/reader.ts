@@ -1,0 +1,97 @@
+import { isUtf8 } from 'node:buffer';
+import { parseJson } from '../../lib/json.ts';
+import type { ServiceEvent } from '../event.ts';
+import { isSpecialAccount } from '../event-factory.ts';
+import { deepestEvent, eventProblem } from '../event-shape.ts';
+import type { BadLine, EventBlock, EventReader, LoggedEvent } from './event-log.ts';
+import { LineReader } from './lines.ts';
+import { MarksReader } from './marks.ts';
+import type { LogPosition } from './position.ts';
+import type { Segment } from './segments.ts';
+
+/** Reads events, with what is known beside them, from the journal's files. */
+export class JournalReader implements EventReader {
+  readonly #onBadLine: (bad: BadLine) => void;
+  readonly #lines: LineReader;
+  #marks: MarksReader | undefined;
+  #marksPath = '';
+
+  constructor(folder: string, onBadLine: (bad: BadLine) => void) {
+    this.#onBadLine = onBadLine;
+    this.#lines = new LineReader(folder, 'events', onBadLine);
+  }
+
+  async next(from: LogPosition | undefined): Promise<EventBlock> {
+    for (let position = from; ; ) {
+      const { segment, lines, next } = await this.#lines.next(position);
+      if (!segment || lines.length === 0) return { events: [], next };
+      const events: LoggedEvent[] = [];
+      const marks = this.#marksOf(segment);
+      for (const [index, { line, offset }] of lines.entries()) {
+        const event = parseEvent(line);
+        if (typeof event === 'string') {
+          this.#onBadLine({ path: segment.path, offset, reason: event });
+          continue;
+        }
+        events.push({
+          event,
+          raw: line,
+          position: { segment: segment.number, offset },
+          next: { segment: segment.number, offset: lines[index + 1]?.offset ?? next.offset },
+          group: isSpecialAccount(event.account.uuid) ? undefined : marks.groupAt(offset),
+          takenBy: marks.takenBy(event.uuid),
+        });
+      }
+      if (events.length > 0) return { events, next };
+      position = next;
+    }
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+
+  #marksOf(segment: Segment): MarksReader {
+    if (!this.#marks || this.#marksPath !== segment.path) {
+      this.#marks = new MarksReader(segment.path);
+      this.#marksPath = segment.path;
+    }
+    this.#marks.refresh();
+    return this.#marks;
+  }
+}
+
+/**
+ * Reads a journal from a position to its present end.
+ *
+ * @param from where to begin; undefined for the oldest event that is kept
+ */
+export async function* readEvents(
+  folder: string,
+  from: LogPosition | undefined,
+  onBadLine: (bad: BadLine) => void,
+): AsyncGenerator<LoggedEvent> {
+  const reader = new JournalReader(folder, onBadLine);
+  try {
+    for (let position = from; ; ) {
+      const { events, next } = await reader.next(position);
+      if (events.length === 0) return;
+      yield* events;
+      position = next;
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+/** @returns the event of a line, or why it is none */
+export function parseEvent(line: Buffer | string): ServiceEvent | string {
+  if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
+  let value: unknown;
+  try {
+    value = parseJson(line.toString('utf8'), { deepest: deepestEvent });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return eventProblem(value) ?? (value as ServiceEvent);
+}

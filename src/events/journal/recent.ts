@@ -1,0 +1,68 @@
+import type { EventBlock, LoggedEvent } from './event-log.ts';
+import { comparePositions, type LogPosition } from './position.ts';
+
+/** What is kept at most: who is further behind reads the files. */
+const mostBytes = 1024 * 1024;
+const mostEvents = 1024;
+
+/** Most events of one block, so that a reader leaves room for others. */
+const blockEvents = 256;
+
+/** The newest events, so that handlers that keep up need not read back and parse what was written a moment ago. */
+export class RecentEvents {
+  #events: LoggedEvent[] = [];
+  #head = 0;
+  #bytes = 0;
+  #readers = 0;
+
+  /** Events are kept while somebody reads. @returns a function that ends it */
+  keep(): () => void {
+    this.#readers++;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#readers--;
+      if (this.#readers === 0) this.#clear();
+    };
+  }
+
+  /** Whether anybody reads. */
+  get isKept(): boolean {
+    return this.#readers > 0;
+  }
+
+  add(logged: LoggedEvent): void {
+    this.#events.push(logged);
+    this.#bytes += logged.raw.length;
+    while (this.#bytes > mostBytes || this.#events.length - this.#head > mostEvents) {
+      this.#bytes -= (this.#events[this.#head] as LoggedEvent).raw.length;
+      this.#head++;
+    }
+    if (this.#head > mostEvents) {
+      this.#events = this.#events.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** @returns undefined when events from that position on are not at hand */
+  from(position: LogPosition): EventBlock | undefined {
+    const first = this.#events[this.#head];
+    if (!first || comparePositions(first.position, position) > 0) return undefined;
+    let low = this.#head;
+    for (let high = this.#events.length; low < high; ) {
+      const middle = (low + high) >>> 1;
+      if (comparePositions((this.#events[middle] as LoggedEvent).position, position) < 0) low = middle + 1;
+      else high = middle;
+    }
+    const events = this.#events.slice(low, low + blockEvents);
+    const last = events.at(-1);
+    return last && { events, next: last.next };
+  }
+
+  #clear(): void {
+    this.#events = [];
+    this.#head = 0;
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,287 @@
+import { join } from 'node:path';
+import type { Clock, Timer } from '../../../lib/clock.ts';
+import { isServiceError } from '../../../lib/errors.ts';
+import type { Log } from '../../../lib/log.ts';
+import { type RedisCaller, type RedisLink, redisScript } from '../../../lib/redis/redis-link.ts';
+import type { ServiceEvent } from '../../event.ts';
+import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from '../event-log.ts';
+import type { FileEventLog } from '../file-event-log.ts';
+import { comparePositions, type LogPosition } from '../position.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { EventForwarder } from './forwarder.ts';
+import { fieldOf, idBefore, idOfPosition, positionAfter, positionAfterId, positionOfId, type StreamEntry, StreamReader } from './reader.ts';
+
+/** How often a journal that somebody waits for is looked at; events of this node wake at once. */
+const lookEveryMs = 100;
+
+/** How often what is past its retention is removed. */
+const trimEveryMs = 600_000;
+
+/** Events that a handler has not delivered are spared for so many times the retention. */
+const sparedRetentions = 2;
+
+const dayMs = 86_400_000;
+
+/**
+ * KEYS stream; ARGV ID. Has all entries from now on get larger IDs than this: handlers stand behind it, and a server that took over may
+ * have a clock that is behind.
+ */
+const raiseScript = redisScript(`
+local reply = redis.pcall('XADD', KEYS[1], ARGV[1], 'raised', '1')
+if type(reply) == 'table' and reply.err then
+  if string.find(reply.err, 'equal or smaller', 1, true) then return 0 end
+  return reply
+end
+redis.call('XDEL', KEYS[1], ARGV[1])
+return 1`);
+
+export interface RedisEventLogOptions {
+  link: RedisLink;
+  /** This node's own journal: what an answer waits for, and what is forwarded. */
+  local: FileEventLog;
+  /** Tells the nodes apart. */
+  node: string;
+  dataFolderPath: string;
+  retentionDays: number;
+  clock: Clock;
+  log: Log;
+}
+
+/** The file in which a node notes how far its events have been forwarded. */
+function notesPath(dataFolderPath: string): string {
+  return join(dataFolderPath, 'journal-forwarded.json');
+}
+
+/** The oldest position of a node's files that an earlier process still needed. */
+export function keptSpool(dataFolderPath: string): LogPosition {
+  return Checkpoints.open(notesPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
+}
+
+/** The name of the stream. */
+export function journalStream(link: Pick<RedisLink, 'key'>): string {
+  return link.key('journal');
+}
+
+/**
+ * The journal of all nodes, a Redis stream. Each event goes to this node's own files first and from there to the stream, so that it
+ * is on disk when a change is answered whatever becomes of Redis: while that is away the files are the spool, and what a Redis lost is
+ * forwarded again.
+ */
+export class RedisEventLog implements EventLog {
+  readonly #options: RedisEventLogOptions;
+  readonly #stream: string;
+  readonly #forwarder: EventForwarder;
+  readonly #waiting = new Set<() => void>();
+  readonly #timers: Timer[];
+  #end: LogPosition = { segment: 0, offset: 0 };
+  #begin: LogPosition | undefined;
+  #isLooking = false;
+  #isClosed = false;
+
+  private constructor(options: RedisEventLogOptions) {
+    const { link, local, node, dataFolderPath, clock, log } = options;
+    this.#options = options;
+    this.#stream = journalStream(link);
+    this.#forwarder = new EventForwarder({
+      link,
+      local,
+      node,
+      path: notesPath(dataFolderPath),
+      keys: { stream: this.#stream, marker: link.key('marker'), counter: link.key('journal-count') },
+      clock,
+      log,
+      onForwarded: (last) => this.#advance(positionAfter(last)),
+    });
+    link.onRecover(async (caller) => {
+      await this.#raise(caller);
+      if (!this.#begin) await this.#lookNow(caller);
+    });
+    this.#timers = [clock.every(lookEveryMs, () => void this.#look()), clock.every(trimEveryMs, () => void this.#trim())];
+  }
+
+  /** Opens the journal; a Redis that is away is no error. */
+  static async open(options: RedisEventLogOptions): Promise<RedisEventLog> {
+    const journal = new RedisEventLog(options);
+    await journal.#lookNow(options.link).catch(() => {});
+    await journal.#forwarder.start();
+    return journal;
+  }
+
+  get end(): LogPosition {
+    return this.#end;
+  }
+
+  /** Where the stream ended when this process first saw it; its own events stand behind. */
+  get begin(): LogPosition {
+    return this.#begin ?? this.#end;
+  }
+
+  /** Whether the stream was found emptied: handlers without a position then begin at its begin, not at its end. */
+  get wasEmptied(): boolean {
+    return this.#forwarder.wasEmptied;
+  }
+
+  /** Events in this node's files that are not in the stream yet, or may have been lost from it. */
+  spooled(): Promise<Backlog> {
+    return this.#options.local.backlog(this.#forwarder.position);
+  }
+
+  /** The oldest position of the local files that is still needed. */
+  neededFrom(): LogPosition {
+    return this.#forwarder.neededFrom;
+  }
+
+  append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined {
+    return this.#options.local.append(event, marks);
+  }
+
+  appendGrouped(event: ServiceEvent, marks?: EventMarks): void {
+    this.#options.local.appendGrouped(event, marks);
+  }
+
+  grouped(): Promise<void> | undefined {
+    return this.#options.local.grouped();
+  }
+
+  async appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined> {
+    const forwarded = this.#forwarder.waitFor(event.uuid);
+    try {
+      await this.#options.local.appendDurable(event, marks);
+    } catch (error) {
+      this.#forwarder.giveUp(event.uuid);
+      throw error;
+    }
+    return forwarded;
+  }
+
+  assertWritable(): void {
+    this.#options.local.assertWritable();
+  }
+
+  async backlog(from: LogPosition): Promise<Backlog> {
+    const { link } = this.#options;
+    const [first] = (await link.call(['XRANGE', this.#stream, idOfPosition(from), '+', 'COUNT', '1'])) as StreamEntry[];
+    const [last] = (await link.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
+    if (!first || !last) return { events: 0, oldestMs: undefined };
+    return { events: Number(fieldOf(last, 'number')) - Number(fieldOf(first, 'number')) + 1, oldestMs: positionOfId(first[0]).segment };
+  }
+
+  sizeBytes(): Promise<number> {
+    return this.#options.local.sizeBytes();
+  }
+
+  /** Memory that the stream takes in Redis. @throws ServiceError `unavailable` */
+  async streamBytes(): Promise<number> {
+    return Number(await this.#options.link.call(['MEMORY', 'USAGE', this.#stream]));
+  }
+
+  openReader(onBadLine: (bad: BadLine) => void): EventReader {
+    const reader = new StreamReader(this.#options.link, this.#stream, onBadLine);
+    return {
+      // What this node has written comes back to its own readers.
+      next: async (from) => {
+        await this.#forwarder.flush();
+        try {
+          const block = await reader.next(from);
+          this.#advance(block.next);
+          return block;
+        } catch (error) {
+          if (!isServiceError(error, 'unavailable')) throw error;
+          // Away: nothing is at hand for now.
+          await this.#options.clock.sleep(lookEveryMs * 2);
+          return { events: [], next: from ?? { segment: 0, offset: 0 } };
+        }
+      },
+      close: () => reader.close(),
+    };
+  }
+
+  waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#isClosed || comparePositions(this.#end, from) > 0) return resolve();
+      const settle = () => {
+        if (!this.#isClosed && !signal?.aborted && comparePositions(this.#end, from) <= 0) return;
+        this.#waiting.delete(settle);
+        signal?.removeEventListener('abort', settle);
+        if (signal?.aborted) reject(signal.reason);
+        else resolve();
+      };
+      this.#waiting.add(settle);
+      signal?.addEventListener('abort', settle);
+    });
+  }
+
+  /** Tells what all handlers have behind them, so that the files need not keep it for a Redis that might lose it. */
+  noteDelivered(delivered: LogPosition): void {
+    this.#forwarder.noteDelivered(delivered);
+  }
+
+  flushNow(): void {
+    this.#options.local.flushNow();
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) timer.cancel();
+    await this.#forwarder.close();
+    this.#isClosed = true;
+    for (const settle of [...this.#waiting]) settle();
+    await this.#options.local.close();
+  }
+
+  #advance(end: LogPosition): void {
+    if (comparePositions(end, this.#end) <= 0) return;
+    this.#end = end;
+    for (const settle of [...this.#waiting]) settle();
+  }
+
+  async #raise(caller: RedisCaller): Promise<void> {
+    const last = idBefore(this.#end);
+    if (last !== '0-0') await caller.run(raiseScript, [this.#stream], [last]);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking || this.#waiting.size === 0 || !this.#options.link.isReady) return;
+    this.#isLooking = true;
+    await this.#lookNow(this.#options.link).catch(() => {});
+    this.#isLooking = false;
+  }
+
+  async #lookNow(caller: Pick<RedisCaller, 'call'>): Promise<void> {
+    const [last] = (await caller.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
+    if (last) this.#advance(positionAfter(positionOfId(last[0])));
+    this.#begin ??= this.#end;
+  }
+
+  async #trim(): Promise<void> {
+    const { link, clock, retentionDays, log } = this.#options;
+    if (!link.isReady) return;
+    try {
+      const oldestMs = clock.nowMs() - retentionDays * dayMs;
+      const spareMs = Math.max(oldestMs - (sparedRetentions - 1) * retentionDays * dayMs, 0);
+      const positions = [...(await readGroups(link, this.#stream)).values()];
+      const needed = positions.sort(comparePositions)[0]?.segment ?? oldestMs;
+      await link.call(['XTRIM', this.#stream, 'MINID', '~', String(Math.floor(Math.max(Math.min(oldestMs, needed), spareMs)))]);
+    } catch (error) {
+      log.warn('events past their retention could not be removed', { reason: error });
+    }
+  }
+}
+
+/** Where the consumer groups of a stream stand: the position that each handler goes on from. */
+export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
+  let groups: unknown[][];
+  try {
+    groups = (await link.call(['XINFO', 'GROUPS', stream])) as unknown[][];
+  } catch (error) {
+    // There is no stream yet.
+    if (/no such key/i.test(String((error as Error).cause))) return new Map();
+    throw error;
+  }
+  return new Map(
+    groups.map((group) => {
+      const member = (name: string) => String(group[group.indexOf(name) + 1]);
+      return [member('name'), positionAfterId(member('last-delivered-id'))];
+    }),
+  );
+}

@@ -1,0 +1,162 @@
+import { closeSync, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import type { EventMarks } from './event-log.ts';
+import { endProcessUnlessExpected } from './faults.ts';
+import { MarksWriter } from './marks.ts';
+import type { Segment } from './segments.ts';
+
+const fdatasyncAsync = promisify(fdatasync);
+
+/** Events of reads are on disk after at most this long (decisions.md 2, "The journal"). */
+const syncWithinMs = 100;
+
+export interface SegmentWriterOptions {
+  clock: Clock;
+  log: Log;
+  /** Syncs a descriptor; replaced in tests that count syncs or make them fail. */
+  sync?: (fd: number) => Promise<void>;
+  /** Writes to a descriptor at its end; replaced in tests that fill the disk. */
+  write?: (fd: number, bytes: Buffer) => number;
+}
+
+interface Waiter {
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/** The end of one journal file: writes whole lines, and syncs them in groups. */
+export class SegmentWriter {
+  readonly segment: Segment;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #sync: (fd: number) => Promise<void>;
+  readonly #write: (fd: number, bytes: Buffer) => number;
+  readonly #fd: number;
+  readonly #marks: MarksWriter;
+  #sizeBytes: number;
+  #failure: unknown;
+  #waiting: Waiter[] = [];
+  #isSyncing = false;
+  #isUnsynced = false;
+  #syncTimer: Timer | undefined;
+  #isClosed = false;
+
+  /** Opens a segment, creating it when it is missing. */
+  constructor(segment: Segment, options: SegmentWriterOptions) {
+    this.segment = segment;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#sync = options.sync ?? fdatasyncAsync;
+    this.#write = options.write ?? writeSync;
+    this.#fd = openSync(segment.path, 'a', 0o600);
+    this.#marks = new MarksWriter(segment.path);
+    this.#sizeBytes = fstatSync(this.#fd).size;
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  /**
+   * Why this segment is to be written no more, if so. Linux reports a failed sync once and forgets the pages that it could
+   * not write, so a later sync of the same file would promise what is not there.
+   */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /**
+   * Writes what is known of an event that is about to be written, beside the event itself.
+   *
+   * @param offset where it will begin, in bytes
+   */
+  mark(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
+    this.#marks.write(offset, uuid, marks, hasAccount);
+  }
+
+  /** Writes whole lines. What fits in part only is cut back, so that the file stays lines of JSON. */
+  append(line: Buffer): void {
+    // The descriptor's number may belong to somebody else's file by now.
+    if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
+    let written = 0;
+    try {
+      while (written < line.length) written += this.#write(this.#fd, written === 0 ? line : line.subarray(written));
+    } catch (error) {
+      if (written > 0) this.#cutBack();
+      const isFull = systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
+      if (!isFull) this.#failure ??= error;
+      throw error;
+    }
+    this.#sizeBytes += line.length;
+    this.#isUnsynced = true;
+  }
+
+  /** Resolves when all lines so far are on disk. Who comes while a sync runs shares the next one. */
+  synced(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      if (!this.#isSyncing) void this.#syncWaiting();
+    });
+  }
+
+  /** Sees to it that all lines so far are on disk in time. */
+  syncSoon(): void {
+    if (this.#syncTimer || this.#isSyncing) return;
+    this.#syncTimer = this.#clock.after(syncWithinMs, () => {
+      this.#syncTimer = undefined;
+      if (this.#isUnsynced && !this.#isSyncing && !this.#isClosed) void this.#syncWaiting();
+    });
+  }
+
+  /** Has all lines so far on disk when it returns. @throws what fdatasync(2) throws */
+  syncNow(): void {
+    if (!this.#isClosed && this.#failure === undefined) fdatasyncSync(this.#fd);
+  }
+
+  /** Syncs what is written and closes the file. */
+  async close(): Promise<void> {
+    try {
+      do await this.synced();
+      while (this.#isSyncing);
+    } finally {
+      this.#syncTimer?.cancel();
+      this.#isClosed = true;
+      this.#marks.close();
+      closeSync(this.#fd);
+    }
+  }
+
+  async #syncWaiting(): Promise<void> {
+    this.#isSyncing = true;
+    do {
+      const waiters = this.#waiting;
+      this.#waiting = [];
+      this.#isUnsynced = false;
+      try {
+        if (this.#failure !== undefined) throw this.#failure;
+        if (this.#marks.isUnsynced) await this.#marks.sync();
+        await this.#sync(this.#fd);
+        for (const waiter of waiters) waiter.resolve();
+      } catch (error) {
+        if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
+        this.#failure ??= error;
+        for (const waiter of waiters) waiter.reject(error);
+        endProcessUnlessExpected(error);
+      }
+    } while (this.#waiting.length > 0);
+    this.#isSyncing = false;
+    if (this.#isUnsynced && this.#failure === undefined) this.syncSoon();
+  }
+
+  #cutBack(): void {
+    try {
+      ftruncateSync(this.#fd, this.#sizeBytes);
+    } catch (error) {
+      this.#log.error('a torn event could not be cut off the journal', { path: this.segment.path, reason: error });
+      this.#failure ??= error;
+    }
+  }
+}

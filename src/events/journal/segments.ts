@@ -1,0 +1,92 @@
+import { closeSync, fsyncSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemErrorCode } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+
+const newline = 0x0a;
+
+/** Longest line that is read, and that a repair looks back for, in bytes; events are far smaller. */
+export const longestLineBytes = 16 * 1024 * 1024;
+
+/** How much of a file's end a repair looks at first. */
+const firstLookBytes = 64 * 1024;
+
+/** What a row of files holds: events, deliveries of handlers, deliveries made by hand. */
+export type SegmentKind = 'events' | 'deliveries' | 'replays';
+
+/** One file of a row. */
+export interface Segment {
+  number: number;
+  path: string;
+}
+
+/** The path of a segment, for example `events-00000001.ndjson`. */
+export function segmentPath(folder: string, number: number, kind: SegmentKind = 'events'): string {
+  return join(folder, `${kind}-${String(number).padStart(8, '0')}.ndjson`);
+}
+
+/** All segments of a folder, oldest first. */
+export function listSegments(folder: string, kind: SegmentKind = 'events'): Segment[] {
+  const segmentName = new RegExp(`^${kind}-(\\d{8,})\\.ndjson$`);
+  return namesIn(folder)
+    .flatMap((name) => {
+      const match = segmentName.exec(name);
+      return match ? [{ number: Number(match[1]), path: join(folder, name) }] : [];
+    })
+    .sort((a, b) => a.number - b.number);
+}
+
+// A folder that is not there yet holds nothing.
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/**
+ * Repairs the end of a segment after a crash: a whole event without its newline gets one; a torn one, which nobody was
+ * answered for, is cut off.
+ */
+export function repairSegment(path: string, log: Log): void {
+  const sizeBytes = statSync(path).size;
+  if (sizeBytes === 0) return;
+  const fd = openSync(path, 'r+');
+  try {
+    const tail = lastLineOf(fd, sizeBytes);
+    const tailStart = sizeBytes - tail.length;
+    if (tail.at(-1) === newline) return;
+    const lineStart = tail.lastIndexOf(newline) + 1;
+    if (isJson(tail.subarray(lineStart).toString('utf8'))) {
+      writeSync(fd, '\n', sizeBytes);
+      fsyncSync(fd);
+      log.warn('the journal ended without a newline; it was added', { path });
+      return;
+    }
+    ftruncateSync(fd, tailStart + lineStart);
+    fsyncSync(fd);
+    log.warn('the journal ended in a torn event, which was cut off', { path, bytes: tail.length - lineStart });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The end of a file: its last line and a newline before it, when there is one. */
+function lastLineOf(fd: number, sizeBytes: number): Buffer {
+  for (let wantedBytes = firstLookBytes; ; wantedBytes *= 16) {
+    const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));
+    readSync(fd, tail, 0, tail.length, sizeBytes - tail.length);
+    if (tail.length < wantedBytes || tail.includes(newline)) return tail;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,50 @@
+import type { ServiceEvent } from '../event.ts';
+import { isSpecialAccount } from '../event-factory.ts';
+import type { LoggedEvent } from './event-log.ts';
+import type { LogPosition } from './position.ts';
+
+const newline = 0x0a;
+
+/** An event that came as text, parsed when somebody looks at it. */
+class SerialisedEvent implements LoggedEvent {
+  readonly raw: Buffer;
+  readonly position: LogPosition;
+  readonly next: LogPosition;
+  readonly takenBy = undefined;
+  readonly #group: string | undefined;
+  #event: ServiceEvent | undefined;
+
+  constructor(raw: Buffer, position: LogPosition, group: string | undefined) {
+    this.raw = raw;
+    this.position = position;
+    this.next = { segment: position.segment, offset: position.offset + raw.length + 1 };
+    this.#group = group;
+  }
+
+  get event(): ServiceEvent {
+    this.#event ??= JSON.parse(this.raw.toString('utf8')) as ServiceEvent;
+    return this.#event;
+  }
+
+  get group(): string | undefined {
+    return isSpecialAccount(this.event.account.uuid) ? undefined : this.#group;
+  }
+}
+
+/**
+ * The events of lines that were written in one piece.
+ *
+ * @param lines whole lines of one group
+ * @param position where the first begins
+ */
+export function serialisedEvents(lines: Buffer, position: LogPosition, group: string | undefined): LoggedEvent[] {
+  const events: LoggedEvent[] = [];
+  let start = 0;
+  for (let end = lines.indexOf(newline); end >= 0; end = lines.indexOf(newline, start)) {
+    // A view of the whole piece would keep all of it in memory.
+    const raw = Buffer.from(lines.subarray(start, end));
+    events.push(new SerialisedEvent(raw, { segment: position.segment, offset: position.offset + start }, group));
+    start = end + 1;
+  }
+  return events;
+}

@@ -1,0 +1,289 @@
+import {
+  constants,
+  fchmodSync,
+  fchownSync,
+  fdatasync,
+  fstatSync,
+  fsync,
+  futimes,
+  linkSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writev,
+  writevSync,
+} from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { type Entry, entryOf } from '../entry.ts';
+import type { FilesEnvironment } from '../file-scope.ts';
+import { type QuotaReservation, unlimited } from '../quota.ts';
+import { timeToSet } from './file-times.ts';
+import { syncOpenedFolder } from './folder-sync.ts';
+import { closeFile, takeNameAway } from './freeing.ts';
+import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
+import type { RealRoots } from './real-roots.ts';
+import { asServiceError } from './system-errors.ts';
+import { temporaryName } from './temporaries.ts';
+
+const fdatasyncAsync = promisify(fdatasync);
+const fsyncAsync = promisify(fsync);
+const futimesAsync = promisify(futimes);
+const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
+
+/** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */
+const atOnceBytes = 128 * 1024;
+
+/** So much of a large file is sent to the disk at once while the rest still comes in. */
+const syncEveryBytes = 32 * 1024 * 1024;
+
+/** Where a file will be written: an opened parent folder and the name in it. */
+export interface WriteTarget {
+  parent: OpenedFolder;
+  name: string;
+  /** The file that will be replaced, if there is one. */
+  existing: Stats | undefined;
+}
+
+/**
+ * Opens the folder that a file will be written to. A link that leads to a file inside the roots is followed,
+ * so that its target is replaced; any other link counts as absent and is itself replaced.
+ *
+ * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
+ */
+export function openWriteTarget(roots: RealRoots, path: string): WriteTarget {
+  const parent = openParent(roots, path);
+  try {
+    const name = basename(path);
+    const stats = lstatOrUndefined(parent.member(name));
+    if (stats?.isSymbolicLink()) {
+      const linked = lookAt(roots, path);
+      if (!linked) return { parent, name, existing: undefined };
+      checkReplaceable(linked.stats);
+      const linkedParent = openFolder(roots, dirname(linked.realPath));
+      parent.close();
+      return { parent: linkedParent, name: basename(linked.realPath), existing: linked.stats };
+    }
+    if (stats) checkReplaceable(stats);
+    return { parent, name, existing: stats };
+  } catch (error) {
+    parent.close();
+    throw asServiceError(error);
+  }
+}
+
+function checkReplaceable(stats: Stats): void {
+  if (stats.isDirectory()) throw new ServiceError('is-folder', 'A folder has this name.');
+  if (!stats.isFile()) throw new ServiceError('forbidden', 'The path is not a regular file.');
+}
+
+function lstatOrUndefined(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** How a written file gets its name. */
+export interface FinishOptions {
+  /** Modification time to set, Unix time in milliseconds. */
+  modifiedMs?: number | undefined;
+  /** Runs in the turn of the rename, with what the name means at that moment; throwing keeps the old file. */
+  verify?: ((current: Entry | undefined) => void) | undefined;
+  /** Room under a quota; ended by `finish` when that succeeds. */
+  reservation?: QuotaReservation;
+}
+
+/**
+ * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary
+ * file beside the target, synced, then renamed, then the folder synced. Whoever creates a writer ends it with
+ * `finish` or `discard`.
+ */
+export class FileWriter {
+  readonly #target: WriteTarget;
+  readonly #temporaries: FilesEnvironment['temporaries'];
+  readonly #turns: FilesEnvironment['turns'];
+  readonly #temporaryName = temporaryName();
+  readonly #fd: number;
+  #state: 'open' | 'ended' = 'open';
+  /** Bytes written so far. */
+  sizeBytes = 0;
+  #syncedBytes = 0;
+  #syncing: Promise<void> | undefined;
+  #syncFailure: unknown;
+
+  constructor(target: WriteTarget, { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>) {
+    this.#target = target;
+    this.#temporaries = temporaries;
+    this.#turns = turns;
+    temporaries.add(this.#temporaryRealPath);
+    try {
+      this.#fd = openSync(
+        target.parent.member(this.#temporaryName),
+        constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+        0o666,
+      );
+      if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
+    } catch (error) {
+      temporaries.delete(this.#temporaryRealPath);
+      target.parent.close();
+      throw asServiceError(error);
+    }
+  }
+
+  get #temporaryRealPath(): string {
+    return `${this.#target.parent.realPath}/${this.#temporaryName}`;
+  }
+
+  /** For copying by descriptor (copy_file_range and the like). */
+  get fd(): number {
+    return this.#fd;
+  }
+
+  /** Appends chunks with one gathered write, repeated when the kernel took less. */
+  async write(chunks: readonly Buffer[]): Promise<void> {
+    let rest = [...chunks];
+    try {
+      while (rest.length > 0) {
+        let { bytesWritten } =
+          this.sizeBytes + bytesOf(rest) <= atOnceBytes ? { bytesWritten: writevSync(this.#fd, rest) } : await writevAsync(this.#fd, rest);
+        this.sizeBytes += bytesWritten;
+        while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
+        if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
+      }
+      this.#syncEarly();
+      // Linux tells of a failed sync once: it must not get lost.
+      if (this.#syncFailure !== undefined) throw this.#syncFailure;
+    } catch (error) {
+      throw asServiceError(error);
+    }
+  }
+
+  // While a large file still comes in, what is there goes to the disk, so that the end has little to wait for.
+  #syncEarly(): void {
+    if (this.#syncing || this.sizeBytes - this.#syncedBytes < syncEveryBytes) return;
+    this.#syncedBytes = this.sizeBytes;
+    this.#syncing = fdatasyncAsync(this.#fd)
+      .catch((error) => {
+        this.#syncFailure ??= error;
+      })
+      .finally(() => {
+        this.#syncing = undefined;
+      });
+  }
+
+  /**
+   * Makes the written content the file's content, on disk when the promise resolves.
+   *
+   * @returns the new file's entry, and whether there was a file of its name
+   */
+  async finish(options: FinishOptions = {}): Promise<{ entry: Entry; isReplacement: boolean }> {
+    const { parent, name } = this.#target;
+    try {
+      await this.#syncing;
+      if (this.#syncFailure !== undefined) throw this.#syncFailure;
+      if (options.modifiedMs !== undefined) {
+        const time = timeToSet(options.modifiedMs);
+        await futimesAsync(this.#fd, time, time);
+      }
+      await fsyncAsync(this.#fd);
+      const entry = entryOf(name, fstatSync(this.#fd));
+      const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
+      this.#state = 'ended';
+      this.#temporaries.delete(this.#temporaryRealPath);
+      await syncOpenedFolder(parent.fd);
+      await freed;
+      return { entry, isReplacement };
+    } catch (error) {
+      if (systemErrorCode(error) === 'ENOENT')
+        throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
+      throw asServiceError(error);
+    } finally {
+      if (this.#state === 'ended') void this.#close();
+    }
+  }
+
+  async #putInPlace(
+    { sizeBytes }: Entry,
+    { verify, reservation = unlimited }: FinishOptions,
+  ): Promise<{ freed: Promise<void> | undefined; isReplacement: boolean }> {
+    const { parent, name } = this.#target;
+    const current = lstatOrUndefined(parent.member(name));
+    const isReplacement = current?.isFile() === true;
+    const { freed } = await reservation.commit(sizeBytes, isReplacement ? current.size : 0, () => {
+      verify?.(this.#currentEntry());
+      const rename = () => renameSync(parent.member(this.#temporaryName), parent.member(name));
+      if (current) return takeNameAway(parent.member(name), current, rename);
+      if (!verify || !this.#linkAsNew()) {
+        verify?.(this.#currentEntry());
+        rename();
+      }
+      return { freed: undefined };
+    });
+    return { freed, isReplacement };
+  }
+
+  // Of several nodes that create a name under a condition, one succeeds: link(2) fails where there is a name already, rename does not.
+  #linkAsNew(): boolean {
+    const { parent, name } = this.#target;
+    try {
+      linkSync(parent.member(this.#temporaryName), parent.member(name));
+    } catch {
+      // The name is there by now, or the file system has no hard links.
+      return false;
+    }
+    try {
+      unlinkSync(parent.member(this.#temporaryName));
+    } catch {
+      // It is swept later.
+    }
+    return true;
+  }
+
+  #currentEntry(): Entry | undefined {
+    const current = lstatOrUndefined(this.#target.parent.member(this.#target.name));
+    return current && !current.isSymbolicLink() ? entryOf(this.#target.name, current) : undefined;
+  }
+
+  /** Removes the temporary file; the old file stays as it was. Does nothing after `finish` succeeded. */
+  async discard(): Promise<void> {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    await this.#syncing;
+    try {
+      unlinkSync(this.#target.parent.member(this.#temporaryName));
+    } catch (error) {
+      if (systemErrorCode(error) !== 'ENOENT') throw asServiceError(error);
+    } finally {
+      this.#temporaries.delete(this.#temporaryRealPath);
+      await this.#close();
+    }
+  }
+
+  /** @returns resolves once the space of a file that has no name any more is free */
+  #close(): Promise<void> | undefined {
+    this.#target.parent.close();
+    return closeFile(this.#fd, this.sizeBytes);
+  }
+}
+
+function bytesOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+}
+
+function keepOwnerAndMode(fd: number, existing: Stats): void {
+  fchmodSync(fd, existing.mode & 0o777);
+  const created = fstatSync(fd);
+  if (created.uid === existing.uid && created.gid === existing.gid) return;
+  try {
+    fchownSync(fd, existing.uid, existing.gid);
+  } catch (error) {
+    // Only a privileged service may give files away; without the privilege the file belongs to the service.
+    if (systemErrorCode(error) !== 'EPERM') throw error;
+  }
+}

@@ -1,0 +1,196 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { syncOpenedFolder } from './folder-sync.ts';
+import { descriptorsNameFiles, memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
+import { asServiceError } from './system-errors.ts';
+
+/** A verified, open file. `close` is called exactly once by whoever owns it. */
+export interface OpenedFile {
+  fd: number;
+  realPath: string;
+  stats: Stats;
+}
+
+/** A verified, open folder whose members are addressed through it, whatever happens to its path meanwhile. */
+export class OpenedFolder {
+  readonly fd: number;
+  readonly realPath: string;
+  #isOpen = true;
+
+  constructor(fd: number, realPath: string) {
+    this.fd = fd;
+    this.realPath = realPath;
+  }
+
+  /** A path to member `name`, bound to this very folder. */
+  member(name: string): string {
+    return memberOfOpened(this, name);
+  }
+
+  /**
+   * Runs synchronous work with this folder as the working folder of the process: looking at a member by its bare name costs
+   * less than half of `member`. Nothing else in the service uses relative paths.
+   *
+   * @param action gets what makes a path of a member's name
+   */
+  inside<T>(action: (pathOf: (name: string) => string) => T): T {
+    if (!enter(this.fd)) return action((name) => this.member(name));
+    try {
+      return action((name) => name);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Reads small files of this folder one after the other, in one go: nothing else runs meanwhile. Only where `descriptorsNameFiles`:
+   * elsewhere a member is not bound to this very folder, and what was opened would have to be verified.
+   *
+   * @param action gets what reads the beginning of member `name`, a file and no link, into a buffer, and returns the bytes read: fewer
+   *   than the buffer has when the file ends before. It throws ServiceError `not-found` or `forbidden`
+   */
+  readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
+    if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
+    return this.inside((pathOf) => action((name, target) => readMember(pathOf(name), target)));
+  }
+
+  close(): void {
+    if (this.#isOpen) closeSync(this.fd);
+    this.#isOpen = false;
+  }
+}
+
+// Its folder is verified and it is no link itself: so it is where it seems to be, and nobody has to ask.
+function readMember(path: string, target: Buffer): number {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
+    try {
+      if (!fstatSync(fd).isFile()) throw new ServiceError('not-found', 'Path not found.');
+      let done = 0;
+      while (done < target.length) {
+        const bytesRead = readSync(fd, target, done, target.length - done, done);
+        if (bytesRead === 0) break;
+        done += bytesRead;
+      }
+      return done;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    if (systemErrorCode(error) === 'ELOOP') throw new ServiceError('not-found', 'Path not found.', { cause: error });
+    throw asServiceError(error);
+  }
+}
+
+/** The working folder that the process was started in, as an open descriptor: its path may be gone. */
+let startFd: number | undefined;
+
+/** @returns whether the folder could be entered through its descriptor; a worker thread has no working folder of its own */
+function enter(fd: number): boolean {
+  if (process.platform !== 'linux') return false;
+  try {
+    startFd ??= openSync('.', openToLook | constants.O_DIRECTORY);
+    process.chdir(`/proc/self/fd/${fd}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function leave(): void {
+  process.chdir(`/proc/self/fd/${startFd}`);
+}
+
+/**
+ * Opens a file for reading.
+ *
+ * @throws ServiceError `not-found`, `forbidden`, or `is-folder`
+ */
+export function openFile(roots: RealRoots, path: string): OpenedFile {
+  const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY);
+  try {
+    const stats = fstatSync(fd);
+    if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
+    // Devices, FIFOs and sockets are no files of the account: as if absent.
+    if (!stats.isFile()) throw new ServiceError('not-found', 'Path not found.');
+    return { fd, realPath, stats };
+  } catch (error) {
+    closeSync(fd);
+    throw asServiceError(error);
+  }
+}
+
+/**
+ * Opens a folder.
+ *
+ * @throws ServiceError `not-found` or `forbidden`; `not-found` too when it is a file
+ */
+export function openFolder(roots: RealRoots, path: string): OpenedFolder {
+  const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  return new OpenedFolder(fd, realPath);
+}
+
+/**
+ * Opens a folder to reach members whose names are known; it need not be readable.
+ *
+ * @throws ServiceError as `openFolder`
+ */
+export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
+  const { fd, realPath } = roots.openVerified(path, openToLook | constants.O_DIRECTORY);
+  return new OpenedFolder(fd, realPath);
+}
+
+/**
+ * Looks at a path without reading it; needs no permission on the file itself.
+ *
+ * @returns what stat(2) says of the link-resolved target and its real path, or undefined when nothing (reachable) is there
+ * @throws ServiceError `forbidden` when a folder on the way may not be searched
+ */
+export function lookAt(roots: RealRoots, path: string): { stats: Stats; realPath: string; isLink: boolean } | undefined {
+  try {
+    const { fd, realPath } = roots.openVerified(path, openToLook);
+    try {
+      const stats = fstatSync(fd);
+      const isLink = basename(realPath) !== basename(path) || lstatSync(path).isSymbolicLink();
+      return stats.isFile() || stats.isDirectory() ? { stats, realPath, isLink } : undefined;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    const meaning = asServiceError(error);
+    if (meaning.code === 'not-found') return undefined;
+    throw meaning;
+  }
+}
+
+/** Opens the folder that holds `path`, with the missing parent reported as such. */
+export function openParent(roots: RealRoots, path: string): OpenedFolder {
+  try {
+    return openFolder(roots, dirname(path));
+  } catch (error) {
+    const meaning = asServiceError(error);
+    if (meaning.code === 'not-found') throw new ServiceError('parent-missing', 'The parent folder does not exist.', { cause: error });
+    throw meaning;
+  }
+}
+
+/**
+ * Changes one name in its verified parent folder; the change is on disk when the promise resolves.
+ *
+ * @param action gets a path bound to the opened parent
+ * @returns what `action` returned
+ * @throws ServiceError `parent-missing` when there is no parent, and what `action` throws
+ */
+export async function changeInParent<T>(roots: RealRoots, path: string, action: (member: string) => T): Promise<T> {
+  const parent = openParent(roots, path);
+  try {
+    const result = action(parent.member(basename(path)));
+    await syncOpenedFolder(parent.fd);
+    return result;
+  } catch (error) {
+    throw asServiceError(error);
+  } finally {
+    parent.close();
+  }
+}

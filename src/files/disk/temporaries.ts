@@ -1,0 +1,216 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { syncFolder } from '../../lib/disk/durable-folder.ts';
+import { systemErrorCode } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { takeNameAway } from './freeing.ts';
+
+const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
+
+const removedPattern = /^\.nfs[0-9a-f]{24}$/;
+const workerRecord = /^uploads-under-way-(\d+)$/;
+
+function recordName(worker: number | undefined): string {
+  return worker === undefined ? 'uploads-under-way' : `uploads-under-way-${worker}`;
+}
+
+/** The record is emptied when it is larger than this and no upload runs. */
+const compactAboveBytes = 64 * 1024;
+
+/** Whether a member name is that of an upload under way: never listed, never addressed. */
+export function isTemporaryName(name: string): boolean {
+  return name.length === 34 && namePattern.test(name);
+}
+
+/**
+ * Whether a member name is one that the NFS client of Linux gave to a file that was removed while somebody here has it open; it goes when
+ * that is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ */
+export function isRemovedName(name: string): boolean {
+  return name.length === 28 && removedPattern.test(name);
+}
+
+/** Whether a member name is never listed and never addressed. */
+export function isHiddenName(name: string): boolean {
+  return isTemporaryName(name) || isRemovedName(name);
+}
+
+/** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
+const abandonedAfterMs = 86_400_000;
+
+/** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; its name is unique. */
+const notAbandonedBeforeMs = new Map<string, number>();
+const mostRemembered = 10_000;
+
+/**
+ * Removes the temporary file of a node that never came back to do it; the living remove their own. Looks at each once a day, so that
+ * listings cost no more while many uploads run. It goes by the time of the last change of any kind, which
+ * no client can set. Never throws: another node may be faster.
+ *
+ * @param path of a file with the name of a temporary one
+ */
+export function removeAbandoned(path: string, nowMs: number): void {
+  const name = basename(path);
+  if (nowMs <= (notAbandonedBeforeMs.get(name) ?? 0)) return;
+  try {
+    const stats = lstatSync(path);
+    if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
+    notAbandonedBeforeMs.set(name, stats.ctimeMs + abandonedAfterMs);
+    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) takeNameAway(path, stats, () => unlinkSync(path));
+  } catch {
+    // Gone, or not ours to remove.
+  }
+}
+
+/** A fresh name for an upload's temporary file, hidden and beside its target. */
+export function temporaryName(): string {
+  return `.svc-${randomBytes(12).toString('hex')}.part`;
+}
+
+/** A file or folder that is known again whatever its name is by then. */
+export interface Successor {
+  path: string;
+  /** Number on its file system and number of that. */
+  inode: string;
+}
+
+/**
+ * A line of the record: what to remove, or with `original` what to put back when nothing stands there, unless its
+ * `successor` is in place already.
+ */
+interface Remains {
+  path: string;
+  original?: string | undefined;
+  successor?: Successor | undefined;
+}
+
+/** What makes a file or folder known again after a rename; undefined when nothing is there. */
+export function inodeOf(path: string): string | undefined {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}-${stats.ino}`;
+}
+
+/**
+ * Remembers on disk which temporary files and folders exist, so that a service that was killed leaves no debris:
+ * the next start removes exactly these, or puts back what was only set aside, and needs no search through the accounts'
+ * folders.
+ */
+export class Temporaries {
+  readonly #fd: number;
+  readonly #log: Log;
+  readonly #running = new Map<string, string>();
+  #sizeBytes = 0;
+
+  /**
+   * Opens the record and removes what an earlier run left behind.
+   *
+   * @param dataFolderPath the service's own folder, already locked against other processes
+   * @param worker number of a worker, which has a record of its own
+   */
+  constructor(dataFolderPath: string, log: Log, worker?: number) {
+    this.#log = log;
+    const path = join(dataFolderPath, recordName(worker));
+    this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
+    syncFolder(dataFolderPath);
+    this.#sweep(readFileSync(path, 'utf8'));
+  }
+
+  /** Removes what workers that are gone left behind: one of them, or all when none runs. */
+  static sweepWorkers(dataFolderPath: string, log: Log, worker?: number): void {
+    for (const name of readdirSync(dataFolderPath)) {
+      const number = workerRecord.exec(name)?.[1];
+      if (number === undefined || (worker !== undefined && Number(number) !== worker)) continue;
+      new Temporaries(dataFolderPath, log, Number(number)).close();
+      rmSync(join(dataFolderPath, name), { force: true });
+    }
+  }
+
+  /**
+   * Notes a temporary file or folder **before** it is created.
+   *
+   * @param original where it stood, when it is only set aside: the next start puts it back there unless something else
+   *   stands there by then. Noted again without it, it is to be removed
+   * @param successor what takes its place elsewhere: once that stands where it should, it is removed, too
+   */
+  add(realPath: string, original?: string, successor?: Successor): void {
+    const line = `${JSON.stringify(original === undefined ? realPath : { path: realPath, original, successor })}\n`;
+    this.#running.set(realPath, line);
+    this.#sizeBytes += writeSync(this.#fd, line);
+  }
+
+  /** The notes are on disk when this returns: for what a power cut would lose or mix without them. */
+  sync(): void {
+    fsyncSync(this.#fd);
+  }
+
+  /** Forgets a temporary file that was renamed or removed. */
+  delete(realPath: string): void {
+    this.#running.delete(realPath);
+    if (this.#sizeBytes > compactAboveBytes && this.#sizeBytes > this.#running.size * 1024) this.#compact();
+  }
+
+  close(): void {
+    if (this.#running.size === 0) this.#compact();
+    closeSync(this.#fd);
+  }
+
+  #compact(): void {
+    const text = [...this.#running.values()].join('');
+    ftruncateSync(this.#fd, 0);
+    this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);
+  }
+
+  #sweep(record: string): void {
+    // The last line about a path decides.
+    const remains = new Map(record.split('\n').flatMap((line) => remainsOfLine(line).map((item) => [item.path, item] as const)));
+    for (const { path, original, successor } of remains.values()) {
+      // The record decides nothing alone: only what has the name of a temporary file is ever touched.
+      if (!isTemporaryName(basename(path))) continue;
+      try {
+        if (!lstatSync(path, { throwIfNoEntry: false })) continue;
+        const isReplaced = successor !== undefined && inodeOf(successor.path) === successor.inode;
+        if (!isReplaced && original !== undefined && dirname(original) === dirname(path) && inodeOf(original) === undefined) {
+          renameSync(path, original);
+          this.#log.info('put back what an interrupted move had set aside', { path: original });
+        } else {
+          rmSync(path, { recursive: true });
+          this.#log.info('removed the remains of an interrupted upload or move', { path });
+        }
+      } catch (error) {
+        if (systemErrorCode(error) !== 'ENOENT') this.#log.warn('cannot remove the remains of an upload or move', { path, reason: error });
+      }
+    }
+    ftruncateSync(this.#fd, 0);
+    fsyncSync(this.#fd);
+  }
+}
+
+function remainsOfLine(line: string): Remains[] {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === 'string') return [{ path: value }];
+    const { path, original, successor } = value as Record<string, unknown>;
+    return typeof path === 'string' && typeof original === 'string' ? [{ path, original, successor: successorOf(successor) }] : [];
+  } catch {
+    return [];
+  }
+}
+
+function successorOf(value: unknown): Successor | undefined {
+  const { path, inode } = (value ?? {}) as Record<string, unknown>;
+  return typeof path === 'string' && typeof inode === 'string' ? { path, inode } : undefined;
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
+import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from './lock-store.ts';
+
+/*
+ * `locks` is a hash of token and lock. Locks are few (open documents), so each script looks at all of them: what is over is
+ * removed on the way, and taking one is one step for all nodes.
+ */
+const alive = `
+local function within(path, folder)
+  if path == folder then return true end
+  local start = folder == '/' and '/' or folder .. '/'
+  return string.sub(path, 1, #start) == start
+end
+local function alive()
+  local locks = {}
+  local all = redis.call('HGETALL', KEYS[1])
+  for index = 1, #all, 2 do
+    local lock = cjson.decode(all[index + 1])
+    if lock.expiresMs <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], all[index])
+    else table.insert(locks, {lock = lock, text = all[index + 1]}) end
+  end
+  return locks
+end
+`;
+
+/** The key outlives the longest lock by far; it goes when nobody locks any more. */
+const keyLifeMs = 86_400_000;
+
+/** KEYS locks; ARGV now, lock, most of an account. Returns the lock in the way, 'many', or nil for a lock that was taken. */
+const takeScript = redisScript(`${alive}
+local new = cjson.decode(ARGV[2])
+local own = 0
+for _, held in ipairs(alive()) do
+  local lock = held.lock
+  if lock.path == new.path or (lock.isDeep and within(new.path, lock.path)) or (new.isDeep and within(lock.path, new.path)) then return held.text end
+  if lock.accountUuid == new.accountUuid then own = own + 1 end
+end
+if own >= tonumber(ARGV[3]) then return 'many' end
+redis.call('HSET', KEYS[1], new.token, ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ${keyLifeMs})
+return false`);
+
+/** KEYS locks; ARGV now, token, new end. Returns the lock, or nil. */
+const refreshScript = redisScript(`${alive}
+for _, held in ipairs(alive()) do
+  if held.lock.token == ARGV[2] then
+    local text = string.gsub(held.text, '"expiresMs":[%d.]+', '"expiresMs":' .. ARGV[3])
+    redis.call('HSET', KEYS[1], ARGV[2], text)
+    redis.call('PEXPIRE', KEYS[1], ${keyLifeMs})
+    return text
+  end
+end
+return false`);
+
+/** KEYS locks; ARGV now, token. Returns whether there was one. */
+const releaseScript = redisScript(`${alive}
+alive()
+return redis.call('HDEL', KEYS[1], ARGV[2])`);
+
+/** KEYS locks; ARGV now, path, 'covering' or 'within'. Returns locks. */
+const listScript = redisScript(`${alive}
+local found = {}
+for _, held in ipairs(alive()) do
+  local lock = held.lock
+  local isIn
+  if ARGV[3] == 'covering' then isIn = lock.path == ARGV[2] or (lock.isDeep and within(ARGV[2], lock.path))
+  else isIn = within(lock.path, ARGV[2]) end
+  if isIn then table.insert(found, held.text) end
+end
+return found`);
+
+/** Locks of all nodes. They go by the nodes' clocks, which must agree as far as a lock's minutes matter. */
+export class RedisLocks implements LockStore {
+  readonly #link: RedisLink;
+  readonly #clock: Clock;
+  readonly #key: string;
+
+  constructor(link: RedisLink, clock: Clock) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#key = link.key('locks');
+  }
+
+  async take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }> {
+    const { timeoutMs, ...rest } = request;
+    const taken: FileLock = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: Math.ceil(this.#clock.nowMs() + timeoutMs) };
+    const answer = await this.#run(takeScript, JSON.stringify(taken), mostLocksOfAccount);
+    if (answer === null) return { taken };
+    if (String(answer) === 'many') throw new ServiceError('too-many-requests', `An account may hold ${mostLocksOfAccount} locks.`);
+    return { conflict: lockOf(answer) };
+  }
+
+  async refresh(token: string, timeoutMs: number): Promise<FileLock | undefined> {
+    const answer = await this.#run(refreshScript, token, Math.ceil(this.#clock.nowMs() + timeoutMs));
+    return answer === null ? undefined : lockOf(answer);
+  }
+
+  async release(token: string): Promise<boolean> {
+    return (await this.#run(releaseScript, token)) === 1;
+  }
+
+  async covering(path: string): Promise<FileLock[]> {
+    return ((await this.#run(listScript, path, 'covering')) as unknown[]).map(lockOf);
+  }
+
+  async within(path: string): Promise<FileLock[]> {
+    return ((await this.#run(listScript, path, 'within')) as unknown[]).map(lockOf);
+  }
+
+  #run(script: ReturnType<typeof redisScript>, ...args: (string | number)[]): Promise<unknown> {
+    return this.#link.run(script, [this.#key], [Math.floor(this.#clock.nowMs()), ...args]);
+  }
+}
+
+/** An `owner` that a client did not name is no member of the JSON, so it comes back as undefined, as it was. */
+function lockOf(text: unknown): FileLock {
+  const lock = JSON.parse(String(text)) as FileLock;
+  return { ...lock, owner: lock.owner };
+}

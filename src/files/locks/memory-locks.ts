@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { isWithin } from '../../lib/virtual-path.ts';
+import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from './lock-store.ts';
+
+/** Locks of one process; they do not outlive it, which RFC 4918 §6.6 allows. */
+export class MemoryLocks implements LockStore {
+  readonly #clock: Clock;
+  readonly #locks = new Map<string, FileLock>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }> {
+    const alive = this.#alive();
+    const conflict = alive.find((lock) => covers(lock, request.path) || (request.isDeep && isWithin(lock.path, request.path)));
+    if (conflict) return { conflict };
+    if (alive.filter((lock) => lock.accountUuid === request.accountUuid).length >= mostLocksOfAccount)
+      throw new ServiceError('too-many-requests', `An account may hold ${mostLocksOfAccount} locks.`);
+    const { timeoutMs, ...rest } = request;
+    const taken = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: this.#clock.nowMs() + timeoutMs };
+    this.#locks.set(taken.token, taken);
+    return { taken };
+  }
+
+  async refresh(token: string, timeoutMs: number): Promise<FileLock | undefined> {
+    const lock = this.#alive().find((candidate) => candidate.token === token);
+    if (!lock) return undefined;
+    const refreshed = { ...lock, expiresMs: this.#clock.nowMs() + timeoutMs };
+    this.#locks.set(token, refreshed);
+    return refreshed;
+  }
+
+  async release(token: string): Promise<boolean> {
+    this.#alive();
+    return this.#locks.delete(token);
+  }
+
+  async covering(path: string): Promise<FileLock[]> {
+    return this.#alive().filter((lock) => covers(lock, path));
+  }
+
+  async within(path: string): Promise<FileLock[]> {
+    return this.#alive().filter((lock) => isWithin(lock.path, path));
+  }
+
+  #alive(): FileLock[] {
+    if (this.#locks.size === 0) return [];
+    const nowMs = this.#clock.nowMs();
+    for (const lock of this.#locks.values()) if (lock.expiresMs <= nowMs) this.#locks.delete(lock.token);
+    return [...this.#locks.values()];
+  }
+}
+
+function covers(lock: FileLock, path: string): boolean {
+  return lock.path === path || (lock.isDeep && isWithin(path, lock.path));
+}

@@ -1,0 +1,143 @@
+import { basename } from 'node:path';
+import { ServiceError } from '../../lib/errors.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { FileWriter, openWriteTarget, type WriteTarget } from '../disk/file-writer.ts';
+import { closeFile } from '../disk/freeing.ts';
+import { type OpenedFile, openFile, openParent } from '../disk/opened.ts';
+import { type Entry, entryOf } from '../entry.ts';
+import { contentOf } from '../file-content.ts';
+import type { QuotaReservation } from '../quota.ts';
+import { checkNesting } from './move.ts';
+import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
+import { setAside } from './set-aside.ts';
+
+export interface CopyOptions extends ReplacementRules {
+  /** Modification time of the copy, Unix time in milliseconds; else it is the time of the copy. */
+  modifiedMs?: number | undefined;
+  /** Refuses by throwing; runs with the source, and again before the copy gets its name. */
+  verify?: ((source: Entry) => void) | undefined;
+}
+
+/**
+ * Copies a file so that the destination is the old one or the whole copy, on disk when the promise resolves. A folder at the
+ * destination, where the options let one be replaced, comes back when the copy fails.
+ *
+ * Permissions (decisions.md): `read` on the source, `write` on the destination, and what `checkReplaceable` asks for. Events 40061,
+ * then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
+ *
+ * @returns whether the destination was free before
+ * @throws ServiceError `forbidden` (folders, too), `not-found`, `parent-missing`, `precondition-failed`, `exists` for a folder at the
+ *   destination, `too-large`, `storage-full`, `locked`
+ */
+export async function copyFile(
+  paths: AccountPaths,
+  from: VirtualPath,
+  to: VirtualPath,
+  options: CopyOptions,
+): Promise<{ created: boolean }> {
+  let opened: OpenedFile | undefined;
+  try {
+    paths.requireAll(from, ['read']);
+    paths.requireAll(to, ['write']);
+    paths.environment.events.assertWritable();
+    checkFree(paths, to, options);
+    checkNesting(from, to);
+    if (paths.entryAt(from)?.isFolder) throw new ServiceError('forbidden', 'Folders cannot be copied; copy their files.');
+    const target = paths.mounts.locate(to);
+    if (target.isFixed) throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be replaced.');
+    opened = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(from)));
+    const source = entryOf(baseName(from), opened.stats);
+    options.verify?.(source);
+    openParent(paths.mounts.roots, paths.writable(target)).close();
+    await paths.requireUnlocked(to, paths.entryAt(to)?.isFolder ? 'tree' : 'content');
+    return await copyOpened(paths, { from, to, realTo: paths.writable(target), opened, source }, options);
+  } catch (error) {
+    throw paths.reported(40067, from, error, { destination: to });
+  } finally {
+    if (opened) void closeFile(opened.fd, opened.stats.size);
+  }
+}
+
+interface Copy {
+  from: VirtualPath;
+  to: VirtualPath;
+  realTo: string;
+  opened: OpenedFile;
+  source: Entry;
+}
+
+async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions): Promise<{ created: boolean }> {
+  const { to, opened, source } = copy;
+  const existing = paths.entryAt(to);
+  if (existing && existing.inode === source.inode && realPathOf(paths, to) === opened.realPath)
+    throw new ServiceError('forbidden', 'Source and destination are the same.');
+  const limitBytes = paths.account.fileWriteSizeBytes;
+  if (limitBytes > 0 && source.sizeBytes > limitBytes)
+    throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
+  await checkReplaceable(paths, to, copy.realTo, source, options);
+  const { quotas } = paths.environment;
+  const { roots } = paths.mounts;
+  const reservation = await quotas.reserve(roots, paths.account.quotaSizeBytes, existing?.sizeBytes ?? 0, source.sizeBytes);
+  let isReplacement: boolean;
+  try {
+    paths.emit(40061, copy.from, { destination: to });
+    const write = () => writeCopy(paths, copy, options, reservation);
+    if (existing?.isFolder) {
+      await replaceFolder(paths, copy.realTo, write);
+      isReplacement = true;
+      quotas.removed(roots);
+      await paths.emitDurable(40026, to);
+    } else {
+      isReplacement = await write();
+    }
+  } finally {
+    reservation.release();
+  }
+  await paths.emitDurable(40068, copy.from, { destination: to, replaced: isReplacement || undefined });
+  return { created: !isReplacement };
+}
+
+function realPathOf(paths: AccountPaths, to: VirtualPath): string {
+  const file = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(to)));
+  void closeFile(file.fd, file.stats.size);
+  return file.realPath;
+}
+
+async function replaceFolder(paths: AccountPaths, realTo: string, write: () => Promise<unknown>): Promise<void> {
+  const parent = openParent(paths.mounts.roots, realTo);
+  try {
+    const replaced = setAside(parent, basename(realTo), paths.mounts.roots, paths.environment.temporaries);
+    try {
+      await write();
+    } catch (error) {
+      replaced.putBack();
+      throw error;
+    }
+    await replaced.remove();
+  } finally {
+    parent.close();
+  }
+}
+
+/** @returns whether there was a file at the destination */
+async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<boolean> {
+  const target: WriteTarget = openWriteTarget(paths.mounts.roots, copy.realTo);
+  const writer = new FileWriter(target, paths.environment);
+  try {
+    for await (const chunk of contentOf(copy.opened.fd)) {
+      await reservation.take(chunk.length);
+      await writer.write([chunk]);
+    }
+    await paths.requireUnlocked(copy.to, 'content');
+    paths.environment.events.assertWritable();
+    const verify = (current: Entry | undefined) => {
+      if (current && options.mayReplace === 'nothing') throw destinationExists();
+      options.verify?.(copy.source);
+    };
+    return (await writer.finish({ modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  }
+}

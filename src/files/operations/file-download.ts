@@ -1,0 +1,59 @@
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import { closeFile } from '../disk/freeing.ts';
+import type { OpenedFile } from '../disk/opened.ts';
+import { type Entry, entryOf } from '../entry.ts';
+import type { FileScope } from '../file-scope.ts';
+
+/** A file opened for reading. The one who opened it calls `end` or `release` once; both close it. */
+export interface FileDownload {
+  readonly fd: number;
+  readonly entry: Entry;
+  /** Resolves once the download is in the journal, which comes before any reply; undefined when it is there already. */
+  recorded(): Promise<void> | undefined;
+  /**
+   * @param readBytes bytes that were handed to the client
+   * @param fault nothing when the download is complete
+   */
+  end(readBytes: number, fault?: 'client-gone' | 'failed'): void;
+  /** Nothing was asked of the content after all (304, 416). */
+  release(): void;
+}
+
+/** Makes a download of a verified file; event 40004. */
+export function startDownload(files: FileScope, path: VirtualPath, opened: OpenedFile): FileDownload {
+  const { clock, events } = files.environment;
+  const startedMs = clock.monotonicMs();
+  const draft = files.draft(40004, path);
+  events.emitGrouped(draft);
+  const emit = (id: number, data: Record<string, unknown>) =>
+    events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
+  let isOpen = true;
+  const closeOnce = () => {
+    if (isOpen) void closeFile(opened.fd, opened.stats.size);
+    const wasOpen = isOpen;
+    isOpen = false;
+    return wasOpen;
+  };
+  return {
+    fd: opened.fd,
+    entry: entryOf(baseName(path), opened.stats),
+    recorded: () => events.grouped(),
+    end(readBytes, fault) {
+      if (!closeOnce()) return;
+      const durationS = (clock.monotonicMs() - startedMs) / 1000;
+      const data = transferData(durationS, readBytes, 'read');
+      if (fault === 'client-gone') emit(40018, data);
+      if (fault) emit(40040, { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' });
+      else emit(40039, data);
+    },
+    release() {
+      closeOnce();
+    },
+  };
+}
+
+/** The members that events of transfers carry (decisions.md 2): seconds, bytes, bytes a second. */
+export function transferData(durationS: number, bytes: number, direction: 'read' | 'write'): Record<string, number> {
+  const duration = Math.round(durationS * 1e6) / 1e6;
+  return { duration, [`total_${direction}`]: bytes, [`${direction}_speed`]: Math.round(bytes / Math.max(durationS, 1e-6)) };
+}

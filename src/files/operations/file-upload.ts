@@ -1,0 +1,103 @@
+import type { BackendDelivery } from '../../events/dispatcher.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { FileWriter, openWriteTarget } from '../disk/file-writer.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { type Entry, entryOf } from '../entry.ts';
+import type { FileScope } from '../file-scope.ts';
+import type { QuotaReservation } from '../quota.ts';
+import { transferData } from './file-download.ts';
+
+export interface UploadOptions {
+  /** Announced size in bytes, when the client said it. */
+  expectedSizeBytes?: number | undefined;
+  /** Modification time to set, Unix time in milliseconds. */
+  modifiedMs?: number | undefined;
+  /** Parsed upload metadata, `data.metadata` of the events. */
+  metadata?: Record<string, string[]> | undefined;
+  /** UUID of the event handler whose reply the upload waits for. */
+  backendUuid?: string | undefined;
+  /** Refuses by throwing; runs before the first byte and again in the turn of the rename. */
+  verify?: ((current: Entry | undefined) => void) | undefined;
+}
+
+export interface UploadResult {
+  entry: Entry;
+  /** What the back-end answered, when `backendUuid` was given. */
+  delivery: BackendDelivery | undefined;
+}
+
+/** An upload under way. The caller ends it with `commit` or `abort`. */
+export interface FileUpload {
+  /** Appends to the file. @throws ServiceError `too-large` or `storage-full` */
+  write(chunks: readonly Buffer[]): Promise<void>;
+  /** Makes the upload the file's content; event 40017, on disk when the promise resolves. */
+  commit(): Promise<UploadResult>;
+  /** Drops it; the old file stays as it was. Event 40022, and 40018 when the client went away. */
+  abort(reason: unknown): Promise<void>;
+}
+
+/**
+ * Begins to write a file; event 40021. The permission is checked by the caller, `AccountFiles`.
+ *
+ * @param realPath absolute path, links not resolved
+ * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
+ */
+export async function startUpload(files: FileScope, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
+  const { clock, quotas, events } = files.environment;
+  const limitBytes = files.account.fileWriteSizeBytes;
+  const neededBytes = options.expectedSizeBytes ?? 0;
+  const checkSize = (bytes: number) => {
+    if (limitBytes > 0 && bytes > limitBytes) throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
+  };
+  checkSize(neededBytes);
+  const target = openWriteTarget(files.mounts.roots, realPath);
+  let reservation: QuotaReservation;
+  try {
+    options.verify?.(target.existing && entryOf(target.name, target.existing));
+    reservation = await quotas.reserve(files.mounts.roots, files.account.quotaSizeBytes, target.existing?.size ?? 0, neededBytes);
+  } catch (error) {
+    target.parent.close();
+    throw error;
+  }
+  const startedMs = clock.monotonicMs();
+  const shared = { metadata: options.metadata, api_backend: options.backendUuid === undefined ? undefined : 'yes' };
+  let writer: FileWriter;
+  try {
+    // Nothing is answered before the upload's end, which is journalled behind this.
+    events.emitGrouped(files.draft(40021, path, shared));
+    writer = new FileWriter(target, files.environment);
+  } catch (error) {
+    reservation.release();
+    throw error;
+  }
+  const eventData = () => ({ ...transferData((clock.monotonicMs() - startedMs) / 1000, writer.sizeBytes, 'write'), ...shared });
+
+  return {
+    async write(chunks) {
+      const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      checkSize(writer.sizeBytes + bytes);
+      await reservation.take(bytes);
+      await writer.write(chunks);
+    },
+    async commit() {
+      events.assertWritable();
+      const { entry, isReplacement } = await writer.finish({ modifiedMs: options.modifiedMs, verify: options.verify, reservation });
+      const draft = files.draft(40017, path, { ...eventData(), replaced: isReplacement || undefined });
+      if (options.backendUuid === undefined) {
+        await events.emitDurable(draft);
+        return { entry, delivery: undefined };
+      }
+      const { delivery } = await events.emitAndWait(draft, options.backendUuid);
+      return { entry, delivery };
+    },
+    async abort(reason) {
+      const meaning = asServiceError(reason);
+      reservation.release();
+      await writer.discard();
+      const data = { ...eventData(), details: meaning.message };
+      if (meaning.code === 'client-gone') files.emit(40018, path, data);
+      files.emit(40022, path, data);
+    },
+  };
+}

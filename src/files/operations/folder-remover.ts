@@ -1,0 +1,151 @@
+import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { takeNameAway } from '../disk/freeing.ts';
+import { changeInParent, type OpenedFolder, openFolder } from '../disk/opened.ts';
+import type { RealRoots } from '../disk/real-roots.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { isRemovedName, type Temporaries, temporaryName } from '../disk/temporaries.ts';
+
+/** One path below the folder, `/`-separated and relative to it (empty for the folder itself). */
+export interface TreeMember {
+  relativePath: string;
+  isFolder: boolean;
+}
+
+/** A path that a recursive removal left behind, and why. */
+export interface LeftBehind {
+  relativePath: string;
+  message: string;
+}
+
+const membersPerTurn = 256;
+
+/**
+ * Walks a folder without following links, parents before their members, one open descriptor at a time.
+ * The folder itself comes first.
+ */
+export async function* walkTree(roots: RealRoots, path: string): AsyncGenerator<TreeMember> {
+  const waiting = [''];
+  let seen = 0;
+  for (let relative = waiting.pop(); relative !== undefined; relative = waiting.pop()) {
+    const folder = openIfThere(roots, path, relative);
+    if (!folder) continue;
+    try {
+      yield { relativePath: relative, isFolder: true };
+      for (const dirent of readdirSync(folder.member('.'), { withFileTypes: true })) {
+        const below = relative === '' ? dirent.name : `${relative}/${dirent.name}`;
+        if (dirent.isDirectory()) waiting.push(below);
+        else yield { relativePath: below, isFolder: false };
+        if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
+      }
+    } catch (error) {
+      throw asServiceError(error);
+    } finally {
+      folder.close();
+    }
+  }
+}
+
+function openIfThere(roots: RealRoots, path: string, relative: string): OpenedFolder | undefined {
+  try {
+    return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
+  } catch (error) {
+    // Gone meanwhile, or out of reach: only the top folder has to be there.
+    if (relative !== '' && asServiceError(error).code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Removes a folder with all it holds. Links are removed, never followed. What cannot be removed is
+ * left, with its parents, and reported; the rest goes. Where only files are left that somebody still has open (NFS), the folder gets
+ * a hidden name instead, to go at the next start.
+ *
+ * @param folders the folder's sub-folders as `walkTree` gave them, parents first
+ * @param temporaries where that is noted; without it such a folder is left behind
+ */
+export async function removeTree(
+  roots: RealRoots,
+  path: string,
+  folders: readonly string[],
+  temporaries?: Temporaries,
+): Promise<LeftBehind[]> {
+  const left: LeftBehind[] = [];
+  /** Folders in which nothing is but files that are removed, and such folders. */
+  const emptied = new Set<string>();
+  let seen = 0;
+  for (const relative of folders.toReversed()) {
+    const folderPath = relative === '' ? path : `${path}/${relative}`;
+    try {
+      const folder = openFolder(roots, folderPath);
+      try {
+        for (const name of readdirSync(folder.member('.'))) {
+          const { result: removed, freed } = removeMember(folder.member(name));
+          if (freed) await freed;
+          if (removed !== undefined && !isRemovedName(name))
+            left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, message: removed });
+          if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
+        }
+        const rest = readdirSync(folder.member('.'));
+        const isGone = (name: string) => isRemovedName(name) || emptied.has(relative === '' ? name : `${relative}/${name}`);
+        if (rest.length > 0 && rest.every(isGone)) emptied.add(relative);
+      } finally {
+        folder.close();
+      }
+      if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath);
+    } catch (error) {
+      const meaning = asServiceError(error);
+      // A parent of something left behind is not empty: its member already says why.
+      const explained =
+        meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
+      if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, message: meaning.message });
+    }
+  }
+  if (emptied.has('')) {
+    if (temporaries) await hideFolder(roots, path, temporaries);
+    else left.push({ relativePath: '', message: 'Files in the folder are in use.' });
+  }
+  return left;
+}
+
+/** Takes away a folder's name and notes it for removal. */
+async function hideFolder(roots: RealRoots, path: string, temporaries: Temporaries): Promise<void> {
+  const hidden = temporaryName();
+  temporaries.add(join(dirname(path), hidden));
+  await changeInParent(roots, path, (member) => renameSync(member, join(dirname(member), hidden)));
+}
+
+/** @returns why it could not be removed */
+function removeMember(path: string): { result: string | undefined; freed: Promise<void> | undefined } {
+  return takeNameAway(path, undefined, () => {
+    try {
+      unlinkSync(path);
+      return undefined;
+    } catch (error) {
+      if (systemErrorCode(error) === 'ENOENT') return undefined;
+      // Its own turn comes, or came and reported: a folder is no fault here.
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+      return asServiceError(error).message;
+    }
+  });
+}
+
+/** Removes one empty folder, through its verified parent. */
+async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
+  await changeInParent(roots, path, (member) => rmdirSync(member));
+}
+
+/**
+ * Removes one file, or a link to one.
+ *
+ * @throws ServiceError `not-found`, `is-folder`, `forbidden`
+ */
+export async function removeFile(roots: RealRoots, path: string): Promise<void> {
+  const { freed } = await changeInParent(roots, path, (member) => {
+    const stats = lstatSync(member);
+    if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
+    return takeNameAway(member, stats, () => unlinkSync(member));
+  });
+  await freed;
+}

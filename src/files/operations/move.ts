@@ -1,0 +1,122 @@
+import { basename } from 'node:path';
+import { ServiceError } from '../../lib/errors.ts';
+import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
+import { type AccountPaths, denied } from '../account-paths.ts';
+import { openParent } from '../disk/opened.ts';
+import type { Entry } from '../entry.ts';
+import { walkTree } from './folder-remover.ts';
+import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
+import { checkFree, checkReplaceable } from './replacement.ts';
+
+/**
+ * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first and comes back when
+ * the move fails. Between file systems: copied to a hidden place beside the destination, synced, put in place, and only
+ * then is the source removed, so that a failure at any moment leaves the source whole.
+ *
+ * Permissions (decisions.md): `rename` on both ends, on every member of a folder too; to replace something also what
+ * `checkReplaceable` asks for. Events 40062 or 40063, then 40026 for a folder that was replaced and 40055 or 40065, on disk when the
+ * promise resolves; or 40056.
+ *
+ * @returns whether the destination was free before
+ * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `precondition-failed`, `exists` for a file and a folder, `locked`
+ */
+export async function moveEntry(
+  paths: AccountPaths,
+  from: VirtualPath,
+  to: VirtualPath,
+  options: MoveOptions,
+): Promise<{ created: boolean }> {
+  const data = { destination: to };
+  let ends: MoveEnds | undefined;
+  let moved: Moved & { isFolder: boolean };
+  const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
+  try {
+    paths.requireAll(from, ['rename']);
+    paths.requireAll(to, ['rename']);
+    paths.environment.events.assertWritable();
+    checkFree(paths, to, options);
+    checkNesting(from, to);
+    const { realFrom, realTo } = realEnds(paths, from, to);
+    const entry = paths.entryAt(from);
+    if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    options.verify?.(entry);
+    ends = openEnds(paths, realFrom, realTo);
+    await checkChange(paths, from, to, entry, options, ends);
+    paths.emit(entry.isFolder ? 40063 : 40062, from, data);
+    moved = { ...(await relocate(paths, from, to, entry, ends, options)), isFolder: entry.isFolder };
+    if (moved.replaced) paths.environment.quotas.removed(paths.mounts.roots);
+  } catch (error) {
+    throw paths.reported(40056, from, error, data);
+  } finally {
+    ends?.source.close();
+    ends?.target.close();
+    endMove();
+  }
+  await paths.forgetLocks(from);
+  if (moved.replaced === 'folder') await paths.emitDurable(40026, to);
+  await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, { ...data, replaced: moved.replaced ? true : undefined });
+  return { created: !moved.replaced };
+}
+
+/** @throws ServiceError `forbidden` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */
+export function checkNesting(from: VirtualPath, to: VirtualPath): void {
+  if (from === to) throw new ServiceError('forbidden', 'Source and destination are the same.');
+  if (isWithin(to, from)) throw new ServiceError('forbidden', 'A folder cannot go into itself.');
+  if (isWithin(from, to)) throw new ServiceError('forbidden', 'The destination holds the source.');
+}
+
+function realEnds(paths: AccountPaths, from: VirtualPath, to: VirtualPath): { realFrom: string; realTo: string } {
+  const source = paths.mounts.locate(from);
+  const target = paths.mounts.locate(to);
+  if (source.isFixed || target.isFixed)
+    throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be moved or replaced.');
+  return { realFrom: paths.real(source), realTo: paths.writable(target) };
+}
+
+function openEnds(paths: AccountPaths, realFrom: string, realTo: string): MoveEnds {
+  const { roots } = paths.mounts;
+  const source = openParent(roots, realFrom);
+  try {
+    const target = openParent(roots, realTo);
+    return { source, sourceName: basename(realFrom), target, targetName: basename(realTo) };
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+async function checkChange(
+  paths: AccountPaths,
+  from: VirtualPath,
+  to: VirtualPath,
+  entry: Entry,
+  options: MoveOptions,
+  ends: MoveEnds,
+): Promise<void> {
+  checkNotSame(paths, ends);
+  await paths.requireUnlocked(from, 'tree');
+  await paths.requireUnlocked(to, 'tree');
+  if (entry.isFolder && !entry.isLink) await checkMembers(paths, from, to, ends);
+  await checkReplaceable(paths, to, `${ends.target.realPath}/${ends.targetName}`, entry, options);
+}
+
+// Two virtual paths may lead to one real place: through virtual folders that overlap, or links.
+function checkNotSame(paths: AccountPaths, ends: MoveEnds): void {
+  const source = `${ends.source.realPath}/${ends.sourceName}`;
+  const target = `${ends.target.realPath}/${ends.targetName}`;
+  if (source === target) throw new ServiceError('forbidden', 'Source and destination are the same.');
+  if (isWithin(ends.target.realPath, source)) throw new ServiceError('forbidden', 'A folder cannot go into itself.');
+  if (isWithin(ends.source.realPath, target)) throw new ServiceError('forbidden', 'The destination holds the source.');
+  if (paths.mounts.roots.isHeldBy(source) || paths.mounts.roots.isHeldBy(target))
+    throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be moved or replaced.');
+}
+
+// Rules go by path, so a move must not carry a member to where other rules hold without `rename` there.
+async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualPath, ends: MoveEnds): Promise<void> {
+  const { permissions } = paths.account;
+  if (!permissions.hasRules) return;
+  for await (const { relativePath } of walkTree(paths.mounts.roots, `${ends.source.realPath}/${ends.sourceName}`)) {
+    if (relativePath === '') continue;
+    for (const end of [from, to]) if (!permissions.allows(`${end}/${relativePath}` as VirtualPath, 'rename')) throw denied();
+  }
+}

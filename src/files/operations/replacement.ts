@@ -1,0 +1,50 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import type { Entry } from '../entry.ts';
+
+/** What COPY and MOVE may put something in the place of (decisions.md, WebDAV). */
+export interface ReplacementRules {
+  /** What may be replaced: `nothing`, a `file`, or a folder with all it holds too (`anything`). */
+  mayReplace: 'nothing' | 'file' | 'anything';
+  /** Whether a file may replace a folder and a folder a file, as in RFC 4918 §9.8.4. */
+  acrossKinds: boolean;
+}
+
+/** @throws ServiceError `precondition-failed` when something stands at a destination where nothing may be replaced */
+export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: ReplacementRules): void {
+  if (mayReplace === 'nothing' && paths.entryAt(to)) throw destinationExists();
+}
+
+/**
+ * Whether `source` may replace what stands at the destination: by the rules, and by the rights to remove it there, for a folder those of
+ * every member.
+ *
+ * @param realTo the destination on disk
+ * @throws ServiceError `precondition-failed`, `exists` for a file and a folder, `forbidden`
+ */
+export async function checkReplaceable(
+  paths: AccountPaths,
+  to: VirtualPath,
+  realTo: string,
+  source: Entry,
+  rules: ReplacementRules,
+): Promise<void> {
+  const existing = paths.entryAt(to);
+  if (!existing) return;
+  if (rules.mayReplace === 'nothing') throw destinationExists();
+  if (source.isFolder !== existing.isFolder && !rules.acrossKinds)
+    throw new ServiceError('exists', existing.isFolder ? 'A folder has this name.' : 'A file has this name.');
+  if (!existing.isFolder) {
+    paths.requireAny(to, ['write', 'delete-file']);
+    return;
+  }
+  if (rules.mayReplace !== 'anything')
+    throw new ServiceError('precondition-failed', 'A folder has this name; it is replaced only with "Overwrite: T".');
+  if (paths.mounts.roots.isHeldBy(realTo)) throw new ServiceError('forbidden', 'Virtual folders cannot be replaced.');
+  await paths.deletableFolders(to, realTo, existing);
+}
+
+export function destinationExists(): ServiceError {
+  return new ServiceError('precondition-failed', 'The destination exists and must not be overwritten.');
+}

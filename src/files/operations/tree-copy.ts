@@ -1,0 +1,138 @@
+import {
+  close,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsync,
+  futimes,
+  lstatSync,
+  mkdirSync,
+  open,
+  readdirSync,
+  readlinkSync,
+  type Stats,
+  symlinkSync,
+  write,
+} from 'node:fs';
+import { promisify } from 'node:util';
+import { ServiceError } from '../../lib/errors.ts';
+import { timeToSet } from '../disk/file-times.ts';
+import { type OpenedFolder, openFolder } from '../disk/opened.ts';
+import type { RealRoots } from '../disk/real-roots.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
+import { contentOf } from '../file-content.ts';
+
+const openAsync = promisify(open);
+const closeAsync = promisify(close);
+const fsyncAsync = promisify(fsync);
+const futimesAsync = promisify(futimes);
+const writeAsync = promisify(write);
+
+/** What a tree looked like: relative path (empty for the top) to what tells one state of a member from another. */
+export type TreeState = ReadonlyMap<string, string>;
+
+/**
+ * Copies a file, a link, or a folder with all it holds, with times and modes; everything is on disk when the promise resolves.
+ * Links are copied, never followed. For moves from one file system to another.
+ *
+ * @param parent opened folder of the source, whose member `name` exists
+ * @param target path of something that does not exist
+ * @returns the state of what was copied, to be compared with `treeState` before the source is removed
+ * @throws ServiceError `forbidden` for what is no file, folder or link, `unavailable` when an upload runs inside
+ */
+export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
+  const state = new Map<string, string>();
+  try {
+    await copyMember(roots, parent, name, target, '', state);
+  } catch (error) {
+    throw asServiceError(error);
+  }
+  return state;
+}
+
+async function copyMember(
+  roots: RealRoots,
+  parent: OpenedFolder,
+  name: string,
+  target: string,
+  relative: string,
+  state: Map<string, string>,
+): Promise<void> {
+  const stats = lstatSync(parent.member(name));
+  state.set(relative, stateOf(stats));
+  if (stats.isSymbolicLink()) symlinkSync(readlinkSync(parent.member(name)), target);
+  else if (stats.isFile()) await copyFileMember(parent.member(name), target);
+  else if (stats.isDirectory()) {
+    const folder = openFolder(roots, `${parent.realPath}/${name}`);
+    try {
+      mkdirSync(target, { mode: 0o700 });
+      for (const member of readdirSync(folder.member('.'))) {
+        if (isRemovedName(member)) continue;
+        checkMember(member);
+        await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
+      }
+      await settle(target, fstatSync(folder.fd));
+    } finally {
+      folder.close();
+    }
+  } else throw new ServiceError('forbidden', 'Only files, folders and links can be moved to another file system.');
+}
+
+// An upload under way would be cut off from its folder and its content lost with the source.
+function checkMember(name: string): void {
+  if (isTemporaryName(name)) throw new ServiceError('unavailable', 'An upload into the folder is under way.');
+}
+
+async function copyFileMember(source: string, target: string): Promise<void> {
+  const from = await openAsync(source, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const to = await openAsync(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+    try {
+      for await (const chunk of contentOf(from)) {
+        for (let done = 0; done < chunk.length; ) done += (await writeAsync(to, chunk, done, chunk.length - done)).bytesWritten;
+      }
+    } finally {
+      await closeAsync(to);
+    }
+    await settle(target, fstatSync(from));
+  } finally {
+    await closeAsync(from);
+  }
+}
+
+async function settle(path: string, stats: Stats): Promise<void> {
+  const fd = await openAsync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    fchmodSync(fd, stats.mode & 0o777);
+    await futimesAsync(fd, timeToSet(stats.atimeMs), timeToSet(stats.mtimeMs));
+    await fsyncAsync(fd);
+  } finally {
+    await closeAsync(fd);
+  }
+}
+
+/** The state of a tree as it is now. */
+export function treeState(path: string): TreeState {
+  const state = new Map<string, string>();
+  const visit = (member: string, relative: string) => {
+    const stats = lstatSync(member);
+    state.set(relative, stateOf(stats));
+    if (!stats.isDirectory()) return;
+    for (const name of readdirSync(member)) {
+      if (!isRemovedName(name)) visit(`${member}/${name}`, relative === '' ? name : `${relative}/${name}`);
+    }
+  };
+  visit(path, '');
+  return state;
+}
+
+/** Whether nothing changed between two states. */
+export function isSameState(before: TreeState, after: TreeState): boolean {
+  return before.size === after.size && [...before].every(([path, state]) => after.get(path) === state);
+}
+
+function stateOf(stats: Stats): string {
+  // A folder's own times change with the rename of the top; its members are compared one by one.
+  return stats.isDirectory() ? 'folder' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`;
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
+import type { EventPeer } from '../../events/event.ts';
+import { addressFamily, clientBehindProxies, normaliseAddress } from '../../lib/headers/forwarded-header.ts';
+
+/** The peer of a request whose connection is already gone. */
+const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
+
+/** Whose word is taken for who sent a request. */
+export interface ForwardedTrust {
+  /** Name of the header in which proxies say it; empty = no header is believed. */
+  header: string;
+  /** Whether an address is that of a proxy whose header is believed. */
+  isProxy: (address: string) => boolean;
+}
+
+/**
+ * Who sent a request: the connection's other end or, where that is a trusted proxy, the client that the configured header names
+ * (decisions.md, `credentials.peer`).
+ */
+export function clientPeer(incoming: IncomingMessage | Http2ServerRequest, trust: ForwardedTrust): EventPeer {
+  const near = nearPeer(incoming);
+  if (trust.header === '' || !trust.isProxy(near.address)) return near;
+  const value = incoming.headers[trust.header.toLowerCase()];
+  const client = clientBehindProxies(trust.header, Array.isArray(value) ? value.join(', ') : (value ?? ''), trust.isProxy);
+  return client ? peer(client.address, client.port) : near;
+}
+
+/** Whether a request came through a proxy whose headers are believed. */
+export function isForwarded(incoming: IncomingMessage | Http2ServerRequest, trust: ForwardedTrust): boolean {
+  return trust.header !== '' && trust.isProxy(nearPeer(incoming).address);
+}
+
+function nearPeer({ socket }: IncomingMessage | Http2ServerRequest): EventPeer {
+  let known = ofSockets.get(socket);
+  if (!known && socket.remoteAddress !== undefined) {
+    known = peer(socket.remoteAddress, socket.remotePort ?? 0);
+    ofSockets.set(socket, known);
+  }
+  return known ?? nobody;
+}
+
+/** The other ends of the connections that requests came on. */
+const ofSockets = new WeakMap<object, EventPeer>();
+
+function peer(rawAddress: string, port: number): EventPeer {
+  const address = normaliseAddress(rawAddress);
+  return { address, port, protocol: 'TCP', family: addressFamily(address) };
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { ServiceError } from '../../lib/errors.ts';
+import type { HttpServiceOptions } from '../options.ts';
+
+/** What a TLS server needs; re-read at each reload, so that a renewed certificate takes effect. */
+export type TlsContext = Required<Pick<SecureContextOptions, 'cert' | 'key' | 'minVersion'>> & Pick<SecureContextOptions, 'ca'>;
+
+/**
+ * Reads certificate, key and client CA of an https service.
+ *
+ * @throws ServiceError `unavailable` naming the file that cannot be read or used
+ */
+export function readTlsContext(options: HttpServiceOptions): TlsContext {
+  const context: TlsContext = {
+    cert: readNamed('tls_certificate_path', options.tls_certificate_path),
+    key: readNamed('tls_key_path', options.tls_key_path),
+    minVersion: options.tls_minimum_version,
+    ...(options.tls_client_ca_path ? { ca: readNamed('tls_client_ca_path', options.tls_client_ca_path) } : {}),
+  };
+  try {
+    createSecureContext(context);
+  } catch (error) {
+    throw new ServiceError('unavailable', `tls_certificate_path and tls_key_path cannot be used: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  return context;
+}
+
+function readNamed(option: string, path: string | null | undefined): Buffer {
+  if (!path) throw new ServiceError('unavailable', `${option} is not set.`);
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new ServiceError('unavailable', `${option}: ${(error as Error).message}`, { cause: error });
+  }
+}

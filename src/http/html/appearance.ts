@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { extname } from 'node:path';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import type { AppearanceOptions } from '../appearance-options.ts';
+import type { Handled } from '../reply/reply.ts';
+import type { Exchange } from '../request/exchange.ts';
+
+/** Largest logo, in bytes: every visitor loads it. */
+const logoLimitBytes = 512 * 1024;
+
+const logoTypes: Readonly<Record<string, string>> = {
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+};
+
+/** Where the pages find what makes a service look like its owner's. */
+export interface Appearance {
+  title: string;
+  footer: string;
+  footerLinks: readonly { label: string; url: string }[];
+  /** URL of the style sheet with the configured colours. */
+  stylePath: string | undefined;
+  logoPath: string | undefined;
+}
+
+interface Prepared extends Appearance {
+  style: string;
+  logo: Logo | undefined;
+}
+
+interface Logo {
+  type: string;
+  content: Buffer;
+}
+
+const prepared = new WeakMap<AppearanceOptions, Prepared>();
+
+/**
+ * Reads a logo.
+ *
+ * @throws ServiceError `bad-request` saying what is wrong with it
+ */
+export function readLogo(path: string): Logo {
+  const type = logoTypes[extname(path).toLowerCase()];
+  if (!type) throw new ServiceError('bad-request', 'the logo must be an SVG, PNG, JPEG or WebP file');
+  try {
+    if (statSync(path).size > logoLimitBytes) throw new ServiceError('bad-request', `the logo is larger than ${logoLimitBytes} bytes`);
+    return { type, content: readFileSync(path) };
+  } catch (error) {
+    if (isServiceError(error)) throw error;
+    throw new ServiceError('bad-request', `the logo cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The looks of a service, made once for its options. A logo that went away since `validate` is left out. */
+export function appearanceOf(options: AppearanceOptions): Appearance {
+  return prepare(options);
+}
+
+function prepare(options: AppearanceOptions): Prepared {
+  const known = prepared.get(options);
+  if (known) return known;
+  const style = styleOf(options);
+  const logo = logoOf(options.logo_path);
+  const made = {
+    title: options.title,
+    footer: options.footer,
+    footerLinks: options.footer_links,
+    style,
+    logo,
+    stylePath: style === '' ? undefined : `/__svc__/appearance.css?v=${version(style)}`,
+    logoPath: logo && `/__svc__/logo?v=${version(logo.content)}`,
+  };
+  prepared.set(options, made);
+  return made;
+}
+
+function logoOf(path: string): Logo | undefined {
+  try {
+    return path === '' ? undefined : readLogo(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function styleOf({ accent_color, accent_color_dark }: AppearanceOptions): string {
+  const light = accent_color && `:root{--accent-light:${accent_color}}`;
+  const dark = accent_color_dark && `:root{--accent-dark:${accent_color_dark}}`;
+  return light + dark;
+}
+
+function version(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 12);
+}
+
+/** GET of the style sheet with the configured colours. */
+export function sendAppearanceStyle(exchange: Exchange): Handled {
+  const { style } = prepare(exchange.service.options.appearance);
+  return { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style };
+}
+
+/** GET of the logo. An SVG of the owner's can hold scripts; opened by itself it must not run them in this origin. */
+export function sendLogo(exchange: Exchange): Handled {
+  const { logo } = prepare(exchange.service.options.appearance);
+  if (!logo) throw new ServiceError('not-found', 'Path not found.');
+  const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+  return { status: 200, headers: { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy }, body: logo.content };
+}
+
+const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' };

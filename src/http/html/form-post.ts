@@ -1,0 +1,236 @@
+import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type ErrorItem, errorsReply, statusOf } from '../reply/error-reply.ts';
+import { type Handled, jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
+import { type FormFields, type FormFile, fileNameOf, readForm } from '../request/form-fields.ts';
+import { asksForJson, replyFormat } from '../request/reply-format.ts';
+import { serverPathOf, urlPathOf } from '../request/request-target.ts';
+import { uploadMetadata } from '../request/upload-metadata.ts';
+import { deleteMember, targetPath } from '../rest/folder-commands.ts';
+import { findTrigger } from '../rest/triggers.ts';
+import { backendReplyHeaders } from '../rest/upload-backend.ts';
+import { sendZip } from '../rest/zip-download.ts';
+import { type FlashCode, flashCookieLine } from './flash.ts';
+import { accountOfPage, pageContextOf } from './page-context.ts';
+import { messagePageReply } from './page-replies.ts';
+import { confirmPage } from './pages/confirm-page.ts';
+import { pageHeaders } from './pages/page-headers.ts';
+
+const uploadAction = 'upload-file';
+
+/** Files that may come before the field `action`: each is an open file until the action is known. */
+const mostKeptBack = 100;
+
+/** What became of one member or file of a form. */
+interface Result extends ErrorItem {
+  status: number;
+}
+
+/** POST of a form to a folder (service.md, "Browser HTML API"). */
+export async function handleFormPost(exchange: Exchange, folder: VirtualPath): Promise<Handled> {
+  const receiver = new UploadReceiver(exchange, folder);
+  let fields: FormFields;
+  try {
+    fields = await readForm(exchange, (file, before) => receiver.receive(file, before));
+  } catch (error) {
+    await receiver.dropAll(error);
+    throw error;
+  }
+  const action = fields.one('action');
+  if (action === uploadAction) return receiver.finish();
+  await receiver.dropAll(new ServiceError('bad-request', 'The form is not an upload.'));
+  switch (action) {
+    case undefined:
+      throw new ServiceError('bad-request', 'The form lacks the field "action".');
+    case 'create-folder':
+      return createFolder(exchange, folder, fields);
+    case 'delete-members':
+      return eachMember(exchange, folder, fields, 'deleted', async (path) => deleteMember(clientOf(exchange).files, path));
+    case 'confirm-delete':
+      return confirmDeletion(exchange, folder, fields);
+    case 'download-members':
+      return sendZip(exchange, folder, selectedMembers(exchange, folder, fields));
+    default:
+      return runTrigger(exchange, folder, fields, action);
+  }
+}
+
+function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): readonly string[] {
+  const members = [...new Set(fields.all('selected-members').map((name) => nameAsStored(exchange, folder, name)))];
+  if (members.length === 0) throw new ServiceError('bad-request', 'No members are selected.');
+  return members;
+}
+
+/** Browsers write every line break of a field as CR LF (HTML, "newlines in form data"); a name on disk may have LF or CR. */
+function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
+  if (!name.includes('\r\n') || name.includes('/')) return name;
+  const { files } = clientOf(exchange);
+  const candidates = [name, name.replaceAll('\r\n', '\n'), name.replaceAll('\r\n', '\r')];
+  return candidates.find((candidate) => files.look(targetPath(folder, candidate)) !== undefined) ?? name;
+}
+
+/** The page that lists what would be deleted, with the button that does it. */
+function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Handled {
+  const { files } = clientOf(exchange);
+  const members = selectedMembers(exchange, folder, fields).map((name) => ({
+    name,
+    entry: files.look(targetPath(folder, name), ['read', 'list', 'traverse', 'delete-file', 'delete-folder']),
+  }));
+  const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
+  return { status: 200, headers: pageHeaders(), body };
+}
+
+async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
+  const name = fields.one('new-folder')?.trim();
+  if (!name) throw new ServiceError('bad-request', 'The form lacks the field "new-folder".');
+  await clientOf(exchange).files.createFolder(targetPath(folder, name));
+  return replyTo(exchange, folder, 'created', [{ target: name, message: null, status: 201 }]);
+}
+
+async function runTrigger(exchange: Exchange, folder: VirtualPath, fields: FormFields, action: string): Promise<Handled> {
+  const trigger = findTrigger(exchange, action);
+  if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
+  const { files } = clientOf(exchange);
+  const present: string[] = [];
+  const results = await resultsOf(folder, selectedMembers(exchange, folder, fields), async (path, name) => {
+    if (!files.look(path, ['read', 'list'])) throw new ServiceError('not-found', 'Path not found.');
+    present.push(name);
+    return [];
+  });
+  if (present.length > 0) await files.runTrigger(folder, trigger.name, present);
+  return replyTo(exchange, folder, 'triggered', results);
+}
+
+type MemberAction = (path: VirtualPath, name: string) => Promise<string[]>;
+
+async function eachMember(
+  exchange: Exchange,
+  folder: VirtualPath,
+  fields: FormFields,
+  done: FlashCode,
+  action: MemberAction,
+): Promise<Handled> {
+  return replyTo(exchange, folder, done, await resultsOf(folder, selectedMembers(exchange, folder, fields), action));
+}
+
+async function resultsOf(folder: VirtualPath, names: readonly string[], action: MemberAction): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const name of names) {
+    try {
+      const messages = await action(targetPath(folder, name), name);
+      if (messages.length === 0) results.push({ target: name, message: null, status: 200 });
+      results.push(...messages.map((message) => ({ target: name, message, status: 422 })));
+    } catch (error) {
+      results.push(failure(name, error));
+    }
+  }
+  return results;
+}
+
+function failure(target: string, error: unknown): Result {
+  if (!isServiceError(error) || error.code === 'internal') throw error;
+  return { target, message: error.message, status: statusOf[error.code] };
+}
+
+/** 303 back to the folder with a message for the next page; or JSON; a page with the reasons when something failed. */
+function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly Result[]): Reply {
+  const failed = results.filter((result) => result.message !== null);
+  const items = results.map(({ target, message }) => ({ target: target ?? '', message }));
+  const [only] = failed;
+  const status = only && results.length === 1 ? only.status : 422;
+  if (failed.length > 0) {
+    if (replyFormat(exchange) === 'json') return errorsReply(status, items);
+    const results = failed.map(({ target = '', message }) => ({ target, message: message ?? '' }));
+    return messagePageReply(exchange, status, { results });
+  }
+  if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: items.map(({ target }) => ({ target })) });
+  return { status: 303, headers: { location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
+}
+
+/** Receives the files of one form. A file that comes before the field `action` is kept back until the action is known. */
+class UploadReceiver {
+  readonly #exchange: Exchange;
+  readonly #folder: VirtualPath;
+  readonly #results: Result[] = [];
+  readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
+  readonly #stored: VirtualPath[] = [];
+  /** What the replies of the back-end add to the form's. */
+  #passed: ReplyHeaders = {};
+  #receivedBytes = 0;
+
+  constructor(exchange: Exchange, folder: VirtualPath) {
+    this.#exchange = exchange;
+    this.#folder = folder;
+  }
+
+  async receive(file: FormFile, fields: FormFields): Promise<void> {
+    const name = fileNameOf(file.fileName);
+    const action = fields.one('action');
+    // A browser sends an empty part for a file field in which nothing was chosen.
+    if (file.field !== uploadAction || name === '' || (action !== undefined && action !== uploadAction)) {
+      file.content.resume();
+      return;
+    }
+    if (action === undefined && this.#keptBack.length >= mostKeptBack)
+      throw new ServiceError('bad-request', `The field "action" must come before file ${mostKeptBack + 1}.`);
+    let upload: FileUpload | undefined;
+    try {
+      const path = targetPath(this.#folder, name);
+      upload = await this.#open(path, fields.one('metadata')?.trim() || undefined);
+      await this.#copy(file, upload);
+      if (action === uploadAction) await this.#commit(name, path, upload);
+      else this.#keptBack.push({ name, path, upload });
+    } catch (error) {
+      await upload?.abort(error);
+      if (isServiceError(error, 'client-gone')) throw error;
+      file.content.resume();
+      this.#results.push(failure(name, error));
+    }
+  }
+
+  async finish(): Promise<Handled> {
+    for (const { name, path, upload } of this.#keptBack.splice(0)) {
+      try {
+        await this.#commit(name, path, upload);
+      } catch (error) {
+        await upload.abort(error);
+        this.#results.push(failure(name, error));
+      }
+    }
+    if (this.#results.length === 0) throw new ServiceError('bad-request', `The form has no file in the field "${uploadAction}".`);
+    const reply = replyTo(this.#exchange, this.#folder, 'uploaded', this.#results);
+    const [path, ...others] = this.#stored;
+    const ofFile: ReplyHeaders = reply.status === 201 && path && others.length === 0 ? { 'server-path': serverPathOf(path) } : {};
+    return { ...reply, headers: mergeHeaders(this.#passed, { ...reply.headers, ...ofFile }) };
+  }
+
+  async dropAll(reason: unknown): Promise<void> {
+    for (const { upload } of this.#keptBack.splice(0)) await upload.abort(reason);
+  }
+
+  #open(path: VirtualPath, formMetadata: string | undefined): Promise<FileUpload> {
+    const backendUuid = this.#exchange.service.options.api_backend_uuid || undefined;
+    return clientOf(this.#exchange).files.openUpload(path, { metadata: uploadMetadata(this.#exchange, formMetadata), backendUuid });
+  }
+
+  async #copy(file: FormFile, upload: FileUpload): Promise<void> {
+    const limitBytes = this.#exchange.service.options.maximum_request_size;
+    // What fails here must not destroy the stream: the parser waits until the rest of the file is read, and the form would never end.
+    for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      this.#receivedBytes += chunk.length;
+      if (limitBytes > 0 && this.#receivedBytes > limitBytes) {
+        throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+      }
+      await upload.write([chunk]);
+    }
+  }
+
+  async #commit(name: string, path: VirtualPath, upload: FileUpload): Promise<void> {
+    const result: UploadResult = await upload.commit();
+    this.#stored.push(path);
+    Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, path, result));
+    this.#results.push({ target: name, message: null, status: 201 });
+  }
+}

@@ -1,0 +1,36 @@
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { alreadySent, Reply } from '../reply/reply.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
+import { sendChunks } from '../rest/folder-listing.ts';
+import { inOrder, listingOrderOf } from '../rest/listing-order.ts';
+import { triggersOf } from '../rest/triggers.ts';
+import { takeFlash } from './flash.ts';
+import { accountOfPage, pageContextOf } from './page-context.ts';
+import { listingPage } from './pages/listing-page.ts';
+import { pageHeaders } from './pages/page-headers.ts';
+
+/** GET and HEAD of a folder as a page. */
+export async function sendHtmlListing(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
+  const { files, account } = clientOf(exchange);
+  const context = pageContextOf(exchange);
+  const { flash, clearCookie } = takeFlash(exchange, context.language);
+  const { order, cookie } = listingOrderOf(exchange);
+  const { permissions } = account;
+  const model = {
+    path,
+    entries: inOrder(files.openListing(path), order, context.language.tag),
+    order,
+    account: accountOfPage(exchange),
+    mayRead: permissions.allows(path, 'read'),
+    mayWrite: permissions.allows(path, 'write'),
+    mayCreateFolder: permissions.allows(path, 'create-folder'),
+    mayDelete: permissions.allows(path, 'delete-file') || permissions.allows(path, 'delete-folder'),
+    mayRename: permissions.allows(path, 'rename'),
+    metadata: exchange.service.options.metadata_fields,
+    triggers: triggersOf(exchange),
+    flash,
+  };
+  const cookies = [clearCookie, cookie].filter((line) => line !== undefined);
+  const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
+  return sendChunks(exchange, headers, listingPage(context, model));
+}

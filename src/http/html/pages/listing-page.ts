@@ -1,0 +1,68 @@
+import { memberPath, segmentsOf, type VirtualPath } from '../../../lib/virtual-path.ts';
+import { urlPathOf } from '../../request/request-target.ts';
+import { Html, html, nameHtml } from './html.ts';
+import { layout } from './layout.ts';
+import type { ListingModel } from './listing-model.ts';
+import { listingRows } from './listing-rows.ts';
+import { listingHead } from './listing-table.ts';
+import { memberActions, tools } from './listing-tools.ts';
+import type { PageContext } from './page-context.ts';
+
+/** The page of a folder, in chunks: memory does not grow with the folder unless it has to be sorted. */
+export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
+  const marker = '<!--rows-->';
+  const name = segmentsOf(model.path).at(-1);
+  const page = layout(context, {
+    title: name ?? (context.appearance.title || context.language.text('files')),
+    body: pageBody(context, model, new Html(marker)),
+    account: model.account,
+    hasScript: true,
+  });
+  const [before = '', after = ''] = page.split(marker);
+  yield before;
+  yield* listingRows(context, model);
+  yield after;
+}
+
+function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
+  const { language } = context;
+  return html`<main id="main" data-may="${rightsOf(model)}">
+<h1 class="hidden">${new Html(nameHtml(segmentsOf(model.path).at(-1) ?? language.text('files')))}</h1>
+<nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, model.path)}</ol></nav>
+<div id="notices" aria-live="polite">${model.flash && html`<p class="notice ${model.flash.isError ? 'error' : 'success'}" role="status">${model.flash.text}</p>`}</div>
+${tools(context, model)}
+<form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
+<table id="list" role="table" aria-label="${language.text('files')}">
+${listingHead(context, model.order)}
+${rows}
+${memberActions(context, model)}
+</form>
+</main>`;
+}
+
+/** What the script may offer; the service checks every request all the same. */
+function rightsOf(model: ListingModel): string {
+  const rights = {
+    read: model.mayRead,
+    write: model.mayWrite,
+    'create-folder': model.mayCreateFolder,
+    delete: model.mayDelete,
+    rename: model.mayRename,
+  };
+  return Object.entries(rights)
+    .filter(([, isAllowed]) => isAllowed)
+    .map(([name]) => name)
+    .join(' ');
+}
+
+function breadcrumb({ language }: PageContext, path: VirtualPath) {
+  const segments = segmentsOf(path);
+  let folder = '/' as VirtualPath;
+  const current = (depth: number) => depth === segments.length && html` aria-current="page"`;
+  const links = [html`<li><a href="${urlPathOf(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
+  for (const [index, name] of segments.entries()) {
+    folder = memberPath(folder, name);
+    links.push(html`<li><a href="${urlPathOf(folder, true)}"${current(index + 1)}>${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a></li>`);
+  }
+  return links;
+}

@@ -1,0 +1,72 @@
+import type { Entry } from '../../../files/entry.ts';
+import { inlineKind, mediaTypeOf } from '../../../files/media-types.ts';
+import { escapeFormValue, escapeHtml, html, nameHtml } from './html.ts';
+import { icon } from './icons.ts';
+import type { ListingModel } from './listing-model.ts';
+import type { Language } from './locales/language.ts';
+import type { PageContext } from './page-context.ts';
+
+/** Rows of one group; the browser lays out the groups in sight alone, so that 10,000 entries scroll smoothly. */
+const groupSize = 100;
+
+/** The rows of the table in chunks, then the table's end and the count, or a word about the emptiness. */
+export async function* listingRows(context: PageContext, model: ListingModel): AsyncGenerator<string> {
+  let count = 0;
+  const [before = '', after = ''] = escapeHtml(context.language.text('selectName')).split('{name}');
+  for await (const batch of model.entries) {
+    let chunk = '';
+    for (const entry of batch) {
+      if (count % groupSize === 0) chunk += `${count === 0 ? '' : '</tbody>'}<tbody role="rowgroup">`;
+      chunk += row(context.language, entry, before, after);
+      count++;
+    }
+    if (chunk !== '') yield chunk;
+  }
+  yield `${count === 0 ? '' : '</tbody>'}</table>${ending(context, model, count).text}`;
+}
+
+function ending({ language }: PageContext, model: ListingModel, count: number) {
+  if (count > 0) return html`<p class="count" id="count">${language.text('items', { count })}</p>`;
+  const hint = model.mayWrite && html`<br><span class="hint">${language.text('emptyHint')}</span>`;
+  return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>`;
+}
+
+/** Names that are the same in HTML, in attributes without quotes and in URLs. */
+const plainName = /^[\w.-]+$/;
+
+/** Names that are the same in HTML and in attributes with quotes, and read from left to right: nearly all that are not plain. */
+const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
+
+/**
+ * One row, in as few bytes as HTML allows (no end tags, no quotes, links relative to the folder): most of a large page is rows. The roles of
+ * its cells are HTML's own; the script adds them for browsers that forget them where a table is laid out as a grid.
+ */
+function row(language: Language, entry: Entry, before: string, after: string): string {
+  const { name } = entry;
+  let [value, label, text, href] = [name, name, name, name];
+  if (!plainName.test(name)) {
+    const isQuotable = quotableName.test(name);
+    value = `"${isQuotable ? name : escapeFormValue(name)}"`;
+    label = isQuotable ? name : escapeHtml(name);
+    text = isQuotable ? name : `<bdi>${nameHtml(name)}</bdi>`;
+    href = escapeHtml(encodeURIComponent(name));
+  }
+  const look = entry.isFolder ? 'folder' : lookOf(mediaTypeOf(name));
+  return `<tr data-size=${entry.sizeBytes}>\
+<td><input type=checkbox name=selected-members value=${value} aria-label="${before}${label}${after}">\
+<td><a class="i ${look}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
+<td>${entry.isFolder ? '' : language.size(entry.sizeBytes)}\
+<td data-time=${Math.floor(entry.modifiedMs / 1000)}>${language.date(entry.modifiedMs)}\n`;
+}
+
+const looks = new Map<string, string>();
+
+/** The class of a file's icon; for those that have a preview, its kind. */
+function lookOf(mediaType: string): string {
+  const known = looks.get(mediaType);
+  if (known !== undefined) return known;
+  const isArchive = /zip|gzip|tar|rar|7z|zstd|xz|bzip/.test(mediaType);
+  const look = inlineKind(mediaType) ?? (isArchive ? 'archive' : 'file');
+  looks.set(mediaType, look);
+  return look;
+}

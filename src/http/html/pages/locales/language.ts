@@ -1,0 +1,138 @@
+import { preferredLanguage } from '../../../../lib/headers/accept-language.ts';
+import * as de from './de.ts';
+import type { PageTextName } from './en.ts';
+import * as en from './en.ts';
+import * as es from './es.ts';
+import * as fr from './fr.ts';
+import { fillText, type Text, type TextValues } from './text.ts';
+
+const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
+  en: en.pageTexts,
+  de: de.pageTexts,
+  fr: fr.pageTexts,
+  es: es.pageTexts,
+};
+
+/** Texts of dates, times and sizes that are kept: to format one takes longer than the rest of its row of a listing. */
+const mostTexts = 2_000;
+
+const dayMinutes = 24 * 60;
+
+const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
+
+/** Writes times as `Intl.DateTimeFormat` does, date and short time in UTC, of parts that are kept. */
+class DateTexts {
+  readonly #whole: Intl.DateTimeFormat;
+  readonly #date: Intl.DateTimeFormat;
+  readonly #time: Intl.DateTimeFormat;
+  readonly #days = new Map<number, string>();
+  readonly #times: string[] = [];
+  /** What stands before the date, between it and the time, and after; undefined where the language knows no such order. */
+  readonly #around: readonly [string, string, string] | undefined;
+
+  constructor(formatTag: string) {
+    this.#whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+    this.#date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeZone: 'UTC' });
+    this.#time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short', timeZone: 'UTC' });
+    this.#around = this.#findAround();
+  }
+
+  text(timeMs: number): string {
+    const minute = Math.floor(Math.trunc(timeMs) / 60_000);
+    if (!this.#around || !Number.isFinite(minute)) return this.#whole.format(timeMs);
+    const day = Math.floor(minute / dayMinutes);
+    const ofDay = minute - day * dayMinutes;
+    let date = this.#days.get(day);
+    if (date === undefined) {
+      date = this.#date.format(timeMs);
+      if (this.#days.size < mostTexts) this.#days.set(day, date);
+    }
+    this.#times[ofDay] ??= this.#time.format(timeMs);
+    const [before, between, after] = this.#around;
+    return `${before}${date}${between}${this.#times[ofDay]}${after}`;
+  }
+
+  #findAround(): [string, string, string] | undefined {
+    const timeMs = Date.UTC(2001, 10, 23, 14, 47);
+    const whole = this.#whole.format(timeMs);
+    const [date, time] = [this.#date.format(timeMs), this.#time.format(timeMs)];
+    const dateAt = whole.indexOf(date);
+    const timeAt = whole.indexOf(time, dateAt + date.length);
+    if (dateAt < 0 || timeAt < 0) return undefined;
+    return [whole.slice(0, dateAt), whole.slice(dateAt + date.length, timeAt), whole.slice(timeAt + time.length)];
+  }
+}
+
+/** A language of the pages: its texts, and the formats of dates and sizes. */
+export class Language {
+  /** Tag of the texts: en, de, fr or es. */
+  readonly tag: string;
+  readonly #texts: Record<PageTextName, Text>;
+  readonly #formatTag: string;
+  // Formatters are made when the first date or size is asked for: that takes longer than a whole page without them.
+  #dates: DateTexts | undefined;
+  #sizes: readonly Intl.NumberFormat[] | undefined;
+  readonly #sizeTexts = new Map<number, string>();
+
+  /**
+   * @param tag language of the texts
+   * @param formatTag the same language with the region that the reader asked for (`en-GB`), for dates and numbers
+   */
+  constructor(tag: string, formatTag: string) {
+    this.tag = tag;
+    this.#formatTag = formatTag;
+    this.#texts = texts[tag] as Record<PageTextName, Text>;
+  }
+
+  text(name: PageTextName, values?: TextValues): string {
+    return fillText(this.tag, this.#texts[name], values);
+  }
+
+  /** A time for people, in UTC. */
+  date(timeMs: number): string {
+    this.#dates ??= new DateTexts(this.#formatTag);
+    return this.#dates.text(timeMs);
+  }
+
+  /** A size for people, in powers of 1000, with one decimal. */
+  size(bytes: number): string {
+    const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), sizeUnits.length - 1);
+    const tenths = Math.round((bytes / 1000 ** power) * 10);
+    const key = power + tenths * sizeUnits.length;
+    const known = this.#sizeTexts.get(key);
+    if (known !== undefined) return known;
+    this.#sizes ??= sizeUnits.map((unit) => sizeFormat(this.#formatTag, unit));
+    const text = (this.#sizes[power] as Intl.NumberFormat).format(tenths / 10);
+    if (this.#sizeTexts.size < mostTexts) this.#sizeTexts.set(key, text);
+    return text;
+  }
+}
+
+function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberFormat {
+  return new Intl.NumberFormat(tag, {
+    style: 'unit',
+    unit,
+    unitDisplay: unit === 'byte' ? 'long' : 'short',
+    maximumFractionDigits: 1,
+  });
+}
+
+const made = new Map<string, Language>();
+/** Regions are what the client says; only so many formatters are kept. */
+const mostKept = 30;
+
+/**
+ * The language for a reader.
+ *
+ * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4); English when it names none that there is
+ */
+export function languageFor(acceptLanguage: string | undefined): Language {
+  const { tag, range } = preferredLanguage(acceptLanguage, Object.keys(texts));
+  const key = `${tag} ${range}`;
+  const known = made.get(key);
+  if (known) return known;
+  const language = new Language(tag, Intl.getCanonicalLocales(range)[0] ?? tag);
+  if (made.size >= mostKept) made.clear();
+  made.set(key, language);
+  return language;
+}

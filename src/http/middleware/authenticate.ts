@@ -1,0 +1,135 @@
+import type { Account } from '../../accounts/account.ts';
+import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
+import type { Credentials } from '../../auth/credentials.ts';
+import type { EventContext } from '../../events/event.ts';
+import { AccountFiles } from '../../files/account-files.ts';
+import { LockGuard } from '../../files/locks/lock-guard.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
+import { certificateCredentials } from '../connection/client-certificate.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+import type { Session } from '../rest/sessions.ts';
+import { checkBan, countedAttempt } from './bans.ts';
+
+/** Name of the session cookie (service.md, "Session and password"). */
+export const sessionCookie = 'SVC_HTTP_SESSION';
+
+/** What a refused client may be told, in `details` of the `unauthorized` fault. */
+export const publicFailureDetail = 'public_failure';
+
+/**
+ * Finds out who sends a request (service.md, "Authentication of clients"): session or Basic in `Authorization`, else the
+ * session cookie, else the TLS client certificate, else `anonymous`. Sets `exchange.client`.
+ *
+ * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
+ */
+export async function authenticate(exchange: Exchange): Promise<void> {
+  const authorization = header(exchange, 'authorization');
+  if (authorization !== undefined) return authenticateHeader(exchange, authorization);
+  const cookie = cookieValue(header(exchange, 'cookie'), sessionCookie);
+  const session = cookie === undefined ? undefined : await exchange.service.sessions.find(cookie);
+  if (session) return accept(exchange, session.account, session);
+  await checkBan(exchange);
+  const certificate = certificateCredentials(exchange);
+  if (certificate) return checkCredentials(exchange, certificate);
+  const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
+  if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
+  throw new ServiceError('unauthorized', cookie === undefined ? 'Authentication is required.' : 'The session is not valid.');
+}
+
+/**
+ * Asks the chain about a name and a password.
+ *
+ * @throws ServiceError `unauthorized` with what may be told, `too-many-requests` for a banned address
+ */
+export async function checkPassword(exchange: Exchange, username: string, password: string): Promise<Account> {
+  const { service, peer } = exchange;
+  const result = await ask(exchange, {
+    type: 'password',
+    username,
+    content: password,
+    peer,
+    creator: { uuid: service.uuid, type: service.component.type },
+    request: exchange.request,
+  });
+  return result;
+}
+
+async function authenticateHeader(exchange: Exchange, authorization: string): Promise<void> {
+  const space = authorization.indexOf(' ');
+  const scheme = (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase();
+  const value = space < 0 ? '' : authorization.slice(space + 1).trim();
+  if (scheme === 'session') {
+    const session = await exchange.service.sessions.find(value);
+    if (session) return accept(exchange, session.account, session);
+    await checkBan(exchange);
+    throw new ServiceError('unauthorized', 'The session is not valid.');
+  }
+  if (scheme === 'basic') {
+    const { username, password } = parseBasic(value);
+    return accept(exchange, await checkPassword(exchange, username, password), undefined);
+  }
+  throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
+}
+
+async function checkCredentials(exchange: Exchange, credentials: Credentials): Promise<void> {
+  accept(exchange, await ask(exchange, credentials), undefined);
+}
+
+async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
+  const { chain } = exchange.service;
+  const result: ChainResult = await countedAttempt(
+    exchange,
+    credentials,
+    (isKnown) => chain.authenticate({ ...credentials, isKnown }),
+    ({ outcome }) => outcome === 'authenticated',
+  );
+  // Whatever comes next, the login is in the journal; what reads a file or a folder sees to it that it is.
+  if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
+  if (result.outcome === 'authenticated') return result.account;
+  const publicFailure = exchange.service.options.public_error ? result.public : undefined;
+  throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
+    details: { [publicFailureDetail]: publicFailure },
+  });
+}
+
+function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
+  const { context, files } = clientContext(exchange, account);
+  exchange.client = { account, session, context, files };
+}
+
+/** The files and the event context of an account for one request. */
+function clientContext(exchange: Exchange, account: Account): { context: EventContext; files: AccountFiles } {
+  const context: EventContext = {
+    account: accountOfEvents(account, exchange.peer),
+    component: exchange.service.component,
+    group: account.groupUuid,
+    request: exchange.request,
+  };
+  return { context, files: new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account)) };
+}
+
+// Where the service keeps locks they bind every client, whether it could take one itself or not.
+function lockGuard(exchange: Exchange, account: Account): LockGuard | undefined {
+  const { options, files } = exchange.service;
+  if (!options.webdav_compatibility) return undefined;
+  const condition = header(exchange, 'if');
+  const tokens = condition === undefined ? new Set<string>() : submittedTokens(parseIfHeader(condition));
+  return new LockGuard(files.locks, account.uuid, tokens);
+}
+
+/** Reads Basic credentials (RFC 7617), UTF-8; nonsense gives empty ones, which nobody accepts. */
+function parseBasic(value: string): { username: string; password: string } {
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? { username: '', password: '' } : { username: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** The value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
+export function cookieValue(cookies: string | undefined, name: string): string | undefined {
+  for (const pair of cookies?.split(';') ?? []) {
+    const equals = pair.indexOf('=');
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}

@@ -1,0 +1,27 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { replyFormat } from '../request/reply-format.ts';
+import type { RequestStyle } from './request-trace.ts';
+
+const webdavMethods = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK']);
+const knownMethods = new Set(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
+
+/** Has the service's observer told of the request once its reply has been sent, or its client is gone. */
+export function observeRequest(exchange: Exchange, clock: Clock): void {
+  const { observe } = exchange.service;
+  if (!observe) return;
+  const startedMs = clock.monotonicMs();
+  const tell = () => {
+    const method = knownMethods.has(exchange.method) ? exchange.method : 'other';
+    // 499, as proxies count it: the client went away before the reply.
+    const status = exchange.outgoing.headersSent ? exchange.outgoing.statusCode : 499;
+    observe({ method, style: styleOf(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
+  };
+  exchange.outgoing.once('close', exchange.guarded(tell));
+}
+
+function styleOf(exchange: Exchange): RequestStyle {
+  if (webdavMethods.has(exchange.method)) return 'webdav';
+  if (exchange.target.kind === 'service' || exchange.target.kind === 'account-service') return 'service';
+  return replyFormat(exchange) === 'html' ? 'browser' : 'rest';
+}

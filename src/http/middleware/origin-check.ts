@@ -1,0 +1,24 @@
+import { ServiceError } from '../../lib/errors.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+import { isOwnOrigin } from './own-host.ts';
+
+const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
+
+/**
+ * Refuses state-changing requests that a page of somebody else made a browser send (decisions.md 4, "CSRF"): an
+ * `Origin`, else a `Referer`, that is present must be the service's own.
+ *
+ * @throws ServiceError `bad-request`
+ */
+export function checkOrigin(exchange: Exchange): void {
+  if (!isChange(exchange)) return;
+  const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
+  if (origin === undefined) return;
+  if (URL.canParse(origin) && isOwnOrigin(exchange, new URL(origin))) return;
+  throw new ServiceError('bad-request', 'The request comes from another origin, which accepted_origins does not list.');
+}
+
+// The logout is a link, too, and the one change that a GET makes.
+function isChange({ method, target }: Exchange): boolean {
+  return !readingMethods.has(method) || (target.kind === 'service' && target.name === 'logout');
+}

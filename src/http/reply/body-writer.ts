@@ -1,0 +1,81 @@
+import type { ServerResponse } from 'node:http';
+import type { Exchange } from '../request/exchange.ts';
+import { clientGone, isClientGone } from './outgoing.ts';
+
+/**
+ * Writes a reply body piece by piece. Each promise resolves when the piece has been handed to the kernel, so a
+ * buffer may be used again and a slow client slows its sender, not the memory.
+ */
+export class BodyWriter {
+  readonly #outgoing: ServerResponse;
+  #onGone: ((error: Error) => void) | undefined;
+  /** Whether the client went away before the end. */
+  isGone = false;
+
+  constructor(exchange: Exchange) {
+    const { outgoing } = exchange;
+    // HTTP/2's response has the same methods; TypeScript cannot see the overloads of both at once.
+    this.#outgoing = outgoing as ServerResponse;
+    const onClose = () => {
+      if (!outgoing.writableFinished) this.#gone();
+    };
+    outgoing.once('close', exchange.guarded(onClose));
+    outgoing.once(
+      'error',
+      exchange.guarded(() => this.#gone()),
+    );
+    if (isClientGone(outgoing)) this.isGone = true;
+  }
+
+  #gone(): void {
+    this.isGone = true;
+    this.#onGone?.(clientGone());
+  }
+
+  write(chunk: Buffer): Promise<void> {
+    return this.#settled((done) => this.#outgoing.write(chunk, done));
+  }
+
+  /** Ends the body, after a last piece if there is one. */
+  end(chunk?: Buffer): Promise<void> {
+    return this.#settled((done) => {
+      const finished = () => done();
+      if (chunk === undefined) this.#outgoing.end(finished);
+      else this.#outgoing.end(chunk, finished);
+    });
+  }
+
+  /** Stops waiting for anything. */
+  settle(): void {
+    this.#onGone = undefined;
+  }
+
+  #settled(action: (done: (error?: Error | null) => void) => void): Promise<void> {
+    if (this.isGone) return Promise.reject(clientGone());
+    return new Promise((resolve, reject) => {
+      this.#onGone = reject;
+      action((error) => {
+        if (error) {
+          this.isGone = true;
+          reject(clientGone(error));
+        } else {
+          resolve();
+        }
+      });
+    });
+  }
+}
+
+/**
+ * Ends a reply with its whole body, at less cost than a `BodyWriter`.
+ *
+ * @param body bytes, or a text with a character for each byte
+ * @returns false when the client went away before the kernel had it all
+ */
+export function endReply({ outgoing }: Exchange, body: Buffer | string): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (isClientGone(outgoing)) return resolve(false);
+    outgoing.once('close', resolve.bind(undefined, false));
+    (outgoing as ServerResponse).end(body, 'latin1', resolve.bind(undefined, true));
+  });
+}

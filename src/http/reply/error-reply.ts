@@ -1,0 +1,72 @@
+import { STATUS_CODES } from 'node:http';
+import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
+import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
+
+/** The only place where a fault gets its HTTP status. */
+export const statusOf: Record<ErrorCode, number> = {
+  'bad-request': 400,
+  'name-invalid': 400,
+  'digest-mismatch': 400,
+  'length-mismatch': 400,
+  'metadata-invalid': 400,
+  unauthorized: 401,
+  forbidden: 403,
+  'name-reserved': 403,
+  'not-found': 404,
+  'method-not-allowed': 405,
+  'request-timeout': 408,
+  exists: 409,
+  'is-folder': 409,
+  'is-file': 409,
+  'not-empty': 409,
+  'parent-missing': 409,
+  'precondition-failed': 412,
+  'too-large': 413,
+  'media-type-unsupported': 415,
+  'range-not-satisfiable': 416,
+  'expectation-failed': 417,
+  unprocessable: 422,
+  locked: 423,
+  'too-many-requests': 429,
+  'header-too-large': 431,
+  'client-gone': 400,
+  internal: 500,
+  'not-implemented': 501,
+  'other-host': 502,
+  unavailable: 503,
+  'version-not-supported': 505,
+  'storage-full': 507,
+};
+
+/** One item of an errors body (service.md, "Error body"). `message` is null for a command that succeeded. */
+export interface ErrorItem {
+  message: string | null;
+  title?: string;
+  target?: string;
+  response?: unknown;
+}
+
+/** The errors body of the JSON API. */
+export function errorsReply(status: number, items: readonly ErrorItem[], headers: ReplyHeaders = {}): Reply {
+  return jsonReply(status, { errors: items }, headers);
+}
+
+/** The standard name of a status, for titles and pages. */
+export function statusTitle(status: number): string {
+  return STATUS_CODES[status] ?? 'Error';
+}
+
+/** The headers that a fault brings along: `Allow`, `Retry-After`, `Content-Range`. */
+export function faultHeaders(fault: ServiceError): ReplyHeaders {
+  const { allow, retry_after_s, content_range } = fault.details;
+  return {
+    allow: typeof allow === 'string' ? allow : undefined,
+    'retry-after': typeof retry_after_s === 'number' ? Math.ceil(retry_after_s) : fault.code === 'unavailable' ? 5 : undefined,
+    'content-range': typeof content_range === 'string' ? content_range : undefined,
+  };
+}
+
+/** A fault for whatever was thrown; what is not known becomes `internal`, with the cause for the log. */
+export function faultOf(error: unknown): ServiceError {
+  return error instanceof ServiceError ? error : new ServiceError('internal', 'Internal error.', { cause: error });
+}

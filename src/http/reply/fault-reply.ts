@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import type { PublicFailure } from '../../auth/auth-method.ts';
+import type { EventContext } from '../../events/event.ts';
+import { isServiceError, type ServiceError } from '../../lib/errors.ts';
+import { namesType } from '../../lib/headers/accept-header.ts';
+import { loginMessageLine } from '../html/flash.ts';
+import { pageContextOf } from '../html/page-context.ts';
+import { loginPageReply, messagePageReply } from '../html/page-replies.ts';
+import { cookieValue, publicFailureDetail, sessionCookie } from '../middleware/authenticate.ts';
+import { type Exchange, type HttpService, header } from '../request/exchange.ts';
+import { replyFormat } from '../request/reply-format.ts';
+import { pageUrlOf } from '../request/request-target.ts';
+import { FolderRedirect, folderRedirectReply } from '../rest/member-redirect.ts';
+import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
+import type { Reply } from './reply.ts';
+
+/** Realm of the Basic challenge (service.md, "Authentication of clients"). */
+const basicChallenge = 'basic realm="Web files access"';
+
+/**
+ * The reply to whatever a handler threw, as the client wants it: an errors body or a page. Emits the events of
+ * refusals that have no event of their own: 40000 for every 401, 40019 for bad requests, 40003 for internal errors.
+ */
+export function faultReply(exchange: Exchange, thrown: unknown): Reply {
+  if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
+  const fault = faultOf(thrown);
+  noteFault(exchange, fault);
+  if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
+  const status = statusOf[fault.code];
+  const headers = { ...faultHeaders(fault), 'cache-control': 'no-store' };
+  if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { message: fault.message, headers });
+  return errorsReply(status, [{ message: fault.message }], headers);
+}
+
+function noteFault(exchange: Exchange, fault: ServiceError): void {
+  const { events } = exchange.service;
+  const status = statusOf[fault.code];
+  const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
+  if (fault.code === 'internal') {
+    const { reference } = noteInternalError(exchange.service, fault, {
+      requestId: exchange.request.id,
+      context: () => exchange.eventContext(),
+      data,
+    });
+    fault.message = internalErrorText(reference);
+  } else if (status === 401) {
+    events.emit({ id: 40000, context: exchange.eventContext(), data });
+  } else if (
+    status === 400 ||
+    status === 413 ||
+    status === 415 ||
+    status === 416 ||
+    status === 417 ||
+    status === 408 ||
+    status === 431 ||
+    status === 505
+  ) {
+    if (fault.code !== 'client-gone') events.emit({ id: 40019, context: exchange.eventContext(), data });
+  }
+}
+
+/** Where an internal error was met. */
+interface FaultPlace {
+  requestId: string | undefined;
+  context: () => EventContext;
+  data: { method?: string; [name: string]: unknown };
+}
+
+/** Logs an internal error, and emits event 40003, which counts it. Never throws. @returns the reference that names it in log, event and reply */
+export function noteInternalError(
+  { log, events }: HttpService,
+  error: unknown,
+  { requestId, context, data }: FaultPlace,
+): { reference: string } {
+  const reference = randomUUID();
+  const reason = isServiceError(error) ? (error.cause ?? error) : error;
+  const stack = reason instanceof Error ? reason.stack : undefined;
+  log.error('internal error', { reference, request_id: requestId, method: data.method, reason, stack });
+  try {
+    events.emit({ id: 40003, context: context(), data: { details: 'Internal error.', status: 500, ...data, reference } });
+  } catch (fault) {
+    log.error('an internal error could not be journalled', { reference, reason: fault });
+  }
+  return { reference };
+}
+
+/** What a client is told of an internal error. */
+export function internalErrorText(reference: string): string {
+  return `Internal error. Reference: ${reference}`;
+}
+
+function pathForEvents(exchange: Exchange): string {
+  const { target } = exchange;
+  if (target.kind === 'member') return target.path;
+  return target.kind === 'service' ? `/__svc__/${target.name}` : target.kind;
+}
+
+function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
+  const { target } = exchange;
+  const isLogin = target.kind === 'service' && target.name === 'login';
+  if (isLogin && replyFormat(exchange) === 'html') {
+    const form = (fault.details.login_form ?? {}) as { next?: string; userName?: string };
+    const message = toldMessage(fault) ?? pageContextOf(exchange).language.text('signInFailed');
+    return loginPageReply(exchange, { status: 401, message, ...form });
+  }
+  const isSessionGone = /^session(?: |$)/i.test(header(exchange, 'authorization') ?? '');
+  const headers = { 'www-authenticate': challenges(exchange, isSessionGone), 'cache-control': 'no-store' };
+  if (!isLogin && isSessionGone && replyFormat(exchange) === 'html')
+    return messagePageReply(exchange, 401, { message: fault.message, headers });
+  if (!isLogin && !isSessionGone && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
+  const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
+  const item = { message: fault.message, title: statusTitle(401) };
+  const response = publicFailure?.public_response;
+  return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
+}
+
+/** Both challenges of service.md, as two lines; where the browser would put its own password box before the page that knows how to ask, `session` alone. */
+function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
+  if (!isSessionGone && isForPage(exchange)) return ['session'];
+  return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];
+}
+
+/** Whether a page of ours asks, by a script or for a picture. Browsers leave `Sec-Fetch-Dest` out where the origin is not secure. */
+function isForPage(exchange: Exchange): boolean {
+  return (
+    (header(exchange, 'sec-fetch-dest') ?? 'document') !== 'document' ||
+    header(exchange, 'x-requested-with') !== undefined ||
+    cookieValue(header(exchange, 'cookie'), sessionCookie) !== undefined
+  );
+}
+
+/** What the endpoint has to say to those it refuses, where the service tells them (`public_error`). */
+function toldMessage(fault: ServiceError): string | undefined {
+  return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
+}
+
+function loginRedirect(exchange: Exchange, told: string | undefined): Reply {
+  const wanted = pageUrlOf(exchange.target) ?? '/home/';
+  const location = wanted === '/home/' ? '/__svc__/login' : `/__svc__/login?next=${encodeURIComponent(wanted)}`;
+  const headers = {
+    location,
+    'www-authenticate': basicChallenge,
+    'set-cookie': told === undefined ? undefined : loginMessageLine(told),
+  };
+  return messagePageReply(exchange, 302, { headers, refreshTo: location });
+}

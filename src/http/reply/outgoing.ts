@@ -1,0 +1,35 @@
+import { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+import { ServiceError } from '../../lib/errors.ts';
+
+/** The Node response of either protocol version. */
+export type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** Whether a reply goes out on a stream of HTTP/2. Its class says so: the version in a request line is whatever the client wrote. */
+export function isHttp2(outgoing: Outgoing): outgoing is Http2ServerResponse {
+  return !(outgoing instanceof ServerResponse);
+}
+
+/** Whether nobody waits for a reply any more: its connection ended, or its stream was reset. */
+export function isClientGone(outgoing: Outgoing): boolean {
+  return isHttp2(outgoing) ? outgoing.stream.destroyed : outgoing.destroyed;
+}
+
+/** What is thrown when the client is found gone. */
+export function clientGone(cause?: unknown): ServiceError {
+  return new ServiceError('client-gone', 'The client went away.', { cause });
+}
+
+const requestIdKey = Symbol('request ID');
+
+type NamedReply = Outgoing & { [requestIdKey]?: string };
+
+/** Has the reply carry the ID of its request. */
+export function nameReply(outgoing: Outgoing, requestId: string): void {
+  (outgoing as NamedReply)[requestIdKey] = requestId;
+}
+
+/** The ID of the request that a reply is for, once that has been read. */
+export function requestIdOf(outgoing: Outgoing): string | undefined {
+  return (outgoing as NamedReply)[requestIdKey];
+}

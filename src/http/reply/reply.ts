@@ -1,0 +1,94 @@
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
+import { requestIdHeader } from '../middleware/request-trace.ts';
+import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
+
+/**
+ * Header names in lower case, but those that an upload's back-end adds are as configured. A list becomes one header line for each value. Of a value
+ * each character is sent as a byte.
+ */
+export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
+
+/**
+ * A whole small reply as a value. Handlers return one, or throw; bodies that stream (files, archives, listings)
+ * are written by their sender straight to the Node response, because a web stream between a file and a socket
+ * costs more than the transfer itself (performance.md).
+ */
+export interface Reply {
+  status: number;
+  headers?: ReplyHeaders;
+  body?: string | Buffer;
+}
+
+/** What a handler that wrote to the Node response itself returns. */
+export const alreadySent = Symbol('already sent');
+
+/** What a handler gives back: a reply, or the mark that it wrote one itself. */
+export type Handled = Reply | typeof alreadySent;
+
+export function jsonReply(status: number, value: unknown, headers: ReplyHeaders = {}): Reply {
+  return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };
+}
+
+/**
+ * Writes status and headers; the body is the caller's.
+ *
+ * @param base headers of every reply of the service; those of the reply win
+ */
+export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
+  const requestId = requestIdOf(outgoing);
+  if (isHttp2(outgoing)) {
+    if (requestId !== undefined) outgoing.setHeader(requestIdHeader, requestId);
+    for (const name in base) setHeader(outgoing, name, base[name]);
+    for (const name in headers) setHeader(outgoing, name, headers[name]);
+    outgoing.statusCode = status;
+    return;
+  }
+  // As a list Node.js writes them in one go; set one by one they cost twice as much.
+  const lines: OutgoingHttpHeader[] = [];
+  const replaced = namesOf(headers);
+  if (requestId !== undefined && !replaced.has(requestIdHeader)) lines.push(requestIdHeader, requestId);
+  for (const name in base) if (!replaced.has(name)) addLines(lines, name, base[name]);
+  for (const name in headers) addLines(lines, name, headers[name]);
+  outgoing.writeHead(status, lines);
+}
+
+/** All headers of both; where both have one, however its name is written, that of `stronger`. */
+export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
+  const replaced = namesOf(stronger);
+  return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !replaced.has(name.toLowerCase()))), ...stronger };
+}
+
+function namesOf(headers: ReplyHeaders): Set<string> {
+  const names = new Set<string>();
+  for (const name in headers) if (headers[name] !== undefined) names.add(name.toLowerCase());
+  return names;
+}
+
+function setHeader(outgoing: Outgoing, name: string, value: ReplyHeaders[string]): void {
+  if (value !== undefined) outgoing.setHeader(name, typeof value === 'object' ? [...value] : value);
+}
+
+function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders[string]): void {
+  if (typeof value === 'object') for (const one of value) lines.push(name, one);
+  else if (value !== undefined) lines.push(name, value);
+}
+
+/**
+ * A text's UTF-8 as a text with a character for each byte, to be sent as Latin-1. Node.js joins the head to the text of a body and writes both in
+ * one encoding: as UTF-8 it would encode the bytes of a header such as `server-path` once more.
+ */
+export function bytesAsText(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+/** Writes a whole reply. For HEAD the length is that of the body a GET would bring, and no body follows (RFC 9110 §9.3.2). */
+export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeaders, reply: Reply): void {
+  if (outgoing.headersSent || isClientGone(outgoing)) return;
+  const hasNoBody = reply.status === 204 || reply.status === 304;
+  const headers = { ...reply.headers };
+  const body = typeof reply.body === 'string' ? bytesAsText(reply.body) : reply.body;
+  if (!hasNoBody) headers['content-length'] ??= body?.length ?? 0;
+  writeHead(outgoing, reply.status, base, headers);
+  if (isHead || hasNoBody || body === undefined) outgoing.end();
+  else (outgoing as ServerResponse).end(body, 'latin1');
+}

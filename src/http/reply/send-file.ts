@@ -1,0 +1,140 @@
+import { read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { FileDownload } from '../../files/operations/file-download.ts';
+import { isServiceError } from '../../lib/errors.ts';
+import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { BodyWriter, endReply } from './body-writer.ts';
+import { clientGone, isHttp2 } from './outgoing.ts';
+import { type ReplyHeaders, writeHead } from './reply.ts';
+
+const readAsync = promisify(read);
+
+/** Up to this size one synchronous read beats the thread pool by far (performance.md, "GET 1 KiB"). */
+const smallFileBytes = 128 * 1024;
+
+/** Up to this size Node.js sends headers and body without taking memory for them. */
+const tinyFileBytes = 8 * 1024;
+
+const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
+
+/** Two buffers of this size take turns: one is read into while the other is on its way to the socket. */
+const chunkBytes = 1024 * 1024;
+
+/** Of a stream of HTTP/2, of which one connection may have many: as much as its window is at first (RFC 9113 §6.9.2). */
+const streamChunkBytes = 64 * 1024;
+
+const idleBuffers: Buffer[] = [];
+const mostIdleBuffers = 16;
+
+function takeBuffer(sizeBytes: number): Buffer {
+  return (sizeBytes === chunkBytes ? idleBuffers.pop() : undefined) ?? Buffer.allocUnsafeSlow(sizeBytes);
+}
+
+function giveBack(buffer: Buffer): void {
+  if (buffer.length === chunkBytes && idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
+}
+
+/** A part of a multi-part body: text before the bytes, then the bytes. */
+export interface BodyPart {
+  preamble: Buffer | undefined;
+  range: ByteRange;
+}
+
+/**
+ * Sends a file, or ranges of it, and ends the download with what came of it. Writes to the Node response directly:
+ * see `reply.ts`.
+ *
+ * @param parts the ranges to send, end inclusive; with `epilogue` after the last
+ */
+export async function sendFile(
+  exchange: Exchange,
+  reply: { status: number; headers: ReplyHeaders },
+  download: FileDownload,
+  parts: readonly BodyPart[],
+  epilogue?: Buffer,
+): Promise<void> {
+  const { outgoing } = exchange;
+  let sentBytes = 0;
+  const sizeBytes = isHttp2(outgoing) ? streamChunkBytes : chunkBytes;
+  try {
+    await download.recorded();
+    writeHead(outgoing, reply.status, exchange.baseHeaders, reply.headers);
+    const only = parts.length === 1 ? parts[0] : undefined;
+    if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
+      const body = readWhole(download.fd, only.range);
+      sentBytes = lengthOf(only.range);
+      if (!(await endReply(exchange, body))) throw clientGone();
+    } else {
+      const writer = new BodyWriter(exchange);
+      for (const part of parts) {
+        if (part.preamble) await writer.write(part.preamble);
+        sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);
+      }
+      await writer.end(epilogue);
+    }
+    download.end(sentBytes);
+  } catch (error) {
+    const isGone = isServiceError(error, 'client-gone');
+    download.end(sentBytes, isGone ? 'client-gone' : 'failed');
+    // What was announced cannot be kept: a cut connection is the only honest end (RFC 9112 §8).
+    outgoing.destroy();
+    if (!isGone) throw error;
+  }
+}
+
+function lengthOf(range: ByteRange): number {
+  return range.end - range.start + 1;
+}
+
+// While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
+async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeBytes: number): Promise<number> {
+  let buffer = takeBuffer(sizeBytes);
+  let other = takeBuffer(sizeBytes);
+  const read = (position: number) => {
+    const started = readAsync(fd, buffer, 0, Math.min(sizeBytes, range.end + 1 - position), position);
+    // Awaited once the client has taken what was read before; a failure until then must not count as unhandled.
+    started.catch(() => {});
+    return started;
+  };
+  let reading = read(range.start);
+  let flushed: Promise<void> | undefined;
+  try {
+    for (let position = range.start; position <= range.end; ) {
+      const { bytesRead } = await reading;
+      if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
+      await flushed;
+      position += bytesRead;
+      [buffer, other] = [other, buffer];
+      if (position <= range.end) reading = read(position);
+      flushed = writer.write(other.subarray(0, bytesRead));
+      // Awaited in the next round; a failure until then must not count as unhandled.
+      flushed.catch(() => {});
+    }
+    await flushed;
+    giveBack(buffer);
+    giveBack(other);
+    return range.end + 1 - range.start;
+  } finally {
+    writer.settle();
+    // The descriptor stays open as long as something reads from it.
+    await reading.catch(() => {});
+  }
+}
+
+/** A tiny body leaves in one piece with the headers when it is a text; its characters are its bytes (Latin-1). */
+function readWhole(fd: number, range: ByteRange): Buffer | string {
+  const lengthBytes = lengthOf(range);
+  const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);
+  readExactlySync(fd, buffer, range.start);
+  return lengthBytes <= tinyFileBytes ? buffer.toString('latin1') : buffer;
+}
+
+function readExactlySync(fd: number, buffer: Buffer, position: number): void {
+  let done = 0;
+  while (done < buffer.length) {
+    const bytesRead = readSync(fd, buffer, done, buffer.length - done, position + done);
+    if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
+    done += bytesRead;
+  }
+}

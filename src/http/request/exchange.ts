@@ -1,0 +1,142 @@
+import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
+import type { Account } from '../../accounts/account.ts';
+import type { AuthChain } from '../../auth/auth-chain.ts';
+import type { AddressBans } from '../../auth/ban-list.ts';
+import type { LocalPasswords } from '../../auth/local-passwords.ts';
+import type { LoginAttempts } from '../../auth/login-attempts.ts';
+import type { EventDispatcher } from '../../events/dispatcher.ts';
+import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
+import { peerAccount } from '../../events/event-factory.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import type { FilesEnvironment } from '../../files/file-scope.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { guarded } from '../../lib/guarded.ts';
+import type { Log } from '../../lib/log.ts';
+import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
+import type { TlsContext } from '../connection/tls-context.ts';
+import { type RequestObserver, requestTrace } from '../middleware/request-trace.ts';
+import type { HttpServiceOptions } from '../options.ts';
+import type { Outgoing } from '../reply/outgoing.ts';
+import type { ReplyHeaders } from '../reply/reply.ts';
+import type { Session, SessionStore } from '../rest/sessions.ts';
+import { type RequestTarget, serverPathOf } from './request-target.ts';
+
+export type Incoming = IncomingMessage | Http2ServerRequest;
+
+/** One HTTP or HTTPS service: what all its requests share. Replaced as a whole at a reload. */
+export interface HttpService {
+  readonly uuid: string;
+  readonly options: HttpServiceOptions;
+  readonly component: EventComponent;
+  readonly chain: AuthChain;
+  readonly sessions: SessionStore;
+  /** Ends all sessions of an account (by UUID) on all services, but for one. @throws ServiceError `unavailable`; they end as soon as they can */
+  readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
+  readonly bans: AddressBans;
+  readonly attempts: LoginAttempts;
+  readonly proxies: ForwardedTrust;
+  readonly passwords: LocalPasswords;
+  readonly files: FilesEnvironment;
+  readonly events: EventDispatcher;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Headers of every reply: `server` and the configured ones. */
+  readonly baseHeaders: ReplyHeaders;
+  /** Told of every finished request, for figures and the log; undefined when nobody asks. */
+  readonly observe: RequestObserver | undefined;
+  /** Set where several processes share the service's address. */
+  readonly sharing?: SharedListener | undefined;
+}
+
+/** What a process has to know that shares an address with others. */
+export interface SharedListener {
+  /** How many processes share the connections. */
+  readonly processes: number;
+  /** Resolves when the events of before are taken in; undefined when there is nothing to wait for. */
+  congestion(): Promise<void> | undefined;
+  /** TLS files of a service as they were at the start, for a process that may not read them. */
+  tlsContext(service: string): TlsContext | undefined;
+}
+
+/** One request and its reply on the way through the service. */
+export class Exchange {
+  readonly service: HttpService;
+  readonly incoming: Incoming;
+  readonly outgoing: Outgoing;
+  readonly method: string;
+  readonly isHead: boolean;
+  readonly target: RequestTarget;
+  readonly peer: EventPeer;
+  readonly request: RequestTrace;
+  /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
+  sendContinue: () => void;
+  /** Set once the client is authenticated. */
+  client: Client | undefined = undefined;
+
+  readonly #onFault: (exchange: Exchange, error: unknown) => void;
+
+  /** @param onFault deals with faults of what `guarded` wraps; must not throw */
+  constructor(
+    service: HttpService,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    target: RequestTarget,
+    expectsContinue: boolean,
+    onFault: (exchange: Exchange, error: unknown) => void,
+  ) {
+    this.#onFault = onFault;
+    this.service = service;
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.method = incoming.method ?? 'GET';
+    this.isHead = this.method === 'HEAD';
+    this.target = target;
+    this.peer = clientPeer(incoming, service.proxies);
+    this.request = requestTrace(incoming.headers);
+    this.sendContinue = () => {
+      if (expectsContinue) outgoing.writeContinue();
+      expectsContinue = false;
+    };
+  }
+
+  /** Headers of every reply to this request: the service's, and where it is about a file or folder, its path (decisions.md 4, "server-path"). */
+  get baseHeaders(): ReplyHeaders {
+    const { service, target } = this;
+    return target.kind === 'member' ? { ...service.baseHeaders, 'server-path': serverPathOf(target.path) } : service.baseHeaders;
+  }
+
+  /**
+   * Whatever Node.js calls for this request beside its handler (listeners, timers, callbacks) goes through here: a fault in it ends this
+   * request, logged with its ID, and nothing else.
+   */
+  guarded<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
+    return guarded(action, (error, ..._: Args) => this.#onFault(this, error));
+  }
+
+  /** Who and what the events of this request are about, as far as is known yet. */
+  eventContext(): EventContext {
+    return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
+  }
+}
+
+/** An authenticated client. */
+export interface Client {
+  readonly account: Account;
+  readonly files: AccountFiles;
+  readonly context: EventContext;
+  /** The session, when a session authenticated the request. */
+  readonly session: Session | undefined;
+}
+
+/** One request header as a single text (repeated lines joined as RFC 9110 §5.3 says), or undefined. */
+export function header(exchange: Exchange, name: string): string | undefined {
+  const value = exchange.incoming.headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}
+
+/** The client of a request that passed authentication. */
+export function clientOf(exchange: Exchange): Client {
+  if (!exchange.client) throw new Error('This request was not authenticated.');
+  return exchange.client;
+}

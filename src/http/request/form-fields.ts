@@ -1,0 +1,143 @@
+import { Busboy, type BusboyFileStream } from '@fastify/busboy';
+import { ServiceError } from '../../lib/errors.ts';
+import { guarded } from '../../lib/guarded.ts';
+import { listenToBody } from './body-listener.ts';
+import type { Exchange } from './exchange.ts';
+import { mediaTypeOfRequest } from './reply-format.ts';
+import { readSmallBody } from './request-body.ts';
+
+/** Bounds of one form: more is an attack or a mistake. */
+const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };
+
+/** Fields of a form, each with its values in order. */
+export class FormFields {
+  readonly #values = new Map<string, string[]>();
+
+  add(name: string, value: string): void {
+    const values = this.#values.get(name);
+    if (values) values.push(value);
+    else this.#values.set(name, [value]);
+  }
+
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  /**
+   * The value of a field that a form has once.
+   *
+   * @throws ServiceError `bad-request` when it is there more than once with different values
+   */
+  one(name: string): string | undefined {
+    const values = this.all(name);
+    if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has the field "${name}" more than once.`);
+    return values[0];
+  }
+}
+
+/** A file of a form; `content` must be read or resumed. */
+export interface FormFile {
+  field: string;
+  fileName: string | undefined;
+  content: BusboyFileStream;
+}
+
+/**
+ * Reads a form, `multipart/form-data` or URL-encoded; files are handed on as they stream, one after the other.
+ *
+ * @param onFile called for each file with the fields that came before it; the form goes on when its promise resolves
+ * @throws ServiceError `bad-request` for a malformed form, `too-large` for too many or too large fields, `client-gone`
+ */
+export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
+  if (mediaTypeOfRequest(exchange) === 'multipart/form-data') return readMultipart(exchange, onFile);
+  const fields = new FormFields();
+  const pairs = new URLSearchParams((await readSmallBody(exchange)).toString('utf8'));
+  if (pairs.size > limits.fields) throw new ServiceError('too-large', 'The form has too many fields.');
+  for (const [name, value] of pairs) fields.add(name, value);
+  return fields;
+}
+
+/** Events of the parser at its limits, and what there was too much of. */
+const tooMany = [
+  ['fieldsLimit', 'fields'],
+  ['filesLimit', 'files'],
+  ['partsLimit', 'parts'],
+] as const;
+
+function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
+  const { incoming } = exchange;
+  const fields = new FormFields();
+  const parser = createParser(exchange);
+  return new Promise((resolve, reject) => {
+    let running: Promise<void> = Promise.resolve();
+    let isOver = false;
+    const stop = (error: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      stopListening();
+      // The file that is being received must end, or its receiver would wait for ever.
+      current?.destroy(error as Error);
+      parser.destroy();
+      running.then(
+        () => reject(error),
+        () => reject(error),
+      );
+    };
+    let current: BusboyFileStream | undefined;
+    let stopListening = () => {};
+    const on = <Args extends unknown[]>(event: string, listener: (...args: Args) => void) =>
+      (parser as NodeJS.EventEmitter).on(event, guarded(listener, (error, ..._: Args) => stop(error)) as (...args: unknown[]) => void);
+    for (const [event, what] of tooMany)
+      on(event, () => {
+        throw new ServiceError('too-large', `The form has too many ${what}.`);
+      });
+    on('field', (name: string, value: string, isNameCut: boolean, isValueCut: boolean) => {
+      if (isNameCut || isValueCut) throw new ServiceError('too-large', 'The form has a field that is too long.');
+      fields.add(name, value);
+    });
+    on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
+      current = content;
+      // A file whose turn has not come has no reader yet that would hear of its end.
+      content.on('error', () => {});
+      running = running.then(() => onFile({ field, fileName, content }, fields));
+      running.catch(stop);
+    });
+    on('error', (error: unknown) => {
+      throw new ServiceError('bad-request', `The form is malformed: ${(error as Error).message}`, { cause: error });
+    });
+    on('finish', () => {
+      running.then(() => {
+        isOver = true;
+        resolve(fields);
+      }, stop);
+    });
+    on('drain', () => incoming.resume());
+    stopListening = listenToBody(exchange, {
+      onData(chunk) {
+        if (!parser.write(chunk)) incoming.pause();
+      },
+      onEnd: () => parser.end(),
+      onFault: stop,
+    });
+  });
+}
+
+function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
+  try {
+    return new Busboy({
+      headers: exchange.incoming.headers as { 'content-type': string },
+      limits,
+      highWaterMark: 1024 * 1024,
+      fileHwm: 1024 * 1024,
+      // Names are cleaned by `fileNameOf`, which knows both kinds of separators.
+      preservePath: true,
+    });
+  } catch (error) {
+    throw new ServiceError('bad-request', `The form is malformed: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The file's own name: browsers and old clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
+export function fileNameOf(sent: string | undefined): string {
+  return (sent ?? '').split(/[\\/]/).at(-1)?.trim() ?? '';
+}

@@ -1,0 +1,78 @@
+import type { Entry } from '../../files/entry.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { evaluateConditions } from '../../lib/headers/conditional-request.ts';
+import { matchesStrongly } from '../../lib/headers/entity-tags.ts';
+import { type IfCondition, parseIfHeader } from '../../lib/headers/if-header.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { conditionHeaders, validatorsOf } from '../rest/get-file.ts';
+import { memberOfUrl } from '../webdav/webdav-headers.ts';
+import { clientOf, type Exchange, header } from './exchange.ts';
+
+/** Decides about a change by what the path means at that moment; throws `precondition-failed`. */
+export type Preconditions = (current: Entry | undefined) => void;
+
+/**
+ * The preconditions of a request that changes something: `If-Match`, `If-None-Match` and the dates (RFC 9110 §13.2.2), and
+ * `If` (RFC 4918 §10.4). Folders have no entity tag.
+ *
+ * @returns what to call with the state of the request's own resource, in the turn of the change
+ * @throws ServiceError `bad-request` for an `If` that is malformed or names what is no URL of this service
+ */
+export async function preconditions(exchange: Exchange, path: VirtualPath): Promise<Preconditions> {
+  const holds = await ifConditions(exchange, path);
+  return (current) => {
+    const verdict = evaluateConditions({
+      method: exchange.method,
+      headers: conditionHeaders(exchange),
+      current: validatorsOrNone(current),
+    });
+    if (verdict !== 'proceed' || !holds(current))
+      throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
+  };
+}
+
+function validatorsOrNone(entry: Entry | undefined): { etag: string; lastModifiedMs: number } | undefined {
+  return entry?.isFolder ? { etag: '', lastModifiedMs: entry.modifiedMs } : entry && validatorsOf(entry);
+}
+
+async function ifConditions(exchange: Exchange, own: VirtualPath): Promise<(current: Entry | undefined) => boolean> {
+  const text = header(exchange, 'if');
+  if (text === undefined) return () => true;
+  const lists = await Promise.all(
+    parseIfHeader(text).map(async ({ resource, conditions }) => {
+      const path = resource === undefined ? own : memberOfUrl(exchange, resource).path;
+      return { path, conditions, tokens: await tokensOf(exchange, path) };
+    }),
+  );
+  return (current) =>
+    lists.some(({ path, conditions, tokens }) => {
+      const entry = path === own ? current : lookedUp(exchange, path);
+      return conditions.every((condition) => isMet(condition, entry, tokens) !== condition.negated);
+    });
+}
+
+function isMet(condition: IfCondition, entry: Entry | undefined, tokens: ReadonlySet<string>): boolean {
+  if (condition.kind === 'token') return tokens.has(condition.value);
+  return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], validatorsOf(entry).etag);
+}
+
+// What the client must not see counts as absent: a condition must tell nothing either.
+function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
+  try {
+    return clientOf(exchange).files.look(path);
+  } catch (error) {
+    if (isServiceError(error, 'forbidden', 'name-reserved')) return undefined;
+    throw error;
+  }
+}
+
+async function tokensOf(exchange: Exchange, path: VirtualPath): Promise<ReadonlySet<string>> {
+  if (!exchange.service.options.webdav_compatibility) return new Set();
+  try {
+    const locks = await clientOf(exchange).files.locksOf(path).covering();
+    return new Set(locks.map((lock) => lock.token));
+  } catch (error) {
+    if (isServiceError(error, 'forbidden', 'name-reserved')) return new Set();
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+import { ServiceError } from '../../lib/errors.ts';
+import { parseJson } from '../../lib/json.ts';
+import { isHttp2 } from '../reply/outgoing.ts';
+import { listenToBody } from './body-listener.ts';
+import { type Exchange, header } from './exchange.ts';
+
+/** Largest body of a command, a login or a PROPFIND, in bytes (decisions.md, "Bad input"). */
+export const smallBodyLimitBytes = 1024 * 1024;
+
+/**
+ * The announced length of the body.
+ *
+ * @returns undefined when the client did not say (chunked, or HTTP/2 without the header)
+ * @throws ServiceError `bad-request` for a length that is no number
+ */
+export function announcedLength(exchange: Exchange): number | undefined {
+  const text = header(exchange, 'content-length');
+  if (text === undefined) return undefined;
+  const length = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(length)) throw new ServiceError('bad-request', 'Content-Length is not a number.');
+  return length;
+}
+
+/** Whether the request has a body at all, as its headers say. */
+export function hasBody(exchange: Exchange): boolean {
+  if (exchange.incoming.headers['transfer-encoding'] !== undefined) return true;
+  const length = announcedLength(exchange);
+  return length === undefined ? isHttp2(exchange.outgoing) && !exchange.outgoing.stream.endAfterHeaders : length > 0;
+}
+
+/**
+ * Reads a small body whole.
+ *
+ * @throws ServiceError `too-large` above `limitBytes`, `client-gone` when the client went away in the middle
+ */
+export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLimitBytes): Promise<Buffer> {
+  const tooLarge = () => new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
+  if ((announcedLength(exchange) ?? 0) > limitBytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  return new Promise((resolve, reject) => {
+    listenToBody(exchange, {
+      onData(chunk) {
+        sizeBytes += chunk.length;
+        if (sizeBytes > limitBytes) throw tooLarge();
+        chunks.push(chunk);
+      },
+      onEnd: () => resolve(Buffer.concat(chunks)),
+      onFault: reject,
+    });
+  });
+}
+
+/**
+ * Reads a JSON body.
+ *
+ * @throws ServiceError `bad-request` when it is not UTF-8, not JSON, or nests too deep
+ */
+export async function readJsonBody(exchange: Exchange): Promise<unknown> {
+  const bytes = await readSmallBody(exchange);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new ServiceError('bad-request', 'The request body is not valid UTF-8.', { cause: error });
+  }
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new ServiceError('bad-request', `The request body is not valid JSON: ${(error as Error).message}`, { cause: error });
+  }
+}

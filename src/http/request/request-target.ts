@@ -1,0 +1,112 @@
+import { ServiceError } from '../../lib/errors.ts';
+import { type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+
+/** The reserved name of the service's own URLs (service.md, Endpoints D). */
+export const reservedName = '__svc__';
+
+/** What a request target addresses. */
+export type RequestTarget =
+  /** A file or folder of the account; `isFolder` says that the URL ends in `/`. */
+  | { kind: 'member'; path: VirtualPath; isFolder: boolean; query: string }
+  /** `/__svc__/<name>`. */
+  | { kind: 'service'; name: string; query: string }
+  /** `/home/__svc__/<name>`. */
+  | { kind: 'account-service'; name: string; query: string }
+  /** `/` itself. */
+  | { kind: 'root'; query: string }
+  /** `/home` without its slash. */
+  | { kind: 'home'; query: string }
+  /** `*` of an OPTIONS request. */
+  | { kind: 'server'; query: '' }
+  | { kind: 'unknown'; query: string };
+
+/**
+ * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that what the
+ * permission rules see is what the file system gets. Empty segments count for nothing (`//` is `/`).
+ *
+ * @param raw the target as the client sent it; HTTP/1.1's parser lets ASCII through only
+ * @throws ServiceError `name-invalid` or `bad-request` for what is no target of ours: bad percent codes, invalid
+ *   UTF-8, NUL, an encoded slash, `.` and `..` segments however written
+ */
+export function parseRequestTarget(raw: string): RequestTarget {
+  if (raw === '*') return { kind: 'server', query: '' };
+  const { path, query } = splitTarget(raw);
+  const isFolder = path.endsWith('/');
+  const segments = path
+    .split('/')
+    .filter((segment) => segment !== '')
+    .map(decodeSegment);
+  const [first, second] = segments;
+  if (first === undefined) return { kind: 'root', query };
+  if (first === reservedName) return { kind: 'service', name: segments.slice(1).join('/'), query };
+  if (first !== 'home') return { kind: 'unknown', query };
+  if (second === undefined) return isFolder ? { kind: 'member', path: virtualPathOf([]), isFolder, query } : { kind: 'home', query };
+  if (second === reservedName) return { kind: 'account-service', name: segments.slice(2).join('/'), query };
+  return { kind: 'member', path: virtualPathOf(segments.slice(1)), isFolder, query };
+}
+
+function splitTarget(raw: string): { path: string; query: string } {
+  // RFC 9112 §3.2.2: a server must accept the absolute form.
+  const target = raw.startsWith('/') ? raw : raw.replace(/^https?:\/\/[^/?#]*/i, '');
+  if (target === '' && raw !== '') return { path: '/', query: '' };
+  if (target.startsWith('?')) return { path: '/', query: target };
+  if (!target.startsWith('/')) throw new ServiceError('bad-request', 'The request target is not understood.');
+  if (target.includes('#')) throw new ServiceError('bad-request', 'A request target must not contain "#"; write %23.');
+  const mark = target.indexOf('?');
+  return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark) };
+}
+
+/**
+ * Decodes one segment, percent codes and raw bytes alike.
+ *
+ * @throws ServiceError `name-invalid`
+ */
+function decodeSegment(segment: string): string {
+  if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) {
+    checkDots(segment);
+    return segment;
+  }
+  if (/%(?![0-9A-Fa-f]{2})/.test(segment)) throw new ServiceError('name-invalid', 'The URL has an invalid percent code.');
+  const bytes = Buffer.from(
+    segment.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  );
+  try {
+    const name = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    checkDots(name);
+    return name;
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('name-invalid', 'The URL is not valid UTF-8.', { cause: error });
+  }
+}
+
+function checkDots(name: string): void {
+  if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
+}
+
+/** Writes a virtual path as the path of a URL below `/home`, `/` at the end for folders. */
+export function urlPathOf(path: VirtualPath, isFolder: boolean): string {
+  const encoded = `/home${path === '/' ? '' : path.split('/').map(encodeURIComponent).join('/')}`;
+  return isFolder ? `${encoded}/` : encoded;
+}
+
+/** The URL of what may be a page of an account, written anew with the query; undefined for other targets. */
+export function pageUrlOf(target: RequestTarget): string | undefined {
+  if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
+  if (target.kind === 'account-service')
+    return `/home/${reservedName}/${target.name.split('/').map(encodeURIComponent).join('/')}${target.query}`;
+  return undefined;
+}
+
+/**
+ * The value of a `server-path` header (decisions.md 4): the path as it is, in UTF-8. Control characters and a space at the end, which no
+ * header can carry, are percent-encoded; in such a value `%` is, too.
+ *
+ * @returns a character for each byte, as Node.js wants header values
+ */
+export function serverPathOf(path: VirtualPath): string {
+  if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;
+  const text = /\p{Cc}| $/u.test(path) ? path.replace(/[%\p{Cc}]| $/gu, encodeURIComponent) : path;
+  return Buffer.from(text).toString('latin1');
+}

@@ -1,0 +1,55 @@
+import { ServiceError } from '../../lib/errors.ts';
+import { compileExpression } from '../../lib/expression.ts';
+import { utf8OfLatin1 } from '../../lib/headers/header-bytes.ts';
+import { parseKeyValueList } from '../../lib/list-values.ts';
+import type { MetadataFields } from '../options.ts';
+import { type Exchange, header } from './exchange.ts';
+
+/**
+ * Reads the upload metadata that the service is configured for (service.md, "PUT metadata"; decisions.md 4,
+ * `metadata_fields`).
+ *
+ * @param formValue the same value as a form has it, whose sender cannot set headers; the header counts before it
+ * @returns each key with its values in order, or undefined when the request carries none
+ * @throws ServiceError `metadata-invalid` when it is malformed, undeclared, or a required item is missing
+ */
+export function uploadMetadata(exchange: Exchange, formValue?: string): Record<string, string[]> | undefined {
+  const fields = exchange.service.options.metadata_fields;
+  if (!fields) return undefined;
+  const value = header(exchange, fields.header.toLowerCase());
+  const text = value === undefined ? formValue : utf8OfLatin1(value);
+  if (value !== undefined && text === undefined) throw new ServiceError('metadata-invalid', 'The metadata header is not valid UTF-8.');
+  return parseMetadata(fields, text);
+}
+
+/** The same from the value alone. */
+export function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
+  if (value === undefined) {
+    if (fields.required) throw new ServiceError('metadata-invalid', `The header "${fields.header}" is required.`);
+    return undefined;
+  }
+  const metadata = new Map<string, string[]>();
+  for (const { key, value: item } of parseKeyValueList(value)) {
+    const values = metadata.get(key);
+    if (values) values.push(item);
+    else metadata.set(key, [item]);
+  }
+  checkKeys(fields, [...metadata.keys()]);
+  // Not a literal: a key named __proto__ is a key like any other.
+  return Object.fromEntries(metadata);
+}
+
+function checkKeys(fields: MetadataFields, keys: readonly string[]): void {
+  if (fields.keys.length === 0) return;
+  const patterns = fields.keys.map((key) => ({ ...key, expression: compileExpression(key.pattern) }));
+  for (const key of keys) {
+    if (!patterns.some(({ expression }) => expression.matches(key))) {
+      throw new ServiceError('metadata-invalid', `The header "${fields.header}" has the key "${key}", which is not declared.`);
+    }
+  }
+  for (const { pattern, required, expression } of patterns) {
+    if (required && !keys.some((key) => expression.matches(key))) {
+      throw new ServiceError('metadata-invalid', `The header "${fields.header}" lacks the required key "${pattern}".`);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { read } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Entry } from '../../files/entry.ts';
+import { inlineKind, mediaTypeOf } from '../../files/media-types.ts';
+import type { FileDownload } from '../../files/operations/file-download.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { type ByteRange, parseRange } from '../../lib/headers/byte-ranges.ts';
+import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-request.ts';
+import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fields.ts';
+import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
+import { contentDisposition } from '../../lib/headers/header-names.ts';
+import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { alreadySent, type Reply, type ReplyHeaders } from '../reply/reply.ts';
+import { type BodyPart, sendFile } from '../reply/send-file.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+
+/** The request headers that make a request conditional (RFC 9110 §13). */
+export function conditionHeaders(exchange: Exchange) {
+  return {
+    'if-match': header(exchange, 'if-match'),
+    'if-none-match': header(exchange, 'if-none-match'),
+    'if-modified-since': header(exchange, 'if-modified-since'),
+    'if-unmodified-since': header(exchange, 'if-unmodified-since'),
+  };
+}
+
+/** The validators of an entry: strong entity tag and modification time. */
+export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: number } {
+  return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
+}
+
+/** Headers that describe a file, for GET, HEAD and the like. */
+function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {
+  const { etag, lastModifiedMs } = validatorsOf(entry);
+  const mediaType = mediaTypeOf(entry.name);
+  const { query } = exchange.target;
+  const isInline = query !== '' && new URLSearchParams(query).has('inline') && inlineKind(mediaType) !== undefined;
+  return {
+    'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,
+    'content-disposition': contentDisposition(isInline ? 'inline' : 'attachment', entry.name),
+    // An uploaded file must never run as a page of this origin, whatever its type or the browser's guess.
+    'content-security-policy':
+      "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+    'x-content-type-options': 'nosniff',
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+    etag,
+    'last-modified': formatHttpDate(lastModifiedMs),
+  };
+}
+
+/**
+ * GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, single and multiple ranges, digest.
+ */
+export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
+  const { files } = clientOf(exchange);
+  if (exchange.isHead) {
+    const entry = files.look(path, ['read']);
+    if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    // The same status as GET: the redirect to the URL of the folder.
+    if (entry.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
+    const reply = conditional(exchange, entry) ?? {
+      status: 200,
+      headers: { ...fileHeaders(exchange, entry), 'content-length': entry.sizeBytes },
+    };
+    files.noteHead(path, false);
+    return reply;
+  }
+  const download = files.openDownload(path);
+  try {
+    const early = conditional(exchange, download.entry);
+    if (early) return early;
+    const { reply, parts, epilogue } = await fullOrRanges(exchange, download);
+    await sendFile(exchange, reply, download, parts, epilogue);
+    return alreadySent;
+  } finally {
+    download.release();
+  }
+}
+
+function conditional(exchange: Exchange, entry: Entry): Reply | undefined {
+  const verdict = evaluateConditions({ method: exchange.method, headers: conditionHeaders(exchange), current: validatorsOf(entry) });
+  if (verdict === 'proceed') return undefined;
+  if (verdict === 'precondition-failed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
+  const { etag, 'last-modified': lastModified, 'cache-control': cacheControl } = fileHeaders(exchange, entry);
+  return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl } };
+}
+
+interface Prepared {
+  reply: { status: number; headers: ReplyHeaders };
+  parts: BodyPart[];
+  epilogue?: Buffer;
+}
+
+async function fullOrRanges(exchange: Exchange, download: FileDownload): Promise<Prepared> {
+  const { entry } = download;
+  const headers = fileHeaders(exchange, entry);
+  if (wantsReprDigest(header(exchange, 'want-repr-digest'))) headers['repr-digest'] = formatReprDigest(await sha256Of(download));
+  const ranges = requestedRanges(exchange, entry);
+  if (ranges === undefined) {
+    headers['content-length'] = entry.sizeBytes;
+    const parts = entry.sizeBytes === 0 ? [] : [{ preamble: undefined, range: { start: 0, end: entry.sizeBytes - 1 } }];
+    return { reply: { status: 200, headers }, parts };
+  }
+  const [only] = ranges;
+  if (ranges.length === 1 && only) {
+    headers['content-range'] = `bytes ${only.start}-${only.end}/${entry.sizeBytes}`;
+    headers['content-length'] = only.end - only.start + 1;
+    return { reply: { status: 206, headers }, parts: [{ preamble: undefined, range: only }] };
+  }
+  return multipart(headers, ranges, entry.sizeBytes);
+}
+
+function requestedRanges(exchange: Exchange, entry: Entry): ByteRange[] | undefined {
+  const range = header(exchange, 'range');
+  if (range === undefined || !rangeApplies(header(exchange, 'if-range'), validatorsOf(entry))) return undefined;
+  const ranges = parseRange(range, entry.sizeBytes);
+  if (ranges !== 'unsatisfiable') return ranges;
+  throw new ServiceError('range-not-satisfiable', 'The file does not have the requested range.', {
+    details: { content_range: `bytes */${entry.sizeBytes}` },
+  });
+}
+
+/** A `multipart/byteranges` body (RFC 9110 §14.6). */
+function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeBytes: number): Prepared {
+  const boundary = `svc-${randomBytes(16).toString('hex')}`;
+  const type = String(headers['content-type']);
+  let lengthBytes = 0;
+  const parts = ranges.map((range, index) => {
+    const head = `${index === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\nContent-Range: bytes ${range.start}-${range.end}/${sizeBytes}\r\n\r\n`;
+    lengthBytes += head.length + range.end - range.start + 1;
+    return { preamble: Buffer.from(head), range };
+  });
+  const epilogue = Buffer.from(`\r\n--${boundary}--\r\n`);
+  const reply = {
+    status: 206,
+    headers: { ...headers, 'content-type': `multipart/byteranges; boundary=${boundary}`, 'content-length': lengthBytes + epilogue.length },
+  };
+  return { reply, parts, epilogue };
+}
+
+const readAsync = promisify(read);
+
+async function sha256Of(download: FileDownload): Promise<Buffer> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(256 * 1024);
+  for (let position = 0; position < download.entry.sizeBytes; ) {
+    const { bytesRead } = await readAsync(download.fd, buffer, 0, buffer.length, position);
+    if (bytesRead === 0) break;
+    hash.update(buffer.subarray(0, bytesRead));
+    position += bytesRead;
+  }
+  return hash.digest();
+}

@@ -1,0 +1,61 @@
+import type { EntryBatches } from '../../files/account-files.ts';
+import type { Entry } from '../../files/entry.ts';
+import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing-order.ts';
+import { cookieValue } from '../middleware/authenticate.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+
+/** Keeps the reader's choice from folder to folder. */
+const orderCookie = 'SVC_LISTING';
+
+const batchSize = 500;
+
+/**
+ * The order that a reader wants: of the query (`?sort=size&order=desc&folders=first`), else as chosen before, else that
+ * of the service (decisions.md 4, "folder listing order"). Values that are not known count for nothing.
+ *
+ * @returns the order, and the `Set-Cookie` line that keeps a new choice
+ */
+export function listingOrderOf(exchange: Exchange): { order: ListingOrder; cookie: string | undefined } {
+  const query = new URLSearchParams(exchange.target.query);
+  const kept = parseOrder((cookieValue(header(exchange, 'cookie'), orderCookie) ?? '').split('-'), defaultOrder);
+  const order = parseOrder([query.get('sort'), query.get('order'), query.get('folders')], kept);
+  const line = `${orderCookie}=${order.column}-${order.direction}-${order.folders}; Path=/home/; SameSite=strict; Max-Age=31536000`;
+  return { order, cookie: ['sort', 'order', 'folders'].some((name) => query.has(name)) ? line : undefined };
+}
+
+function parseOrder([column, direction, folders]: readonly (string | null | undefined)[], base: ListingOrder): ListingOrder {
+  return {
+    column: sortColumns.find((candidate) => candidate === column) ?? base.column,
+    direction: direction === 'asc' || direction === 'desc' ? direction : base.direction,
+    folders: folders === 'first' || folders === 'mixed' ? folders : base.folders,
+  };
+}
+
+/**
+ * Puts the members of a folder in order. The service's own order streams; any other needs all members in memory.
+ *
+ * @param language of names: `file2` comes before `file10`, `Ä` beside `A`
+ */
+export function inOrder(batches: EntryBatches, order: ListingOrder, language: string): EntryBatches {
+  const isDefault = order.column === 'name' && order.direction === 'asc' && order.folders === 'mixed';
+  return isDefault ? batches : sorted(batches, compareBy(order, language));
+}
+
+async function* sorted(batches: EntryBatches, compare: (a: Entry, b: Entry) => number): AsyncGenerator<Entry[]> {
+  const all: Entry[] = [];
+  for await (const batch of batches) all.push(...batch);
+  all.sort(compare);
+  for (let at = 0; at < all.length; at += batchSize) yield all.slice(at, at + batchSize);
+}
+
+function compareBy({ column, direction, folders }: ListingOrder, language: string): (a: Entry, b: Entry) => number {
+  const collator = new Intl.Collator(language, { numeric: true });
+  const byName = (a: Entry, b: Entry) => collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
+  const byColumn = {
+    name: byName,
+    size: (a: Entry, b: Entry) => a.sizeBytes - b.sizeBytes || byName(a, b),
+    modified: (a: Entry, b: Entry) => a.modifiedMs - b.modifiedMs || byName(a, b),
+  }[column];
+  const sign = direction === 'asc' ? 1 : -1;
+  return (a, b) => (folders === 'first' ? Number(b.isFolder) - Number(a.isFolder) : 0) || sign * byColumn(a, b);
+}

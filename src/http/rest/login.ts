@@ -1,0 +1,111 @@
+import { accountOfEvents } from '../../auth/auth-chain.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { checkPassword, cookieValue, sessionCookie } from '../middleware/authenticate.ts';
+import { jsonReply, type Reply } from '../reply/reply.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+import { asksForJson, mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
+import { readJsonBody, readSmallBody } from '../request/request-body.ts';
+import { pageUrlOf, parseRequestTarget } from '../request/request-target.ts';
+
+/** Largest login body in bytes: two fields of 150 characters, percent-encoded, and some air. */
+const loginBodyLimitBytes = 16 * 1024;
+
+interface LoginForm {
+  username: string;
+  password: string;
+  next: string | undefined;
+}
+
+/** POST of a login (service.md, "Session and password"): a session ID as JSON, or the cookie and a redirect. */
+export async function postLogin(exchange: Exchange): Promise<Reply> {
+  const form = await readLogin(exchange);
+  const account = await checkPassword(exchange, form.username, form.password).catch((error) => {
+    if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
+    throw error;
+  });
+  // A session of before must not outlive the login that replaces it (session fixation).
+  await endPreviousSession(exchange);
+  const id = await exchange.service.sessions.create(account, exchange.peer.address);
+  if (asksForJson(exchange)) return jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' });
+  return {
+    status: 302,
+    headers: { location: safeNext(form.next), 'set-cookie': sessionCookieLine(exchange, id), 'cache-control': 'no-store' },
+  };
+}
+
+/** GET and POST of a logout: ends the session (decisions.md 4, "logout"). */
+export async function logout(exchange: Exchange): Promise<Reply> {
+  const id = presentedSessionId(exchange);
+  const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
+  if (session) {
+    await exchange.service.sessions.end(session);
+    const context = {
+      account: accountOfEvents(session.account, exchange.peer),
+      component: exchange.service.component,
+      group: session.account.groupUuid,
+      request: exchange.request,
+    };
+    exchange.service.events.emit({ id: 40037, context });
+  }
+  const headers = { 'set-cookie': sessionCookieLine(exchange, ''), 'cache-control': 'no-store' };
+  return replyFormat(exchange) === 'html' ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers };
+}
+
+async function endPreviousSession(exchange: Exchange): Promise<void> {
+  const id = cookieValue(header(exchange, 'cookie'), sessionCookie);
+  const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
+  if (session) await exchange.service.sessions.end(session);
+}
+
+function presentedSessionId(exchange: Exchange): string | undefined {
+  const authorization = header(exchange, 'authorization');
+  if (authorization !== undefined && /^session /i.test(authorization)) return authorization.slice('session '.length).trim();
+  return cookieValue(header(exchange, 'cookie'), sessionCookie);
+}
+
+/** The `Set-Cookie` line of service.md; an empty ID deletes the cookie. */
+function sessionCookieLine(exchange: Exchange, id: string): string {
+  const { options } = exchange.service;
+  const isSecure = options.type === 'https' || options.accepted_origins.length > 0;
+  return `${sessionCookie}=${id}; Path=/; HttpOnly; SameSite=strict${isSecure ? '; Secure' : ''}${id === '' ? '; Max-Age=0' : ''}`;
+}
+
+/**
+ * Where a login leads: to a page below `/home/`, else to the home folder. What was asked for is read like the target of a request and
+ * written anew, so that the browser can make nothing else of it: neither another host (`//evil`) nor another path (`/home/../__svc__/logout`).
+ */
+export function safeNext(next: string | undefined): string {
+  if (next === undefined || !/^\/home\/[\x21-\x7e]*$/.test(next)) return '/home/';
+  try {
+    return pageUrlOf(parseRequestTarget(next)) ?? '/home/';
+  } catch (error) {
+    if (isServiceError(error)) return '/home/';
+    throw error;
+  }
+}
+
+async function readLogin(exchange: Exchange): Promise<LoginForm> {
+  const type = mediaTypeOfRequest(exchange);
+  if (type === 'application/json') {
+    const body = await readJsonBody(exchange);
+    const { username, password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+    if (typeof username !== 'string' || typeof password !== 'string') {
+      throw new ServiceError('bad-request', 'The body must be an object with the texts "username" and "password".');
+    }
+    return { username, password, next: nextOfQuery(exchange) };
+  }
+  if (type === 'application/x-www-form-urlencoded') {
+    const fields = new URLSearchParams((await readSmallBody(exchange, loginBodyLimitBytes)).toString('utf8'));
+    const username = fields.get('username');
+    const password = fields.get('password');
+    if (username === null || password === null)
+      throw new ServiceError('bad-request', 'The form must have the fields "username" and "password".');
+    return { username, password, next: fields.get('next') ?? nextOfQuery(exchange) };
+  }
+  throw new ServiceError('media-type-unsupported', 'A login is sent as application/x-www-form-urlencoded or application/json.');
+}
+
+/** The page that the client wanted before it was asked to sign in. */
+export function nextOfQuery(exchange: Exchange): string | undefined {
+  return new URLSearchParams(exchange.target.query).get('next') ?? undefined;
+}

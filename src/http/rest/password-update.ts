@@ -1,0 +1,124 @@
+import type { Account } from '../../accounts/account.ts';
+import type { VerificationTurn } from '../../accounts/passwords.ts';
+import { longestCredentialCharacters } from '../../accounts/user-names.ts';
+import { sourceOf } from '../../auth/address-source.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { flashCookieLine } from '../html/flash.ts';
+import { accountOfPage, pageContextOf } from '../html/page-context.ts';
+import { pageHeaders } from '../html/pages/page-headers.ts';
+import { passwordPage } from '../html/pages/password-page.ts';
+import { countedAttempt } from '../middleware/bans.ts';
+import { errorsReply } from '../reply/error-reply.ts';
+import type { Reply } from '../reply/reply.ts';
+import { type Client, clientOf, type Exchange } from '../request/exchange.ts';
+import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
+import { readJsonBody, readSmallBody } from '../request/request-body.ts';
+
+/** Largest body of the form, in bytes. */
+const formLimitBytes = 16 * 1024;
+
+/** GET of the page on which people change their own password (service.md, "Session and password"). */
+export function showPasswordPage(exchange: Exchange): Reply {
+  if (!accountOfPage(exchange).mayChangePassword) {
+    const { session } = clientOf(exchange);
+    throw session
+      ? new ServiceError('forbidden', 'The password of this account cannot be changed here.')
+      : new ServiceError('unauthorized', 'A password is changed within a session.');
+  }
+  return passwordPageReply(exchange, 200, []);
+}
+
+function passwordPageReply(exchange: Exchange, status: number, problems: readonly string[]): Reply {
+  const body = passwordPage(pageContextOf(exchange), { problems, account: accountOfPage(exchange) });
+  return { status, headers: pageHeaders(), body };
+}
+
+/** POST of a password change (service.md, "Session and password"; decisions.md 4, `password-update`): JSON, or the page's form. */
+export async function updatePassword(exchange: Exchange): Promise<Reply> {
+  const client = clientOf(exchange);
+  if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
+  const type = mediaTypeOfRequest(exchange);
+  if (type === 'application/x-www-form-urlencoded') return updatePasswordByForm(exchange, client);
+  if (type !== 'application/json')
+    throw new ServiceError('media-type-unsupported', 'A password change is sent as application/json or application/x-www-form-urlencoded.');
+  const body = await readJsonBody(exchange);
+  const { current_password, new_password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  if (typeof current_password !== 'string' || typeof new_password !== 'string') {
+    throw new ServiceError('bad-request', 'The body must be an object with the texts "current_password" and "new_password".');
+  }
+  const problems = await changePassword(exchange, client, current_password, new_password);
+  if (problems.length > 0) {
+    return errorsReply(
+      422,
+      problems.map((message) => ({ message })),
+    );
+  }
+  return { status: 204 };
+}
+
+async function updatePasswordByForm(exchange: Exchange, client: Client): Promise<Reply> {
+  const fields = new URLSearchParams((await readSmallBody(exchange, formLimitBytes)).toString('utf8'));
+  const [current, wanted, repeated] = ['current_password', 'new_password', 'repeat_password'].map((name) => fields.get(name));
+  if (current == null || wanted == null) throw new ServiceError('bad-request', 'The form lacks a password.');
+  const differs = repeated != null && repeated !== wanted;
+  const problems = differs
+    ? [pageContextOf(exchange).language.text('passwordsDiffer')]
+    : await changePassword(exchange, client, current, wanted);
+  const isPage = replyFormat(exchange) === 'html';
+  if (problems.length > 0)
+    return isPage
+      ? passwordPageReply(exchange, 422, problems)
+      : errorsReply(
+          422,
+          problems.map((message) => ({ message })),
+        );
+  if (!isPage) return { status: 204 };
+  return { status: 303, headers: { location: '/home/', 'set-cookie': flashCookieLine('passwordChanged', 1), 'cache-control': 'no-store' } };
+}
+
+/**
+ * Changes the client's own password; events 20085 and 20086. All other sessions of the account end, on every service.
+ *
+ * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
+ * @throws ServiceError `forbidden` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
+ *   wrong current passwords, which count like failed logins
+ */
+export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
+  const { passwords, events, endSessions } = exchange.service;
+  const { account, session } = client;
+  const failed = (details: unknown) => events.emit({ id: 20086, context: client.context, data: { details } });
+  if (!account.allowOwnPasswordChange || !passwords.isOwn(account.method.uuid)) {
+    failed('not allowed for this account');
+    throw new ServiceError('forbidden', 'The password of this account cannot be changed here.');
+  }
+  events.assertWritable();
+  const turn = { source: sourceOf(exchange.peer.address), isKnown: false };
+  const isCurrent = await countedAttempt(
+    exchange,
+    { type: 'password', username: account.name, content: currentPassword },
+    (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
+    Boolean,
+  );
+  const problems = isCurrent ? await replacePassword(exchange, account, newPassword, turn) : ['The current password is not correct.'];
+  if (problems.length > 0) {
+    failed(problems);
+    return problems;
+  }
+  try {
+    await endSessions(account.uuid, session);
+  } finally {
+    await events.emitDurable({ id: 20085, context: client.context });
+  }
+  return [];
+}
+
+async function replacePassword(
+  { service }: Exchange,
+  { method, name }: Account,
+  newPassword: string,
+  turn: VerificationTurn,
+): Promise<string[]> {
+  if (newPassword.length > longestCredentialCharacters)
+    return [`The password must not have more than ${longestCredentialCharacters} characters.`];
+  return service.passwords.change(method.uuid, name, newPassword, turn);
+}

@@ -1,0 +1,77 @@
+import type { UploadResult } from '../../files/operations/file-upload.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { createDigestVerifier, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { mergeHeaders, type Reply } from '../reply/reply.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { requestedModificationTime } from '../request/modification-time.ts';
+import { preconditions } from '../request/preconditions.ts';
+import { announcedLength, hasBody } from '../request/request-body.ts';
+import { uploadMetadata } from '../request/upload-metadata.ts';
+import { validatorsOf } from './get-file.ts';
+import { backendReplyHeaders } from './upload-backend.ts';
+import { checkReceivedLength, receiveBody } from './upload-stream.ts';
+
+/**
+ * PUT of a file (service.md, REST): 201 for a new and for an overwritten file. Everything that can be refused is
+ * refused before the body is asked for; the old file stays until the new one is complete and verified.
+ */
+export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const { service } = exchange;
+  const { files } = clientOf(exchange);
+  refuseUnsupportedHeaders(exchange);
+  const expectedSizeBytes = announcedLength(exchange);
+  const limitBytes = service.options.maximum_request_size;
+  if (limitBytes > 0 && (expectedSizeBytes ?? 0) > limitBytes) throw tooLarge(limitBytes);
+  const metadata = uploadMetadata(exchange);
+  const digests = parseExpectedDigests(integrityHeaders(exchange));
+  const modifiedMs = requestedModificationTime(exchange);
+  const verify = await preconditions(exchange, path);
+  const backendUuid = service.options.api_backend_uuid || undefined;
+  const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid });
+  let result: UploadResult;
+  try {
+    const verifier = digests.length > 0 ? createDigestVerifier(digests) : undefined;
+    checkReceivedLength(exchange, await receiveBody(exchange, upload, verifier, limitBytes));
+    const mismatch = verifier?.mismatch();
+    if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
+    result = await upload.commit();
+  } catch (error) {
+    await upload.abort(error);
+    throw error;
+  }
+  const headers = { etag: validatorsOf(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
+  return { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) };
+}
+
+/** PUT of a folder: 201; a body makes no sense there (service.md, REST). */
+export async function putFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
+  await clientOf(exchange).files.createFolder(path);
+  return { status: 201 };
+}
+
+function tooLarge(limitBytes: number): ServiceError {
+  return new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+}
+
+/**
+ * RFC 9110 §14.4: a partial PUT that a server takes for a whole one destroys the file. §8.4: stored as sent, a coded
+ * body would come back as something else.
+ */
+function refuseUnsupportedHeaders(exchange: Exchange): void {
+  if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
+  const coding = header(exchange, 'content-encoding')?.trim().toLowerCase();
+  if (coding !== undefined && coding !== 'identity' && coding !== '') {
+    throw new ServiceError('media-type-unsupported', 'Content-Encoding is not supported on PUT; send the file as it is.');
+  }
+}
+
+function integrityHeaders(exchange: Exchange) {
+  return {
+    'content-md5': header(exchange, 'content-md5'),
+    'content-digest': header(exchange, 'content-digest'),
+    'repr-digest': header(exchange, 'repr-digest'),
+    'oc-checksum': header(exchange, 'oc-checksum'),
+  };
+}

@@ -1,0 +1,306 @@
+import type { Account } from '../../accounts/account.ts';
+import { accountOfText, accountText } from '../../accounts/account-record.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { type RedisCaller, type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
+import {
+  type ListedSession,
+  mostSessionsOfAccount,
+  newSessionId,
+  type Session,
+  type SessionLifetimes,
+  type SessionStore,
+  sessionKey,
+} from './sessions.ts';
+
+/*
+ * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
+ * decides whether a session lives; `account:<uuid>` has the keys of one account. A session's hash outlives its end for a while, so
+ * that whichever node sweeps it can tell whose it was.
+ */
+const afterlifeMs = 3_600_000;
+const now = `local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+`;
+
+const forget = `
+local function forget(base, key)
+  local uuid = redis.call('HGET', base .. 'session:' .. key, 'uuid')
+  redis.call('DEL', base .. 'session:' .. key)
+  redis.call('ZREM', base .. 'sessions', key)
+  if uuid then redis.call('SREM', base .. 'account:' .. uuid, key) end
+end
+`;
+
+/**
+ * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
+ * address.
+ * Returns the account of each session that had to end.
+ */
+const createScript = redisScript(`${now}${forget}
+local over = {}
+while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
+  local first, firstEnds
+  for _, key in ipairs(redis.call('SMEMBERS', KEYS[3])) do
+    local ends = tonumber(redis.call('ZSCORE', KEYS[2], key) or 0)
+    if not first or ends < firstEnds then first, firstEnds = key, ends end
+  end
+  local account = redis.call('HGET', ARGV[6] .. 'session:' .. first, 'account')
+  if account then table.insert(over, account) end
+  forget(ARGV[6], first)
+  redis.call('SREM', KEYS[3], first)
+end
+redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
+redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${afterlifeMs})
+for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${afterlifeMs}) end
+return over`);
+
+/** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
+const findScript = redisScript(`${now}
+local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
+local created = redis.call('HGET', KEYS[1], 'created')
+if not ends or not created or tonumber(ends) <= now then return false end
+local last = created + ARGV[3]
+if last <= now then return false end
+local next = math.min(now + ARGV[2], last)
+redis.call('ZADD', KEYS[2], next, ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${afterlifeMs})
+redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${afterlifeMs})
+return {created, ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
+
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
+const endScript = redisScript(`${forget}
+for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
+return #ARGV - 1`);
+
+/** KEYS sessions, account; ARGV begin of the keys, key that stays, ms after which begun ones stay. Returns the keys that were ended and lived. */
+const endAllScript = redisScript(`${now}${forget}
+local ended = {}
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  local created = tonumber(redis.call('HGET', ARGV[1] .. 'session:' .. key, 'created') or 0)
+  if key ~= ARGV[2] and created <= tonumber(ARGV[3]) then
+    local ends = redis.call('ZSCORE', KEYS[1], key)
+    if ends and tonumber(ends) > now then table.insert(ended, key) end
+    forget(ARGV[1], key)
+    redis.call('SREM', KEYS[2], key)
+  end
+end
+return ended`);
+
+/** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out, each for one caller alone. */
+const sweepScript = redisScript(`${now}${forget}
+local over = {}
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
+  local account = redis.call('HGET', ARGV[1] .. 'session:' .. key, 'account')
+  if account then table.insert(over, account) end
+  forget(ARGV[1], key)
+end
+return over`);
+
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns those that live: key, account, begin, address, end of each. */
+const lookScript = redisScript(`${now}
+local found = {}
+for index = 2, #ARGV do
+  local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)
+  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'account', 'created', 'address')
+  if ends > now and fields[1] and fields[2] then table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends)}) end
+end
+return found`);
+
+/** Accounts of sessions that were met here, so that each request need not carry them anew. */
+const mostAccounts = 10_000;
+
+/** Ends that this process repeats to a Redis that lost its data, at most. */
+const mostEnded = 100_000;
+
+const sweepEveryMs = 1000;
+
+/** How far the clocks of nodes and Redis may be apart: sessions that began so long after a password change may end with the others. */
+const clockToleranceMs = 5000;
+
+/** An order to end the sessions of an account that began until a moment, but for one. */
+interface EndAll {
+  exceptKey: string;
+  untilMs: number;
+}
+
+/** Sessions of all nodes. While Redis is away nobody can be let in: `find` throws. */
+export class RedisSessions implements SessionStore {
+  readonly #link: RedisLink;
+  readonly #clock: Clock;
+  readonly #lifetimes: () => SessionLifetimes;
+  readonly #onTimeout: (account: Account) => void;
+  readonly #log: Log;
+  readonly #base: string;
+  readonly #accounts = new Map<string, Account>();
+  /** Sessions that were ended here. A Redis killed within a second of that, or a replica that takes over, may have them still. */
+  readonly #ended = new Set<string>();
+  /** Accounts whose sessions are to end, which Redis has not confirmed. */
+  readonly #endingAll = new Map<string, EndAll>();
+  readonly #sweeper: Timer;
+
+  /**
+   * @param service the file transfer service that the sessions are of
+   * @param lifetimes asked at each look-up, so that a reload takes effect at once
+   * @param onTimeout told of each session that timed out, by one node alone (event 40015)
+   */
+  constructor(
+    link: RedisLink,
+    service: string,
+    surroundings: { clock: Clock; log: Log; lifetimes: () => SessionLifetimes; onTimeout: (account: Account) => void },
+  ) {
+    this.#link = link;
+    this.#clock = surroundings.clock;
+    this.#log = surroundings.log;
+    this.#lifetimes = surroundings.lifetimes;
+    this.#onTimeout = surroundings.onTimeout;
+    this.#base = `${link.key('web', service)}:`;
+    this.#sweeper = this.#clock.every(sweepEveryMs, () => void this.#sweep());
+    link.onRecover((caller) => this.#repeat(caller));
+  }
+
+  async create(account: Account, address = ''): Promise<string> {
+    const id = newSessionId();
+    const key = sessionKey(id);
+    const { idleMs, maximumAgeMs } = this.#lifetimes();
+    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${account.uuid}`];
+    const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
+    const over = await this.#link.run(createScript, keys, [
+      ...[key, accountText(account), account.uuid, ...lifetimes],
+      ...[this.#base, mostSessionsOfAccount, address],
+    ]);
+    for (const text of over as string[]) this.#onTimeout(accountOfText(text));
+    return id;
+  }
+
+  find(id: string): Promise<Session | undefined> {
+    return this.#find(sessionKey(id));
+  }
+
+  hold(session: Session): { done(): void } {
+    // A failure is told at the next request, if it still matters then.
+    const touch = () => void this.#find(session.key).catch(() => {});
+    const timer = this.#clock.every(Math.max(this.#lifetimes().idleMs / 3, 100), touch);
+    let isHeld = true;
+    return {
+      done: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        timer.cancel();
+      },
+    };
+  }
+
+  end(session: Session): Promise<void> {
+    return this.endKeys([session.key]);
+  }
+
+  async endAll(accountUuid: string, except?: Session): Promise<number> {
+    // Until it is done it is to be done: a node that could not reach Redis does it as soon as it can.
+    const order: EndAll = { exceptKey: except?.key ?? '', untilMs: Math.ceil(this.#clock.nowMs() + clockToleranceMs) };
+    this.#endingAll.set(accountUuid, order);
+    const ended = await this.#runEndAll(this.#link, accountUuid, order);
+    if (this.#endingAll.get(accountUuid) === order) this.#endingAll.delete(accountUuid);
+    return ended;
+  }
+
+  async count(): Promise<number> {
+    return Number(await this.#link.call(['ZCARD', `${this.#base}sessions`]));
+  }
+
+  async list(): Promise<ListedSession[]> {
+    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
+    const found = new Map<string, ListedSession>();
+    const { maximumAgeMs } = this.#lifetimes();
+    let cursor = '0';
+    do {
+      const [next, pairs] = (await this.#link.call(['ZSCAN', `${this.#base}sessions`, cursor, 'COUNT', '500'])) as [string, string[]];
+      cursor = String(next);
+      const keys = pairs.filter((_, index) => index % 2 === 0).map(String);
+      const rows = (await this.#link.run(lookScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
+      for (const row of rows) {
+        const [key = '', account = '', created, address = '', ends] = row;
+        const createdMs = Number(created);
+        // A reload may have shortened it.
+        const expiresMs = Math.min(Number(ends), createdMs + maximumAgeMs);
+        found.set(key, { key, account: accountOfText(account).name, address, createdMs, expiresMs });
+      }
+    } while (cursor !== '0');
+    return [...found.values()];
+  }
+
+  async endKeys(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#noteEnd(key);
+    await this.#endInRedis(this.#link, keys);
+  }
+
+  close(): void {
+    this.#sweeper.cancel();
+  }
+
+  async #find(key: string): Promise<Session | undefined> {
+    if (this.#ended.has(key)) return undefined;
+    const known = this.#accounts.get(key);
+    const { idleMs, maximumAgeMs } = this.#lifetimes();
+    const found = (await this.#link.run(
+      findScript,
+      [this.#sessionOf(key), `${this.#base}sessions`],
+      [key, Math.ceil(idleMs), Math.ceil(maximumAgeMs), known ? '0' : '1'],
+    )) as [string, string] | null;
+    if (!found || this.#ended.has(key)) {
+      this.#accounts.delete(key);
+      return undefined;
+    }
+    return { key, account: known ?? this.#keepAccount(key, accountOfText(found[1])), createdMs: Number(found[0]) };
+  }
+
+  #keepAccount(key: string, account: Account): Account {
+    this.#accounts.set(key, account);
+    const [oldest] = this.#accounts.keys();
+    if (this.#accounts.size > mostAccounts && oldest !== undefined) this.#accounts.delete(oldest);
+    return account;
+  }
+
+  #noteEnd(key: string): void {
+    this.#accounts.delete(key);
+    this.#ended.add(key);
+    const [oldest] = this.#ended;
+    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
+  }
+
+  async #runEndAll(caller: Pick<RedisCaller, 'run'>, accountUuid: string, { exceptKey, untilMs }: EndAll): Promise<number> {
+    const keys = [`${this.#base}sessions`, `${this.#base}account:${accountUuid}`];
+    const ended = (await caller.run(endAllScript, keys, [this.#base, exceptKey, untilMs])) as string[];
+    for (const key of ended) this.#noteEnd(key);
+    return ended.length;
+  }
+
+  async #repeat(caller: RedisCaller): Promise<void> {
+    for (const [accountUuid, order] of this.#endingAll) {
+      await this.#runEndAll(caller, accountUuid, order);
+      this.#endingAll.delete(accountUuid);
+    }
+    await this.#endInRedis(caller, [...this.#ended]);
+  }
+
+  async #endInRedis(caller: Pick<RedisCaller, 'run'>, keys: readonly string[]): Promise<void> {
+    for (let index = 0; index < keys.length; index += 1000)
+      await caller.run(endScript, [`${this.#base}sessions`], [this.#base, ...keys.slice(index, index + 1000)]);
+  }
+
+  async #sweep(): Promise<void> {
+    if (!this.#link.isReady) return;
+    try {
+      for (const text of (await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[])
+        this.#onTimeout(accountOfText(text));
+    } catch (error) {
+      this.#log.debug('sessions that timed out could not be looked for', { reason: error });
+    }
+  }
+
+  #sessionOf(key: string): string {
+    return `${this.#base}session:${key}`;
+  }
+}

@@ -1,0 +1,223 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Account } from '../../accounts/account.ts';
+import type { Clock } from '../../lib/clock.ts';
+
+/** Bits of a session ID: 256 (decisions.md 4). */
+const idBytes = 32;
+
+/**
+ * Sessions that an account may have at once: far more than people and scripts need, and few enough that one password cannot fill the
+ * memory. One more ends the one that has been unused for longest.
+ */
+export const mostSessionsOfAccount = 1000;
+
+/** A session in force. The ID itself is kept nowhere; `key` is its hash. */
+export interface Session {
+  readonly key: string;
+  readonly account: Account;
+  readonly createdMs: number;
+}
+
+/** Lifetimes of sessions in milliseconds (decisions.md, "session IDs"). */
+export interface SessionLifetimes {
+  idleMs: number;
+  maximumAgeMs: number;
+}
+
+/** A session as those see it who run the service. */
+export interface ListedSession {
+  /** As in `Session`; not to be shown. */
+  readonly key: string;
+  /** Name of the account. */
+  readonly account: string;
+  /** Where the login came from; empty when that is not known. */
+  readonly address: string;
+  /** Unix time in milliseconds. */
+  readonly createdMs: number;
+  /** When it ends unless it is used before, Unix time in milliseconds. */
+  readonly expiresMs: number;
+}
+
+/** What those who run the service may see and do of sessions. */
+export interface SessionOverview {
+  /** The sessions that live at present. */
+  list(): Promise<ListedSession[]>;
+  /** Ends sessions; when it resolves, nobody is let in by their IDs any more, whichever process is asked. */
+  endKeys(keys: readonly string[]): Promise<void>;
+}
+
+/** Where sessions live. Implementations: memory here, Redis for many nodes. */
+export interface SessionStore extends SessionOverview {
+  /**
+   * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
+   * `mostSessionsOfAccount` already, the one unused for longest times out.
+   *
+   * @param address where the login came from, for those who run the service
+   */
+  create(account: Account, address?: string): Promise<string>;
+  /** The session of an ID when it still lives, and notes the activity; undefined otherwise. */
+  find(id: string): Promise<Session | undefined> | Session | undefined;
+  /** Marks a session as busy with a transfer, which counts as activity until `done`. */
+  hold(session: Session): { done(): void };
+  end(session: Session): Promise<void>;
+  /** Ends all sessions of an account (by UUID), but for one. @returns how many ended */
+  endAll(accountUuid: string, except?: Session): Promise<number>;
+  /** Sessions that live at present, for figures. */
+  count(): Promise<number>;
+  close(): void;
+}
+
+interface Kept {
+  session: Session;
+  address: string;
+  lastUsedMs: number;
+  holds: number;
+}
+
+/** The hash under which a session is kept: whoever reads the store cannot use it. */
+export function sessionKey(id: string): string {
+  return hash('sha256', id, 'base64url');
+}
+
+/** A fresh session ID. */
+export function newSessionId(): string {
+  return randomBytes(idBytes).toString('base64url');
+}
+
+/**
+ * When a session ends unless it is used before, Unix time in milliseconds.
+ *
+ * @param lastUsedMs monotonic; undefined while a transfer keeps it busy
+ */
+export function expiryMs(createdMs: number, lastUsedMs: number | undefined, lifetimes: SessionLifetimes, clock: Clock): number {
+  const oldestMs = createdMs + lifetimes.maximumAgeMs;
+  return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
+}
+
+/** Sessions of one process. */
+export class MemorySessions implements SessionStore {
+  readonly #clock: Clock;
+  readonly #lifetimes: () => SessionLifetimes;
+  readonly #onTimeout: (session: Session) => void;
+  readonly #kept = new Map<string, Kept>();
+  readonly #ofAccounts = new Map<string, Set<Kept>>();
+  readonly #sweeper: { cancel(): void };
+
+  /**
+   * @param lifetimes asked at each look-up, so that a reload takes effect at once
+   * @param onTimeout told of each session that timed out (event 40015)
+   */
+  constructor(clock: Clock, lifetimes: () => SessionLifetimes, onTimeout: (session: Session) => void) {
+    this.#clock = clock;
+    this.#lifetimes = lifetimes;
+    this.#onTimeout = onTimeout;
+    this.#sweeper = clock.every(1000, () => this.#sweep());
+  }
+
+  async create(account: Account, address = ''): Promise<string> {
+    const id = newSessionId();
+    const session: Session = { key: sessionKey(id), account, createdMs: this.#clock.nowMs() };
+    const own = this.#ofAccounts.get(account.uuid) ?? new Set();
+    if (own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
+    const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
+    this.#kept.set(session.key, kept);
+    this.#ofAccounts.set(account.uuid, own.add(kept));
+    return id;
+  }
+
+  find(id: string): Session | undefined {
+    const kept = this.#kept.get(sessionKey(id));
+    if (!kept || this.#endIfOver(kept)) return undefined;
+    kept.lastUsedMs = this.#clock.monotonicMs();
+    return kept.session;
+  }
+
+  hold(session: Session): { done(): void } {
+    const kept = this.#kept.get(session.key);
+    if (!kept) return { done() {} };
+    kept.holds++;
+    let isHeld = true;
+    return {
+      done: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        kept.holds--;
+        kept.lastUsedMs = this.#clock.monotonicMs();
+      },
+    };
+  }
+
+  async end(session: Session): Promise<void> {
+    const kept = this.#kept.get(session.key);
+    if (kept) this.#forget(kept);
+  }
+
+  async endAll(accountUuid: string, except?: Session): Promise<number> {
+    let ended = 0;
+    for (const kept of [...(this.#ofAccounts.get(accountUuid) ?? [])]) {
+      if (kept.session.key === except?.key) continue;
+      this.#forget(kept);
+      ended++;
+    }
+    return ended;
+  }
+
+  async count(): Promise<number> {
+    return this.#kept.size;
+  }
+
+  async list(): Promise<ListedSession[]> {
+    this.#sweep();
+    const lifetimes = this.#lifetimes();
+    return [...this.#kept.values()].map(({ session, address, lastUsedMs, holds }) => ({
+      key: session.key,
+      account: session.account.name,
+      address,
+      createdMs: session.createdMs,
+      expiresMs: expiryMs(session.createdMs, holds > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
+    }));
+  }
+
+  async endKeys(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      const kept = this.#kept.get(key);
+      if (kept) this.#forget(kept);
+    }
+  }
+
+  close(): void {
+    this.#sweeper.cancel();
+  }
+
+  #sweep(): void {
+    for (const kept of this.#kept.values()) this.#endIfOver(kept);
+  }
+
+  #endIfOver(kept: Kept): boolean {
+    const { idleMs, maximumAgeMs } = this.#lifetimes();
+    const isIdle = kept.holds === 0 && this.#clock.monotonicMs() - kept.lastUsedMs > idleMs;
+    const isOld = this.#clock.nowMs() - kept.session.createdMs > maximumAgeMs;
+    if (!isIdle && !isOld) return false;
+    this.#timeOut(kept);
+    return true;
+  }
+
+  #timeOut(kept: Kept): void {
+    this.#forget(kept);
+    this.#onTimeout(kept.session);
+  }
+
+  #forget(kept: Kept): void {
+    const { key, account } = kept.session;
+    this.#kept.delete(key);
+    const own = this.#ofAccounts.get(account.uuid);
+    own?.delete(kept);
+    if (own?.size === 0) this.#ofAccounts.delete(account.uuid);
+  }
+}
+
+/** Of sessions that are there, with a running transfer only when all have one. */
+function longestUnused(sessions: ReadonlySet<Kept>): Kept {
+  const rank = ({ holds, lastUsedMs }: Kept) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
+  return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));
+}

@@ -1,0 +1,76 @@
+import type { FileUpload } from '../../files/operations/file-upload.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
+import { listenToBody } from '../request/body-listener.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+
+/** Chunks from the socket are gathered up to this size and written with one call. */
+const gatherBytes = 1024 * 1024;
+
+/**
+ * Streams a request body into an upload: while one gathered write is on its way to the disk the next gathers, and
+ * when the disk is slower than the client, the client waits.
+ *
+ * @param limitBytes largest body that the service takes, 0 = no limit
+ * @throws ServiceError `client-gone`, `too-large`, and what `upload.write` throws
+ */
+export function receiveBody(
+  exchange: Exchange,
+  upload: FileUpload,
+  verifier: DigestVerifier | undefined,
+  limitBytes: number,
+): Promise<number> {
+  const { incoming } = exchange;
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let receivedBytes = 0;
+  let isWriting = false;
+  let hasEnded = false;
+  return new Promise((resolve, reject) => {
+    const flush = async () => {
+      isWriting = true;
+      try {
+        while (waitingBytes > 0) {
+          const chunks = waiting;
+          waiting = [];
+          waitingBytes = 0;
+          if (incoming.isPaused()) incoming.resume();
+          await upload.write(chunks);
+        }
+        isWriting = false;
+        if (hasEnded) resolve(receivedBytes);
+      } catch (error) {
+        stop();
+        reject(error);
+      }
+    };
+    const stop = listenToBody(exchange, {
+      onData(chunk) {
+        receivedBytes += chunk.length;
+        if (limitBytes > 0 && receivedBytes > limitBytes)
+          throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+        verifier?.update(chunk);
+        waiting.push(chunk);
+        waitingBytes += chunk.length;
+        if (waitingBytes >= gatherBytes) incoming.pause();
+        if (!isWriting) void flush();
+      },
+      onEnd() {
+        hasEnded = true;
+        if (!isWriting) resolve(receivedBytes);
+      },
+      onFault(error) {
+        waitingBytes = 0;
+        reject(error);
+      },
+    });
+  });
+}
+
+/** @throws ServiceError `length-mismatch` when fewer bytes came than the client announced */
+export function checkReceivedLength(exchange: Exchange, receivedBytes: number): void {
+  const announced = header(exchange, 'content-length');
+  if (announced !== undefined && Number(announced) !== receivedBytes) {
+    throw new ServiceError('length-mismatch', `Content-Length announced ${announced} bytes, ${receivedBytes} came.`);
+  }
+}

@@ -1,0 +1,196 @@
+import { read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { AccountFiles } from '../../files/account-files.ts';
+import { closeFile } from '../../files/disk/freeing.ts';
+import type { OpenedFolder } from '../../files/disk/opened.ts';
+import { ZipWriter, zipLength } from '../../files/operations/zip-archive.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { contentDisposition } from '../../lib/headers/header-names.ts';
+import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { hasDescriptor, localHeaderLength, type ZipEntry } from '../../lib/zip/zip-records.ts';
+import { BodyWriter } from '../reply/body-writer.ts';
+import { PagedBody } from '../reply/paged-body.ts';
+import { alreadySent, writeHead } from '../reply/reply.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
+import { gatherMembers, type Member } from './zip-members.ts';
+
+const readAsync = promisify(read);
+
+/** Up to this size a synchronous read beats the thread pool (performance.md). */
+const atOnceBytes = 128 * 1024;
+
+/** Less room than this is not worth a read. */
+const leastReadBytes = 64 * 1024;
+
+/**
+ * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before
+ * the first byte. What may not be read and what is reached through a link is left out (service.md, REST).
+ *
+ * @param names members to send, named relative to the folder; without it the whole folder, under full virtual paths
+ */
+export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: readonly string[]): Promise<typeof alreadySent> {
+  const { files } = clientOf(exchange);
+  const { clock } = exchange.service;
+  const startedMs = clock.monotonicMs();
+  const writer = new BodyWriter(exchange);
+  let body: PagedBody | undefined;
+  const eventData = () => ({
+    duration: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1e6,
+    total_read: body?.sentBytes ?? 0,
+    files: names,
+  });
+  try {
+    const members = await gatherMembers(files, folder, names);
+    files.emit(40016, folder, { files: names });
+    const lengthBytes = zipLength(members.map((member) => member.entry));
+    const name = `${baseName(folder) || 'home'}.zip`;
+    await exchange.service.events.grouped();
+    writeHead(exchange.outgoing, 200, exchange.baseHeaders, {
+      'content-type': 'application/zip',
+      'content-length': lengthBytes,
+      'content-disposition': contentDisposition('attachment', name),
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
+    if (exchange.isHead) {
+      exchange.outgoing.end();
+      return alreadySent;
+    }
+    const zip = new ZipWriter();
+    body = new PagedBody(writer);
+    await sendMembers(files, zip, members, body);
+    for (const bytes of zip.finish()) await body.add(bytes);
+    await body.end();
+    files.emit(40025, folder, eventData());
+  } catch (error) {
+    files.emit(40041, folder, {
+      ...eventData(),
+      details: error instanceof ServiceError ? error.message : 'The archive could not be made.',
+    });
+    if (!exchange.outgoing.headersSent) throw error;
+    exchange.outgoing.destroy();
+    if (!writer.isGone) throw error;
+  }
+  return alreadySent;
+}
+
+interface OpenFolder {
+  path: VirtualPath;
+  opened?: OpenedFolder;
+  foreignNames?: ReadonlySet<string>;
+}
+
+async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonly Member[], body: PagedBody): Promise<void> {
+  let folder: OpenFolder | undefined;
+  try {
+    for (let at = 0; at < members.length; ) {
+      const member = members[at] as Member;
+      if (isQuick(member.entry)) {
+        await body.free(localHeaderLength(member.entry) + member.entry.sizeBytes);
+        if (member.folder !== folder?.path) {
+          folder?.opened?.close();
+          folder = { path: member.folder, ...files.openFolderQuietly(member.folder) };
+        }
+        const { opened, foreignNames } = folder;
+        const sent = opened?.readMembers((readInto) => putQuick(zip, members, at, { body, readInto, foreignNames })) ?? 0;
+        at += sent;
+        if (sent > 0) continue;
+      }
+      await sendMember(files, zip, member, body);
+      at++;
+    }
+  } finally {
+    folder?.opened?.close();
+  }
+}
+
+/** Whether a member is read faster than anybody could wait for it. */
+function isQuick(entry: ZipEntry): boolean {
+  return entry.sizeBytes <= atOnceBytes && !entry.isFolder;
+}
+
+/**
+ * Puts quick members of one folder on the present page, as many as there is room for.
+ *
+ * @param start the first of them, for which there is room
+ * @param folder how its members are read, and which names are not its own
+ * @returns how many; none when the first has to be sent by itself
+ */
+function putQuick(
+  zip: ZipWriter,
+  members: readonly Member[],
+  start: number,
+  {
+    body,
+    readInto,
+    foreignNames,
+  }: { body: PagedBody; readInto: (name: string, target: Buffer) => number; foreignNames: ReadonlySet<string> | undefined },
+): number {
+  const { folder } = members[start] as Member;
+  let at = start;
+  for (; at < members.length; at++) {
+    const member = members[at] as Member;
+    const { entry } = member;
+    if (member.folder !== folder || !isQuick(entry) || foreignNames?.has(member.name)) break;
+    const headerBytes = localHeaderLength(entry);
+    const { rest } = body;
+    if (rest.length < headerBytes + entry.sizeBytes) break;
+    const content = rest.subarray(headerBytes, headerBytes + entry.sizeBytes);
+    if (content.length > 0 && readInto(member.name, content) < content.length) throw becameShorter();
+    zip.begin(entry, content).copy(rest);
+    zip.end();
+    body.use(headerBytes + entry.sizeBytes);
+  }
+  return at - start;
+}
+
+async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, name }: Member, body: PagedBody): Promise<void> {
+  if (entry.isFolder || entry.sizeBytes === 0) {
+    await body.add(zip.begin(entry));
+    zip.end();
+    return;
+  }
+  const { fd } = files.openQuietly(memberPath(folder, name));
+  try {
+    if (hasDescriptor(entry)) await sendLargeMember(zip, entry, fd, body);
+    else await sendSmallMember(zip, entry, fd, body);
+  } finally {
+    void closeFile(fd, entry.sizeBytes);
+  }
+}
+
+// The CRC stands before the content that it is made of: the content is read to its place, then the header is put before it.
+async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
+  const headerBytes = localHeaderLength(entry);
+  const free = await body.free(headerBytes + entry.sizeBytes);
+  const content = free.subarray(headerBytes, headerBytes + entry.sizeBytes);
+  for (let position = 0; position < content.length; ) {
+    const wanted = content.length - position;
+    const bytesRead =
+      entry.sizeBytes <= atOnceBytes
+        ? readSync(fd, content, position, wanted, position)
+        : (await readAsync(fd, content, position, wanted, position)).bytesRead;
+    if (bytesRead === 0) throw becameShorter();
+    position += bytesRead;
+  }
+  zip.begin(entry, content).copy(free);
+  zip.end();
+  body.use(headerBytes + entry.sizeBytes);
+}
+
+async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
+  await body.add(zip.begin(entry));
+  for (let position = 0; position < entry.sizeBytes; ) {
+    const free = await body.free(leastReadBytes);
+    const { bytesRead } = await readAsync(fd, free, 0, Math.min(free.length, entry.sizeBytes - position), position);
+    if (bytesRead === 0) throw becameShorter();
+    zip.data(free.subarray(0, bytesRead));
+    body.use(bytesRead);
+    position += bytesRead;
+  }
+  await body.add(zip.end());
+}
+
+function becameShorter(): ServiceError {
+  return new ServiceError('internal', 'A file became shorter while it was archived.');
+}

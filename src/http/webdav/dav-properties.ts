@@ -1,0 +1,102 @@
+import type { Entry } from '../../files/entry.ts';
+import { mediaTypeOf } from '../../files/media-types.ts';
+import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
+import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import { davNamespace, escapeXml } from './webdav-xml.ts';
+
+/** `{dav_props_namespace}` of service.md: the properties that it names exist here and in the namespace of RFC 4918. */
+export const extraNamespace = 'http://apache.org/dav/props/';
+
+/** What property values are made of, beside the entry. */
+export interface PropertySources {
+  /** Free and used bytes, where they were asked for. */
+  space?: { availableBytes: number; usedBytes: number } | undefined;
+  /** The value of `lockdiscovery`; undefined for clients that do not see locks. */
+  lockDiscovery?: ((entry: Entry) => string) | undefined;
+}
+
+/** A property: which entries have it, and its value as XML. */
+export interface Property {
+  namespace: string;
+  name: string;
+  /** Whether it is part of `allprop` (RFC 4918 §9.1.2, RFC 4331 §2: quotas are not). */
+  isCommon: boolean;
+  value: (entry: Entry, sources: PropertySources) => string | undefined;
+}
+
+let lastSecond = Number.NaN;
+let lastText = '';
+
+// RFC 3339, as RFC 4918 §15.1 wants it; entries made in one second share the work.
+function formatCreation(timeMs: number): string {
+  const second = Math.floor(timeMs / 1000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+  }
+  return lastText;
+}
+
+function shared(namespace: string, prefix: string): Property[] {
+  return [
+    { namespace, name: 'displayname', isCommon: true, value: (entry) => escapeXml(entry.name) },
+    { namespace, name: 'getcontentlength', isCommon: true, value: (entry) => (entry.isFolder ? undefined : String(entry.sizeBytes)) },
+    { namespace, name: 'getlastmodified', isCommon: true, value: (entry) => formatHttpDate(entry.modifiedMs) },
+    { namespace, name: 'resourcetype', isCommon: true, value: (entry) => (entry.isFolder ? `<${prefix}collection/>` : '') },
+    { namespace, name: 'iscollection', isCommon: true, value: (entry) => (entry.isFolder ? '1' : undefined) },
+  ];
+}
+
+const supportedLock = '<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>';
+
+/** All properties, in the order in which they are written. */
+export const properties: readonly Property[] = [
+  ...shared(davNamespace, 'D:'),
+  {
+    namespace: davNamespace,
+    name: 'getetag',
+    isCommon: true,
+    value: (entry) => (entry.isFolder ? undefined : fileEntityTag(entry)),
+  },
+  {
+    namespace: davNamespace,
+    name: 'getcontenttype',
+    isCommon: true,
+    value: (entry) => (entry.isFolder ? undefined : mediaTypeOf(entry.name)),
+  },
+  { namespace: davNamespace, name: 'creationdate', isCommon: true, value: (entry) => formatCreation(entry.createdMs) },
+  ...shared(extraNamespace, 'A:'),
+  {
+    namespace: davNamespace,
+    name: 'supportedlock',
+    isCommon: true,
+    value: (_, { lockDiscovery }) => (lockDiscovery ? supportedLock : undefined),
+  },
+  { namespace: davNamespace, name: 'lockdiscovery', isCommon: true, value: (entry, { lockDiscovery }) => lockDiscovery?.(entry) },
+  {
+    namespace: davNamespace,
+    name: 'quota-available-bytes',
+    isCommon: false,
+    value: (entry, { space }) => (entry.isFolder && space ? String(space.availableBytes) : undefined),
+  },
+  {
+    namespace: davNamespace,
+    name: 'quota-used-bytes',
+    isCommon: false,
+    value: (entry, { space }) => (entry.isFolder && space ? String(space.usedBytes) : undefined),
+  },
+];
+
+const byName = new Map(properties.map((property) => [`${property.namespace}\n${property.name}`, property]));
+
+/** The property of a name, if there is one. */
+export function propertyOf(namespace: string, name: string): Property | undefined {
+  return byName.get(`${namespace}\n${name}`);
+}
+
+/** A property written with a value; the prefixes are those that every multistatus declares. */
+export function writeProperty({ namespace, name }: { namespace: string; name: string }, value: string): string {
+  if (namespace === davNamespace) return value === '' ? `<D:${name}/>` : `<D:${name}>${value}</D:${name}>`;
+  if (namespace === extraNamespace) return value === '' ? `<A:${name}/>` : `<A:${name}>${value}</A:${name}>`;
+  return namespace === '' ? `<${name} xmlns=""/>` : `<x:${name} xmlns:x="${escapeXml(namespace)}"/>`;
+}

@@ -1,0 +1,104 @@
+import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { Reply } from '../reply/reply.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { preconditions } from '../request/preconditions.ts';
+import { urlPathOf } from '../request/request-target.ts';
+import { activeLock } from './lock-xml.ts';
+import { xmlContentType } from './multistatus.ts';
+import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
+
+/** Longest life of a lock without a refresh, in seconds; what a client that went away leaves behind ends then. */
+const longestLockS = 3600;
+
+const usualLockS = 600;
+
+/**
+ * LOCK (RFC 4918 §9.10): takes an exclusive write lock, or refreshes one when there is no body. A name that is free becomes an
+ * empty file (§7.3). Only clients that need class 2 get here (`isClassTwo`).
+ */
+export async function lockMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const { files } = clientOf(exchange);
+  const isDeep = lockDepth(exchange);
+  const timeoutMs = requestedTimeoutS(header(exchange, 'timeout')) * 1000;
+  const verify = await preconditions(exchange, path);
+  const info = await readXmlBody(exchange);
+  const locked = files.lockable(path);
+  const entry = files.look(path, ['write']);
+  verify(entry);
+  if (!info) return lockReply(exchange, path, await locked.refresh(timeoutMs), entry?.isFolder ?? false, 200);
+  const owner = ownerOf(info);
+  const lock = await locked.take(isDeep, owner, timeoutMs);
+  if (entry) return lockReply(exchange, path, lock, entry.isFolder, 200);
+  try {
+    await createEmptyFile(exchange, path, lock);
+  } catch (error) {
+    await locked.release(lock.token);
+    throw error;
+  }
+  return lockReply(exchange, path, lock, false, 201);
+}
+
+async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: FileLock): Promise<void> {
+  const { target } = exchange;
+  if (target.kind === 'member' && target.isFolder) throw new ServiceError('parent-missing', 'The folder does not exist.');
+  const upload = await clientOf(exchange).files.withToken(lock.token).openUpload(path, { expectedSizeBytes: 0 });
+  try {
+    await upload.commit();
+  } catch (error) {
+    await upload.abort(error);
+    throw error;
+  }
+}
+
+/** UNLOCK (RFC 4918 §9.11): 204; 409 when the token names no lock of this path. */
+export async function unlockMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(exchange, 'lock-token') ?? '')?.[1];
+  if (token === undefined) throw new ServiceError('bad-request', 'The header Lock-Token is missing or malformed.');
+  await clientOf(exchange).files.lockable(path).release(token);
+  return { status: 204 };
+}
+
+function lockDepth(exchange: Exchange): boolean {
+  const depth = (header(exchange, 'depth') ?? 'infinity').trim().toLowerCase();
+  if (depth !== '0' && depth !== 'infinity') throw new ServiceError('bad-request', 'Depth must be 0 or infinity.');
+  return depth === 'infinity';
+}
+
+/** Seconds of the first `Timeout` that is understood (RFC 4918 §10.7), within the limits of the service. */
+function requestedTimeoutS(text: string | undefined): number {
+  for (const item of text?.split(',') ?? []) {
+    const match = /^\s*(?:(infinite)|second-(\d{1,10}))\s*$/i.exec(item);
+    if (match) return match[1] ? longestLockS : Math.min(Math.max(Number(match[2]), 1), longestLockS);
+  }
+  return usualLockS;
+}
+
+/** @throws ServiceError `bad-request` when it is no `lockinfo`, `unprocessable` for any lock but an exclusive write lock */
+function ownerOf(info: XmlElement): LockOwner | undefined {
+  if (info.namespace !== davNamespace || info.name !== 'lockinfo')
+    throw new ServiceError('bad-request', 'The LOCK body must be {DAV:}lockinfo.');
+  const scope = davChild(info, 'lockscope');
+  const type = davChild(info, 'locktype');
+  if (!scope || !type) throw new ServiceError('bad-request', 'The LOCK body lacks lockscope or locktype.');
+  if (!davChild(scope, 'exclusive') || !davChild(type, 'write'))
+    throw new ServiceError('unprocessable', 'There are exclusive write locks only.');
+  const owner = davChild(info, 'owner');
+  const link = owner && davChild(owner, 'href');
+  const text = (link ?? owner)?.text.trim() ?? '';
+  return text === '' ? undefined : { text: text.slice(0, 1000), isLink: link !== undefined };
+}
+
+function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFolder: boolean, status: number): Reply {
+  const active = activeLock(lock, urlPathOf(path, isFolder), exchange.service.clock.nowMs());
+  return {
+    status,
+    headers: {
+      'content-type': xmlContentType,
+      'lock-token': `<${lock.token}>`,
+      'cache-control': 'no-store',
+    },
+    body: `<?xml version="1.0" encoding="utf-8"?>\n<D:prop xmlns:D="${davNamespace}"><D:lockdiscovery>${active}</D:lockdiscovery></D:prop>\n`,
+  };
+}

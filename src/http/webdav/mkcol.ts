@@ -1,0 +1,25 @@
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { Reply } from '../reply/reply.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
+import { preconditions } from '../request/preconditions.ts';
+import { hasBody } from '../request/request-body.ts';
+
+/**
+ * MKCOL (RFC 4918 §9.3; decisions.md, WebDAV): 201; 405 when something is there, 409 when the parent is missing, 415 with a
+ * body.
+ *
+ * @param allow value of `Allow` for the 405
+ */
+export async function makeCollection(exchange: Exchange, path: VirtualPath, allow: string): Promise<Reply> {
+  if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
+  const { files } = clientOf(exchange);
+  if (exchange.incoming.headers.if !== undefined) (await preconditions(exchange, path))(files.look(path, ['create-folder']));
+  try {
+    await files.createFolder(path);
+  } catch (error) {
+    if (!isServiceError(error, 'exists')) throw error;
+    throw new ServiceError('method-not-allowed', 'Something of this name exists.', { details: { allow }, cause: error });
+  }
+  return { status: 201 };
+}

@@ -1,0 +1,42 @@
+import { ServiceError } from '../../lib/errors.ts';
+import { davChild, davNamespace, type XmlElement } from './webdav-xml.ts';
+
+/** Name of a property. */
+export interface PropertyName {
+  namespace: string;
+  name: string;
+}
+
+/** What a PROPFIND asks for. */
+export type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'propname' } | { kind: 'prop'; names: PropertyName[] };
+
+/** Most properties that one request may name: each is answered for every member of the folder. */
+const mostProperties = 250;
+
+/**
+ * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). No body asks for all properties. Elements that are not known are
+ * ignored (§17).
+ *
+ * @throws ServiceError `bad-request` when it is no `propfind` with exactly one of `allprop`, `propname` and `prop`
+ */
+export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
+  if (!root) return { kind: 'allprop', include: [] };
+  if (root.namespace !== davNamespace || root.name !== 'propfind') throw malformed('The root element must be {DAV:}propfind.');
+  const kinds = root.children.filter((child) => child.namespace === davNamespace && ['allprop', 'propname', 'prop'].includes(child.name));
+  const [kind] = kinds;
+  if (!kind || kinds.length > 1) throw malformed('There must be one of allprop, propname and prop.');
+  if (kind.name === 'propname') return { kind: 'propname' };
+  if (kind.name === 'prop') return { kind: 'prop', names: namesOf(kind) };
+  return { kind: 'allprop', include: namesOf(davChild(root, 'include')) };
+}
+
+/** The names of the elements in a `prop` or `include`, each once. */
+export function namesOf(element: XmlElement | undefined): PropertyName[] {
+  const names = new Map((element?.children ?? []).map(({ namespace, name }) => [`${namespace}\n${name}`, { namespace, name }]));
+  if (names.size > mostProperties) throw malformed(`A request may name ${mostProperties} properties.`);
+  return [...names.values()];
+}
+
+function malformed(reason: string): ServiceError {
+  return new ServiceError('bad-request', `The PROPFIND body is not understood: ${reason}`);
+}

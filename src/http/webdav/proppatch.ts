@@ -1,0 +1,43 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { Reply } from '../reply/reply.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
+import { urlPathOf } from '../request/request-target.ts';
+import { writeProperty } from './dav-properties.ts';
+import { multistatusEnd, multistatusStart, propstat, responseXml, xmlContentType } from './multistatus.ts';
+import { namesOf } from './propfind-request.ts';
+import { davChild, davNamespace, readXmlBody } from './webdav-xml.ts';
+
+const denial = 'Properties cannot be changed.';
+
+/**
+ * PROPPATCH: always 403 (service.md, WebDAV), event 40066. With `webdav_compatibility` the 403 stands in a multistatus, once for
+ * each property (decisions.md, WebDAV), since some clients take a bare 403 for a failed upload.
+ */
+export async function refuseProperties(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+  const { files } = clientOf(exchange);
+  if (!exchange.service.options.webdav_compatibility) {
+    await files.noteDeniedProperties(path, denial);
+    throw new ServiceError('forbidden', denial);
+  }
+  const root = await readXmlBody(exchange);
+  if (root?.namespace !== davNamespace || root.name !== 'propertyupdate')
+    throw new ServiceError('bad-request', 'The PROPPATCH body must be {DAV:}propertyupdate.');
+  const changes = root.children.filter((child) => child.namespace === davNamespace && ['set', 'remove'].includes(child.name));
+  const names = namesOf({
+    namespace: '',
+    name: '',
+    text: '',
+    children: changes.flatMap((child) => davChild(child, 'prop')?.children ?? []),
+  });
+  if (names.length === 0) throw new ServiceError('bad-request', 'The PROPPATCH body names no property.');
+  const entry = files.look(path);
+  if (!entry) throw new ServiceError('not-found', 'Path not found.');
+  await files.noteDeniedProperties(path, denial);
+  const denied = propstat(names.map((name) => writeProperty(name, '')).join(''), 403);
+  return {
+    status: 207,
+    headers: { 'content-type': xmlContentType, 'cache-control': 'no-store' },
+    body: multistatusStart + responseXml(urlPathOf(path, entry.isFolder), denied) + multistatusEnd,
+  };
+}

@@ -1,0 +1,194 @@
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { readSmallBody } from '../request/request-body.ts';
+import { xmlLimits, xmlRefusal } from './xml-limits.ts';
+
+/** The namespace of RFC 4918. */
+export const davNamespace = 'DAV:';
+
+/** An element of a request body, its name resolved. */
+export interface XmlElement {
+  /** Empty for an element in no namespace. */
+  namespace: string;
+  name: string;
+  children: XmlElement[];
+  /** Its own text, without that of its children. */
+  text: string;
+}
+
+// Order kept, nothing interpreted: entities are refused before, text is only ever a name or an owner.
+const parserOptions = {
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '',
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  processEntities: false,
+  cdataPropName: '#cdata',
+  maxNestedTags: xmlLimits.depth,
+} as const;
+
+/** Made when the first body comes: the library is loaded with it. */
+let parser: XMLParser | undefined;
+
+type Node = Record<string, unknown>;
+
+/** The namespaces of an element's own declarations by prefix, before those of the elements around it. */
+interface Scope {
+  declared: ReadonlyMap<string, string>;
+  outer: Scope | undefined;
+}
+
+const xmlScope: Scope = { declared: new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]), outer: undefined };
+
+/**
+ * Reads the XML body of a request.
+ *
+ * @returns the root element, or undefined when there is no body
+ * @throws ServiceError `bad-request` for what is not well-formed, declares a document type, or uses an undeclared namespace
+ *   prefix; `too-large` above 1 MiB
+ */
+export async function readXmlBody(exchange: Exchange): Promise<XmlElement | undefined> {
+  const bytes = await readSmallBody(exchange);
+  return bytes.length === 0 ? undefined : parseXml(decode(bytes));
+}
+
+// RFC 4918 §8.2: XML processors must read UTF-8 and UTF-16.
+function decode(bytes: Buffer): string {
+  const encoding = bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new ServiceError('bad-request', 'The request body is not valid Unicode.', { cause: error });
+  }
+}
+
+/**
+ * Parses an XML document with namespaces (Namespaces in XML 1.0).
+ *
+ * @throws ServiceError `bad-request`
+ */
+export function parseXml(text: string): XmlElement {
+  if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw malformed('Document types and entities are not accepted.');
+  if (/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) throw malformed('It has characters that XML does not allow.');
+  const refusal = xmlRefusal(text);
+  if (refusal !== undefined) throw malformed(refusal);
+  const verdict = XMLValidator.validate(text);
+  if (verdict !== true) throw malformed(verdict.err.msg);
+  let nodes: Node[];
+  try {
+    parser ??= new XMLParser(parserOptions);
+    nodes = parser.parse(text) as Node[];
+  } catch (error) {
+    throw malformed((error as Error).message);
+  }
+  const roots = nodes.filter((node) => nameOf(node) !== undefined);
+  const [root] = roots;
+  if (!root || roots.length > 1) throw malformed('There must be one root element.');
+  return elementOf(root, xmlScope);
+}
+
+function nameOf(node: Node): string | undefined {
+  return Object.keys(node).find((key) => key !== ':@' && !key.startsWith('#') && !key.startsWith('?'));
+}
+
+function elementOf(node: Node, outer: Scope): XmlElement {
+  const qualified = nameOf(node) as string;
+  const attributes = Object.entries(node[':@'] ?? {}).map(([name, value]): [string, string] => [name, attributeValue(String(value))]);
+  const scope = scopeOf(attributes, outer);
+  for (const [attribute] of attributes) if (!attribute.startsWith('xmlns')) resolve(attribute, scope, true);
+  const children: XmlElement[] = [];
+  let text = '';
+  for (const child of node[qualified] as Node[]) {
+    if (nameOf(child) !== undefined) children.push(elementOf(child, scope));
+    else if (typeof child['#text'] === 'string') text += unescaped(child['#text']);
+    else if (Array.isArray(child['#cdata'])) text += (child['#cdata'] as Node[]).map((part) => part['#text'] ?? '').join('');
+  }
+  return { ...resolve(qualified, scope, false), children, text };
+}
+
+function scopeOf(attributes: readonly [string, string][], outer: Scope): Scope {
+  const declared = new Map<string, string>();
+  for (const [name, value] of attributes) {
+    if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
+    const prefix = name.slice('xmlns:'.length);
+    // A prefix cannot be undeclared (Namespaces in XML 1.0 §5), and xml and xmlns are not for declaring.
+    if (prefix !== '' && (value === '' || prefix === 'xmlns' || (prefix === 'xml' && value !== xmlScope.declared.get('xml'))))
+      throw malformed(`The namespace prefix "${shown(prefix)}" is declared wrongly.`);
+    if (name.endsWith(':')) throw malformed('A namespace declaration has no prefix.');
+    declared.set(prefix, value);
+  }
+  return declared.size === 0 ? outer : { declared, outer };
+}
+
+function namespaceOf(prefix: string, scope: Scope): string | undefined {
+  for (let place: Scope | undefined = scope; place; place = place.outer) {
+    const namespace = place.declared.get(prefix);
+    if (namespace !== undefined) return namespace;
+  }
+  return undefined;
+}
+
+function resolve(qualified: string, scope: Scope, isAttribute: boolean): { namespace: string; name: string } {
+  const parts = qualified.split(':');
+  const [prefix, name] = parts.length === 1 ? ['', qualified] : (parts as [string, string]);
+  if (parts.length > 2 || !/^[\p{L}_][\p{L}\p{N}\p{M}._\u00b7-]*$/u.test(name)) throw malformed(`"${shown(qualified)}" is not a name.`);
+  if (prefix === '') return { namespace: isAttribute ? '' : (namespaceOf('', scope) ?? ''), name };
+  const namespace = namespaceOf(prefix, scope);
+  if (namespace === undefined) throw malformed(`The namespace prefix "${shown(prefix)}" is not declared.`);
+  return { namespace, name };
+}
+
+const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+
+/** Replaces the five references of XML itself and character numbers; any other entity would need a document type. */
+function unescaped(text: string): string {
+  if (!text.includes('&')) return text;
+  return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|([^;&\s]*));?/g, (reference, decimal?: string, hex?: string, name?: string) => {
+    const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : undefined;
+    const character = code === undefined ? characterNames[name ?? ''] : isCharacter(code) ? String.fromCodePoint(code) : undefined;
+    if (character === undefined || !reference.endsWith(';')) throw malformed(`The reference "${shown(reference)}" is not known.`);
+    return character;
+  });
+}
+
+function attributeValue(text: string): string {
+  if (text.includes('<')) throw malformed('An attribute has a "<".');
+  return unescaped(text);
+}
+
+/** Whether XML may hold a code point, as itself or as a reference (XML 1.0 §2.2). */
+function isCharacter(code: number): boolean {
+  if (code < 0x20) return code === 0x09 || code === 0x0a || code === 0x0d;
+  return code <= 0xd7ff || (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code <= 0x10ffff);
+}
+
+// A refusal goes into an event and a reply.
+function shown(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
+function malformed(reason: string): ServiceError {
+  return new ServiceError('bad-request', `The request body is not valid XML: ${reason}`);
+}
+
+/** Escapes text for XML; what XML 1.0 cannot carry is dropped. */
+export function escapeXml(text: string): string {
+  if (!/[&<>"\r\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) return text;
+  return text
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll('\r', '&#13;');
+}
+
+/** The first child of a name in the namespace of RFC 4918. */
+export function davChild(element: XmlElement, name: string): XmlElement | undefined {
+  return element.children.find((child) => child.namespace === davNamespace && child.name === name);
+}

@@ -1,0 +1,63 @@
+import { closeSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import type { Clock } from '../clock.ts';
+import { ServiceError, systemErrorCode } from '../errors.ts';
+
+/** A lock older than this belongs to somebody who died: writing a small file takes milliseconds. */
+const staleAfterMs = 10_000;
+const retryEveryMs = 20;
+const giveUpAfterMs = 15_000;
+
+/**
+ * Runs an action while nobody else who asks here changes the file; also between processes and nodes on one file
+ * system (`<path>.lock`, created exclusively).
+ *
+ * @throws ServiceError `unavailable` when the lock is held for too long
+ */
+export async function withFileLock<T>(path: string, clock: Clock, action: () => Promise<T>): Promise<T> {
+  const lockPath = `${path}.lock`;
+  const token = `${process.pid} ${clock.nowMs()} ${Math.random()}`;
+  const startedMs = clock.monotonicMs();
+  while (!tryCreate(lockPath, token)) {
+    if (clock.monotonicMs() - startedMs > giveUpAfterMs) throw new ServiceError('unavailable', `${lockPath} is held by another process.`);
+    removeStale(lockPath, clock);
+    await clock.sleep(retryEveryMs);
+  }
+  try {
+    return await action();
+  } finally {
+    if (readOrEmpty(lockPath) === token) unlinkSync(lockPath);
+  }
+}
+
+function tryCreate(lockPath: string, token: string): boolean {
+  try {
+    const fd = openSync(lockPath, 'wx', 0o600);
+    try {
+      writeSync(fd, token);
+    } finally {
+      closeSync(fd);
+    }
+    return true;
+  } catch (error) {
+    if (systemErrorCode(error) === 'EEXIST') return false;
+    throw new ServiceError('unavailable', `${lockPath}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function removeStale(lockPath: string, clock: Clock): void {
+  const stats = statSync(lockPath, { throwIfNoEntry: false });
+  if (!stats || clock.nowMs() - stats.mtimeMs < staleAfterMs) return;
+  try {
+    unlinkSync(lockPath);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
+  }
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,75 @@
+import { ServiceError } from '../errors.ts';
+
+/** One condition of an `If` header. */
+export interface IfCondition {
+  negated: boolean;
+  kind: 'token' | 'etag';
+  /** The token without its angle brackets, or the entity tag as written. */
+  value: string;
+}
+
+/** Conditions that must all hold for one resource. */
+export interface IfList {
+  /** The URL of the resource as written; undefined for that of the request. */
+  resource: string | undefined;
+  conditions: IfCondition[];
+}
+
+/** Most conditions in one header. */
+const mostConditions = 200;
+
+/**
+ * Reads an `If` header (RFC 4918 §10.4). It holds when one of its lists holds.
+ *
+ * @throws ServiceError `bad-request` for anything that the grammar does not allow
+ */
+export function parseIfHeader(text: string): IfList[] {
+  const lists: IfList[] = [];
+  let rest = text.trim();
+  let resource: string | undefined;
+  let count = 0;
+  while (rest !== '') {
+    const tag = /^<([^<>\s]+)>\s*/.exec(rest);
+    if (tag) {
+      // Tagged and untagged lists do not mix, and a tag has at least one list.
+      if (resource === undefined && lists.length > 0) throw malformed();
+      resource = tag[1] as string;
+      rest = rest.slice(tag[0].length);
+    }
+    const list = /^\(((?:[^()"<>]|<[^<>]*>|"[^"]*")*)\)\s*/.exec(rest);
+    if (!list) throw malformed();
+    const conditions = conditionsOf(list[1] as string);
+    count += conditions.length;
+    if (count > mostConditions) throw malformed();
+    lists.push({ resource, conditions });
+    rest = rest.slice(list[0].length);
+  }
+  if (lists.length === 0) throw malformed();
+  return lists;
+}
+
+function conditionsOf(text: string): IfCondition[] {
+  const conditions: IfCondition[] = [];
+  let rest = text.trim();
+  while (rest !== '') {
+    const match = /^(not\s*)?(?:<([^<>\s]+)>|\[\s*((?:W\/)?"[^"]*")\s*\])\s*/i.exec(rest);
+    if (!match) throw malformed();
+    const [whole, not, token, etag] = match;
+    conditions.push({
+      negated: not !== undefined,
+      ...(token === undefined ? { kind: 'etag', value: etag as string } : { kind: 'token', value: token }),
+    });
+    rest = rest.slice(whole.length);
+  }
+  if (conditions.length === 0) throw malformed();
+  return conditions;
+}
+
+/** The lock tokens that a header submits, wherever they stand in it (RFC 4918 §10.4.1). */
+export function submittedTokens(lists: readonly IfList[]): Set<string> {
+  return new Set(lists.flatMap((list) => list.conditions.flatMap((item) => (item.kind === 'token' ? [item.value] : []))));
+}
+
+function malformed(): ServiceError {
+  return new ServiceError('bad-request', 'The If header is not understood.');
+}

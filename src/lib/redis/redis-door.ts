@@ -1,0 +1,108 @@
+import { rootCertificates } from 'node:tls';
+import { createClient } from '@redis/client';
+import type { Clock, Timer } from '../clock.ts';
+import type { RedisAddress } from './redis-url.ts';
+
+export type RedisArguments = (string | Buffer)[];
+
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+export interface DoorOptions {
+  /** Certificate authorities to trust beside the system's. */
+  caPem: string | undefined;
+  /** Credentials for Sentinel, which those of the URL are not. */
+  sentinel: { username: string; password: string } | undefined;
+  clock: Clock;
+}
+
+/** What the connections of one address have in common. */
+export interface RedisDoor {
+  /** Opens a connection that does not connect again by itself. Rejects when that fails. */
+  open(host: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient>;
+  /** Asks one server one thing, on a connection of its own. Rejects when it does not answer in `askTimeoutMs`. */
+  ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown>;
+}
+
+export interface RedisClient {
+  send(command: RedisArguments): Promise<unknown>;
+  destroy(): void;
+}
+
+/** Longest time to connect and log in, in milliseconds. */
+const openTimeoutMs = 3000;
+
+/** Longest time that Sentinel or a node of a cluster may take to connect and answer, in milliseconds. */
+const askTimeoutMs = 1500;
+
+/** Opens connections of the client library. */
+export class Door implements RedisDoor {
+  readonly #address: RedisAddress;
+  readonly #sentinel: DoorOptions['sentinel'];
+  readonly #tls: { tls: true; ca?: string[] } | undefined;
+  readonly #clock: Clock;
+
+  constructor(address: RedisAddress, { caPem, sentinel, clock }: DoorOptions) {
+    this.#address = address;
+    this.#sentinel = sentinel;
+    this.#tls = address.isTls ? { tls: true, ...(caPem === undefined ? {} : { ca: [...rootCertificates, caPem] }) } : undefined;
+    this.#clock = clock;
+  }
+
+  async open({ host, port }: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient> {
+    const client = createClient({
+      RESP: 2,
+      disableOfflineQueue: true,
+      ...this.#credentials(role),
+      socket: { host, port, connectTimeout: openTimeoutMs, reconnectStrategy: false, noDelay: true, keepAlive: true, ...this.#tls },
+    });
+    let last = new Error('the connection was closed');
+    let isOpen = false;
+    client.on('error', (error: Error) => {
+      last = error;
+      if (isOpen) onLost(last);
+    });
+    client.on('end', () => isOpen && onLost(last));
+    const destroy = () => {
+      isOpen = false;
+      if (client.isOpen) client.destroy();
+    };
+    try {
+      await this.#within(openTimeoutMs, client.connect());
+    } catch (error) {
+      destroy();
+      throw error;
+    }
+    isOpen = true;
+    return { send: (command) => client.sendCommand(command), destroy };
+  }
+
+  ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown> {
+    const asking = this.open(host, role, () => {}).then((client) => client.send(command).finally(() => client.destroy()));
+    return this.#within(askTimeoutMs, asking);
+  }
+
+  /** Rejects when something takes too long. */
+  async #within<T>(longestMs: number, running: Promise<T>): Promise<T> {
+    let timer: Timer | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = this.#clock.after(longestMs, () => reject(new Error(`no answer within ${longestMs / 1000} s`)));
+    });
+    try {
+      return await Promise.race([running, timeout]);
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  #credentials(role: 'data' | 'sentinel') {
+    const { username, password } = (role === 'data' ? this.#address : this.#sentinel) ?? { username: '', password: '' };
+    return {
+      ...(username === '' ? {} : { username }),
+      ...(password === '' ? {} : { password }),
+      ...(role === 'data' ? { database: this.#address.database } : {}),
+    };
+  }
+}

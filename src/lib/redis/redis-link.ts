@@ -1,0 +1,282 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Clock, Timer } from '../clock.ts';
+import { ServiceError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { createConnection, type RedisConnection } from './redis-connection.ts';
+import type { RedisArguments } from './redis-door.ts';
+import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
+
+/** How often Redis is asked for a sign of life. */
+const heartbeatMs = 500;
+
+/** A command that is not answered by then has failed: whoever waits for it gets 503. */
+const commandTimeoutMs = 2000;
+
+/** A connection that has been silent for so long is given up for a new one: the other end may be gone without a word. */
+const renewAfterMs = 8000;
+
+/** After a loss of data, every node has so long to repeat what must not be forgotten, before any lets anybody in. */
+const defaultSettleMs = 2000;
+
+const dataRemoved = 'its data was removed';
+
+/** A Lua script; all its keys are of one slot. */
+export interface RedisScript {
+  readonly text: string;
+  readonly sha: string;
+  /** It does nothing on data that is not what this process knows: a Redis that was emptied would say that there is nothing. */
+  readonly isGuarded: boolean;
+}
+
+/** What stores send commands through. */
+export interface RedisCaller {
+  /**
+   * Sends a command.
+   *
+   * @throws ServiceError `unavailable` when Redis is away or does not answer in time; the command may have been carried out
+   */
+  call(command: RedisArguments): Promise<unknown>;
+  /** Runs a script, atomically. @throws as `call` */
+  run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown>;
+}
+
+export interface RedisLinkOptions {
+  url: string;
+  /** Begin of all keys, so that several installations may share one Redis. */
+  prefix: string;
+  caPem?: string | undefined;
+  /** What Sentinel wants to know, where it has passwords of its own. */
+  sentinel?: { username: string; password: string };
+  /** Milliseconds that nodes wait for one another after a loss of data; for tests of what does not depend on it. */
+  settleMs?: number;
+  clock: Clock;
+  log: Log;
+}
+
+/** Makes a script. */
+export function redisScript(text: string, isGuarded = false): RedisScript {
+  return { text, sha: createHash('sha1').update(text).digest('hex'), isGuarded };
+}
+
+/** Makes a script that fails (`unavailable`) from the moment that the data is gone, not only once that was noticed. */
+export function guardedScript(text: string): RedisScript {
+  return redisScript(
+    `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,
+    true,
+  );
+}
+
+/**
+ * The way to Redis, watched: while Redis does not answer, commands fail at once instead of piling up; when it is back, what it may
+ * have lost is repeated before anything else is asked of it.
+ */
+export class RedisLink implements RedisCaller {
+  readonly #options: RedisLinkOptions;
+  readonly #address: RedisAddress;
+  readonly #settleMs: number;
+  readonly #recoverHooks: ((caller: RedisCaller) => Promise<void>)[] = [];
+  readonly #heartbeat: Timer;
+  #connection: RedisConnection | undefined;
+  #isReady = false;
+  #isBeating = false;
+  #isSettling = false;
+  #isClosed = false;
+  #lastError = 'not connected yet';
+  #losses = 0;
+  #lastReplyMs: number;
+  #runId: string | undefined;
+  #marker: string | undefined;
+
+  /** @throws ServiceError `bad-request` for a URL that cannot be read */
+  constructor(options: RedisLinkOptions) {
+    this.#options = options;
+    this.#address = parseRedisUrl(options.url);
+    this.#settleMs = options.settleMs ?? defaultSettleMs;
+    this.#lastReplyMs = options.clock.monotonicMs();
+    this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
+  }
+
+  /** Connects. A Redis that is away is no error: it is looked for again and again. */
+  async start(): Promise<void> {
+    this.#connect();
+    const { clock } = this.#options;
+    const deadlineMs = clock.monotonicMs() + commandTimeoutMs;
+    while (!this.#isReady && (this.#isSettling || clock.monotonicMs() < deadlineMs)) {
+      await clock.sleep(20);
+      await this.#beat();
+    }
+    if (!this.#isReady)
+      this.#options.log.error('Redis is away; the server is up, but not ready until it answers', {
+        redis: shownRedisAddress(this.#address),
+        reason: this.#lastError,
+      });
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** Tells the data of Redis from that of one that was emptied; known from the first connection on. */
+  get marker(): string | undefined {
+    return this.#marker;
+  }
+
+  /** Takes Redis for away until it has been found out what it lost: an answer of it was suspicious. */
+  doubt(reason: string): void {
+    this.#lost(reason);
+    void this.#beat();
+  }
+
+  /** Whether Redis can be asked, or why not. */
+  check(): true | string {
+    return this.#isReady || `Redis (${shownRedisAddress(this.#address)}) is away: ${this.#lastError}`;
+  }
+
+  /** A key; the hash tag keeps all keys of an installation in one slot of a cluster, so that scripts may use several. */
+  key(...parts: readonly string[]): string {
+    return `{${this.#options.prefix}}:${parts.join(':')}`;
+  }
+
+  /** Names what is to be done whenever Redis is back, before it counts as ready. Called at the first connection, too. */
+  onRecover(hook: (caller: RedisCaller) => Promise<void>): void {
+    this.#recoverHooks.push(hook);
+  }
+
+  async call(command: RedisArguments): Promise<unknown> {
+    if (!this.#isReady) throw this.#away();
+    return this.#send(command);
+  }
+
+  async run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {
+    if (!this.#isReady) throw this.#away();
+    if (!script.isGuarded) return this.#eval(script, keys, args);
+    return this.#eval(script, [...keys, this.key('marker')], [...args, this.#marker ?? '']);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#isReady = false;
+    this.#heartbeat.cancel();
+    this.#destroy();
+  }
+
+  #connect(): void {
+    const { caPem, clock, sentinel } = this.#options;
+    const connection = createConnection(this.#address, {
+      slotKey: this.key(''),
+      caPem,
+      sentinel,
+      clock,
+      onError: (error) => {
+        if (this.#connection === connection) this.#lost(error.message || error.name);
+      },
+    });
+    this.#connection = connection;
+    this.#lastReplyMs = clock.monotonicMs();
+    connection.connect();
+  }
+
+  #destroy(): void {
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+
+  async #send(command: RedisArguments): Promise<unknown> {
+    const connection = this.#connection;
+    if (!connection) throw this.#away();
+    const { clock } = this.#options;
+    let timer: Timer | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = clock.after(commandTimeoutMs, () => reject(new Error(`no answer within ${commandTimeoutMs / 1000} s`)));
+    });
+    try {
+      const reply = await Promise.race([connection.send(command), timeout]);
+      this.#lastReplyMs = clock.monotonicMs();
+      return reply;
+    } catch (error) {
+      throw this.#failure(error as Error);
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  async #eval(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))];
+    try {
+      return await this.#send(['EVALSHA', script.sha, ...rest]);
+    } catch (error) {
+      if (!/NOSCRIPT/.test(String((error as Error).cause))) throw error;
+      return this.#send(['EVAL', script.text, ...rest]);
+    }
+  }
+
+  // An error reply to a command of ours is a fault of ours; all others say that Redis cannot serve at present.
+  #failure(error: Error): ServiceError {
+    if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
+      return new ServiceError('internal', 'Redis refused a command.', { cause: error });
+    this.#lost(error.message);
+    return this.#away();
+  }
+
+  #away(): ServiceError {
+    return new ServiceError('unavailable', 'The state of the service cannot be reached at present.', { cause: new Error(this.#lastError) });
+  }
+
+  #lost(reason: string): void {
+    this.#lastError = reason;
+    this.#losses++;
+    if (!this.#isReady) return;
+    this.#isReady = false;
+    this.#options.log.error('Redis is away', { redis: shownRedisAddress(this.#address), reason });
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#isBeating || this.#isClosed) return;
+    this.#isBeating = true;
+    try {
+      const marker = (await this.#send(['GET', this.key('marker')])) as string | null;
+      // Without its marker the data is gone (FLUSHALL), though the connection is as it was.
+      if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
+      if (!this.#isReady) await this.#recover();
+    } catch (error) {
+      if (this.#options.clock.monotonicMs() - this.#lastReplyMs > renewAfterMs && !this.#isClosed) {
+        this.#destroy();
+        this.#connect();
+      }
+      this.#options.log.debug('no sign of life of Redis', { reason: error });
+    } finally {
+      this.#isBeating = false;
+    }
+  }
+
+  async #recover(): Promise<void> {
+    const losses = this.#losses;
+    const info = String(await this.#send(['INFO', 'server']));
+    const runId = /run_id:(\w+)/.exec(info)?.[1] ?? '';
+    await this.#send(['SET', this.key('marker'), randomUUID(), 'NX']);
+    const [marker, usedRunId] = (await this.#send(['MGET', this.key('marker'), this.key('run')])) as [string, string | null];
+    const isOther = this.#runId !== undefined && (runId !== this.#runId || marker !== this.#marker);
+    const caller: RedisCaller = {
+      call: (command) => this.#send(command),
+      run: (script, keys, args) => this.#eval(script, keys, args),
+    };
+    for (const hook of this.#recoverHooks) await hook(caller);
+    // A node that starts cannot tell that Redis is another; but that nobody has used the data in this process of Redis yet.
+    if (isOther || usedRunId !== runId) {
+      this.#isSettling = true;
+      await this.#options.clock.sleep(this.#settleMs);
+      this.#isSettling = false;
+      await this.#send(['SET', this.key('run'), runId]);
+    }
+    // It may have gone away again meanwhile.
+    if (this.#isClosed || this.#losses !== losses) return;
+    const isFirst = this.#runId === undefined;
+    this.#runId = runId;
+    this.#marker = marker;
+    this.#isReady = true;
+    this.#options.log.info(isFirst ? 'Redis is there' : 'Redis is back', {
+      redis: shownRedisAddress(this.#address),
+      ...(isOther ? { lost: 'it was restarted, failed over or emptied; what must not be forgotten was repeated' } : {}),
+    });
+  }
+}

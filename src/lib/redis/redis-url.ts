@@ -1,0 +1,81 @@
+import { ServiceError } from '../errors.ts';
+
+/** Where Redis is: one server, servers watched by Sentinel, or a cluster. */
+export interface RedisAddress {
+  kind: 'single' | 'sentinel' | 'cluster';
+  hosts: { host: string; port: number }[];
+  isTls: boolean;
+  /** ACL user; empty for the default one. */
+  username: string;
+  password: string;
+  /** Sentinel's name of the primary. */
+  primaryName: string;
+  database: number;
+}
+
+const shapes = {
+  redis: ['single', false, 6379],
+  rediss: ['single', true, 6379],
+  'redis+sentinel': ['sentinel', false, 26379],
+  'rediss+sentinel': ['sentinel', true, 26379],
+  'redis+cluster': ['cluster', false, 6379],
+  'rediss+cluster': ['cluster', true, 6379],
+} as const;
+
+/**
+ * Reads the URL of `server.state`: `redis://[user:password@]host[:port][/database]`, `rediss://` over TLS,
+ * `redis+sentinel://host,host/primary[/database]`, `redis+cluster://host,host`.
+ *
+ * @throws ServiceError `bad-request` saying what is wrong, never with the password in it
+ */
+export function parseRedisUrl(text: string): RedisAddress {
+  const match = /^([a-z+]+):\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?$/.exec(text);
+  const shape = match && Object.hasOwn(shapes, match[1] as string) ? shapes[match[1] as keyof typeof shapes] : undefined;
+  if (!match || !shape) throw wrong(`it must begin with ${Object.keys(shapes).join('://, ')}:// and name a host`);
+  const [kind, isTls, defaultPort] = shape;
+  const [, , credentials = '', hostList = '', path = ''] = match;
+  const colon = credentials.indexOf(':');
+  const hosts = hostList.split(',').map((item) => hostOf(item, defaultPort));
+  if (kind === 'single' && hosts.length > 1) throw wrong('several hosts go with redis+sentinel:// or redis+cluster://');
+  const segments = path.split('/').filter((segment) => segment !== '');
+  const primaryName = kind === 'sentinel' ? decode(segments.shift() ?? '') : '';
+  if (kind === 'sentinel' && primaryName === '')
+    throw wrong('the name that Sentinel has for the primary is missing: redis+sentinel://host/name');
+  const database = segments[0] ?? '0';
+  if (segments.length > 1 || !/^\d{1,3}$/.test(database)) throw wrong('the database must be a number');
+  if (kind === 'cluster' && database !== '0') throw wrong('a cluster has the database 0 alone');
+  return {
+    kind,
+    hosts,
+    isTls,
+    username: colon < 0 ? '' : decode(credentials.slice(0, colon)),
+    password: decode(credentials.slice(colon + 1)),
+    primaryName,
+    database: Number(database),
+  };
+}
+
+/** The address for people: without credentials. */
+export function shownRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
+  const list = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
+  return kind === 'sentinel' ? `${primaryName} at ${list}` : list;
+}
+
+function hostOf(item: string, defaultPort: number): { host: string; port: number } {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(item.trim());
+  const port = Number(match?.[2] ?? defaultPort);
+  if (!match || port === 0 || port > 65_535) throw wrong('a host must be a name or an address, with a port where it differs');
+  return { host: (match[1] as string).replace(/^\[|\]$/g, ''), port };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong('user and password must be percent-encoded');
+  }
+}
+
+function wrong(what: string): ServiceError {
+  return new ServiceError('bad-request', `server.state.url: ${what}.`);
+}

@@ -1,0 +1,227 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { $Fetch, FetchError, FetchOptions } from 'ofetch';
+import type { Clock } from '../clock.ts';
+import { systemErrorCode } from '../errors.ts';
+import { CutShortError, createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
+
+/** Why no usable reply came. */
+export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
+
+/** What came of one request to a remote endpoint. */
+export type RemoteResult =
+  | {
+      kind: 'reply';
+      status: number;
+      reason: string;
+      headers: [string, string][];
+      body: Buffer;
+      /** Whether the body is only the beginning of what came. */
+      isTruncated: boolean;
+      durationMs: number;
+    }
+  /** Nothing that could be called a reply. */
+  | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
+  /** A reply began, but it is not one: cut short, too large, not HTTP. */
+  | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
+
+/** How an endpoint is reached (service.md, "Authenticating the service's own requests"). */
+export interface RemoteEndpointOptions {
+  headers: readonly (readonly [string, string])[];
+  /** HTTP Basic; wins over an Authorization line in `headers`. */
+  username: string;
+  password: string;
+  /** Longest time for connecting, headers and body together. */
+  timeoutMs: number;
+  maximumReplyBytes: number;
+  /** Whether a longer reply is cut off rather than taken for none. */
+  truncatesReply?: boolean;
+  /** Whether a body in a content coding, which no request asks for, makes a reply invalid. */
+  refusesContentCodings?: boolean;
+  caPem?: string | undefined;
+  clock: Clock;
+}
+
+/** One request to a remote endpoint. */
+export interface RemoteRequest {
+  url: string;
+  method: string;
+  /** Win over the configured headers only where those do not name the header. */
+  headers: Record<string, string>;
+  /** Win over all others. */
+  finalHeaders?: Record<string, string>;
+  body?: string | Buffer | undefined;
+  /** Gives the request up. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A client of one remote endpoint: one request at a time or many, never a redirect, never more reply than allowed. */
+export class RemoteEndpoint {
+  readonly #options: RemoteEndpointOptions;
+  readonly #transport: Transport;
+  #client: Promise<$Fetch> | undefined;
+
+  constructor(options: RemoteEndpointOptions) {
+    this.#options = options;
+    this.#transport = createTransport(options.caPem);
+  }
+
+  /**
+   * Sends one request and reads the whole reply. Never throws for what the other side does.
+   *
+   * @throws the reason of the request's signal when that aborts
+   */
+  async request(request: RemoteRequest): Promise<RemoteResult> {
+    const { clock, timeoutMs } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const durationMs = () => clock.monotonicMs() - startedMs;
+    let outgoing: ClientRequest | undefined;
+    let end: Error | undefined;
+    const giveUp = (reason: Error) => {
+      end ??= reason;
+      outgoing?.destroy(reason);
+    };
+    const timer = clock.after(timeoutMs, () => giveUp(new TimeoutError(timeoutMs)));
+    const onAbort = () => giveUp(new GivenUpError());
+    request.signal?.throwIfAborted();
+    request.signal?.addEventListener('abort', onAbort);
+    let hasReply = false;
+    try {
+      const options: FetchOptions<'stream'> & TransportInit = {
+        method: request.method,
+        headerLines: this.#headersOf(request),
+        body: request.body ?? null,
+        onOutgoing: (started) => {
+          outgoing = started;
+          if (end) started.destroy(end);
+        },
+        retry: false,
+        ignoreResponseError: true,
+        responseType: 'stream',
+      };
+      this.#client ??= this.#createClient();
+      const client = await this.#client;
+      const response: TransportResponse = await client.raw(request.url, options);
+      hasReply = true;
+      if (this.#options.refusesContentCodings) refuseContentCoding(response);
+      const { body, isTruncated } = await this.#readBody(response.incoming);
+      if (end) throw end;
+      return {
+        kind: 'reply',
+        status: response.status,
+        reason: response.statusText,
+        headers: response.headerLines ?? [],
+        body,
+        isTruncated,
+        durationMs: durationMs(),
+      };
+    } catch (thrown) {
+      if (request.signal?.aborted) throw request.signal.reason;
+      const { fault, message } = faultOf(end ?? thrown);
+      const isReply = hasReply || fault === 'invalid-http';
+      return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, durationMs: durationMs() };
+    } finally {
+      timer.cancel();
+      request.signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  // ofetch asks Node.js for its own fetch, which takes a start longer than all else and is needed by requests alone.
+  async #createClient(): Promise<$Fetch> {
+    const { createFetch } = await import('ofetch');
+    return createFetch({ fetch: this.#transport.fetch });
+  }
+
+  /** Names compare without case; the last spelling is sent. */
+  #headersOf(request: RemoteRequest): Record<string, string> {
+    const { headers: configured, username, password } = this.#options;
+    const lines = new Map<string, [name: string, value: string]>();
+    const set = (name: string, value: string) => lines.set(name.toLowerCase(), [name, value]);
+    set('user-agent', `svc/${SVC_VERSION}`);
+    set('accept', '*/*');
+    set('accept-encoding', 'identity');
+    for (const name in request.headers) set(name, request.headers[name] as string);
+    for (const [name, value] of configured) set(name, value);
+    if (username !== '' || password !== '') set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
+    for (const name in request.finalHeaders) set(name, request.finalHeaders[name] as string);
+    if (request.body !== undefined) set('content-length', String(Buffer.byteLength(request.body)));
+    return Object.fromEntries(lines.values());
+  }
+
+  #readBody(incoming: IncomingMessage | undefined): Promise<{ body: Buffer; isTruncated: boolean }> {
+    const { maximumReplyBytes, truncatesReply } = this.#options;
+    return new Promise((resolve, reject) => {
+      if (!incoming) {
+        resolve({ body: Buffer.alloc(0), isTruncated: false });
+        return;
+      }
+      const chunks: Buffer[] = [];
+      let sizeBytes = 0;
+      incoming.on('data', (chunk: Buffer) => {
+        sizeBytes += chunk.length;
+        chunks.push(chunk);
+        if (sizeBytes <= maximumReplyBytes) return;
+        incoming.destroy();
+        if (truncatesReply) resolve({ body: Buffer.concat(chunks, maximumReplyBytes), isTruncated: true });
+        else reject(new TooLargeError(maximumReplyBytes));
+      });
+      incoming.on('end', () => resolve({ body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks), isTruncated: false }));
+      incoming.on('error', reject);
+      incoming.on('close', () => {
+        if (!incoming.complete) reject(new CutShortError());
+      });
+    });
+  }
+}
+
+class TimeoutError extends Error {
+  constructor(timeoutMs: number) {
+    super(`no complete reply within ${timeoutMs / 1000} s`);
+  }
+}
+
+class ContentCodingError extends Error {
+  constructor(coding: string) {
+    super(`the body has the content coding "${coding}", which was not asked for`);
+  }
+}
+
+function refuseContentCoding({ headerLines = [], incoming }: TransportResponse): void {
+  const coded = headerLines.find(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity');
+  if (!coded || !incoming) return;
+  incoming.destroy();
+  throw new ContentCodingError(coded[1]);
+}
+
+class GivenUpError extends Error {}
+
+class TooLargeError extends Error {
+  constructor(limitBytes: number) {
+    super(`the reply is larger than ${limitBytes} bytes`);
+  }
+}
+
+function isFetchError(thrown: unknown): thrown is FetchError {
+  return thrown instanceof Error && thrown.name === 'FetchError' && thrown.cause !== undefined;
+}
+
+function faultOf(thrown: unknown): { fault: RemoteFault; message: string } {
+  const error = isFetchError(thrown) ? thrown.cause : thrown;
+  const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof TimeoutError) return { fault: 'timeout', message: text };
+  if (error instanceof TooLargeError) return { fault: 'too-large', message: text };
+  if (error instanceof ContentCodingError) return { fault: 'invalid-http', message: text };
+  const code = systemErrorCode(error) ?? '';
+  if (code === 'ECONNREFUSED') return { fault: 'refused', message: 'the connection was refused' };
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { fault: 'dns', message: `the host name cannot be resolved (${code})` };
+  if (code === 'ECONNRESET' || code === 'EPIPE')
+    return { fault: 'reset', message: 'the connection was closed before the reply was complete' };
+  if (code.startsWith('HPE_') || error instanceof RangeError)
+    return { fault: 'invalid-http', message: `the reply is not valid HTTP (${code || text})` };
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code))
+    return { fault: 'tls', message: `TLS failed: ${text} (${code})` };
+  return { fault: 'unreachable', message: `${text}${code === '' ? '' : ` (${code})`}` };
+}

@@ -1,0 +1,158 @@
+import { hostname } from 'node:os';
+import type { Config } from '../config/schema/schema.ts';
+import { JournalledDispatcher } from '../events/dispatcher.ts';
+import type { EventServer } from '../events/event.ts';
+import type { EventLog } from '../events/journal/event-log.ts';
+import { FileEventLog, journalFolder } from '../events/journal/file-event-log.ts';
+import type { LogPosition } from '../events/journal/position.ts';
+import { MissingFolders } from '../files/disk/missing-folders.ts';
+import { Temporaries } from '../files/disk/temporaries.ts';
+import { ownTurns } from '../files/disk/turns.ts';
+import type { FilesEnvironment } from '../files/file-scope.ts';
+import { ownBook, Quotas } from '../files/quota.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { DataFolder } from '../lib/disk/data-folder.ts';
+import type { Log } from '../lib/log.ts';
+import type { HandlerFigures, SharedFigures } from '../monitor/sources.ts';
+import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
+import { HandlerPositions } from '../webhooks/engine/handler-positions.ts';
+import type { Deliveries } from '../webhooks/records/deliveries.ts';
+import { deliveriesFolder } from '../webhooks/records/delivery-log.ts';
+import type { Monitoring } from './monitoring.ts';
+import type { SharedJournal, SharedState } from './state.ts';
+
+/** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
+export class Core {
+  readonly server: EventServer;
+  readonly events: JournalledDispatcher;
+  readonly files: FilesEnvironment;
+  readonly deliveries: Deliveries;
+  readonly journal: EventLog;
+  readonly #temporaries: Temporaries;
+  readonly #sharedFigures: SharedJournal['figures'];
+
+  private constructor(
+    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>,
+    { journal, figures }: SharedJournal,
+    temporaries: Temporaries,
+  ) {
+    this.server = parts.server;
+    this.events = parts.events;
+    this.files = parts.files;
+    this.deliveries = parts.deliveries;
+    this.journal = journal;
+    this.#sharedFigures = figures;
+    this.#temporaries = temporaries;
+  }
+
+  static async open(
+    config: Config,
+    dataFolder: DataFolder,
+    clock: Clock,
+    log: Log,
+    monitoring: Monitoring,
+    state: SharedState,
+  ): Promise<Core> {
+    const { uuid, name, events: journal } = config.server;
+    const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
+    const makeLocal = (neededFrom: () => LogPosition | undefined) =>
+      new FileEventLog({
+        folder: journalFolder(dataFolder.path),
+        maximumFileSizeBytes: journal.maximum_file_size,
+        retentionDays: journal.retention_days,
+        neededFrom,
+        clock,
+        log,
+      });
+    const own = {
+      // Of this data folder: a UUID of the configuration may be that of all nodes.
+      node: dataFolder.serverUuid(),
+      dataFolderPath: dataFolder.path,
+      retentionDays: config.server.state.retention_days || journal.retention_days,
+    };
+    const opened = (await state.openShared?.(makeLocal, own)) ?? (await openOwn(makeLocal, config, dataFolder, state, clock, log));
+    const events = new JournalledDispatcher(opened.journal, server, clock);
+    events.observe((event) => monitoring.event(event));
+    const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
+    const temporaries = new Temporaries(dataFolder.path, log);
+    Temporaries.sweepWorkers(dataFolder.path, log);
+    const files = {
+      events,
+      clock,
+      temporaries,
+      quotas: new Quotas(ownBook(clock)),
+      turns: ownTurns(),
+      locks: state.locks,
+      missingFolders: new MissingFolders(log),
+      excludedPaths: [dataFolder.path],
+    };
+    return new Core({ server, events, files, deliveries }, opened, temporaries);
+  }
+
+  /** Whether changes can be recorded, or why not. */
+  journalCheck(): true | string {
+    try {
+      this.events.assertWritable();
+      return true;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  async handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
+    return Promise.all(
+      (await this.deliveries.figures()).map(async ({ handler, isRunning, hasLease, position }) => {
+        const { events, oldestMs } = await this.journal.backlog(position);
+        const oldestWaitingS = oldestMs === undefined ? 0 : Math.max(nowMs - oldestMs, 0) / 1000;
+        return { handler, isRunning, hasLease, waitingEvents: events, oldestWaitingS };
+      }),
+    );
+  }
+
+  /** What nodes share; undefined where there is one node alone. */
+  async sharedFigures(): Promise<SharedFigures | undefined> {
+    return this.#sharedFigures?.();
+  }
+
+  /** Puts all events so far on disk, for a process that is about to end by a fault. @throws what writing throws */
+  flushNow(): void {
+    this.journal.flushNow();
+  }
+
+  /** @returns whether all deliveries under way ended in time */
+  async close(timeoutMs: number): Promise<boolean> {
+    this.#temporaries.close();
+    const inTime = await this.deliveries.stop(timeoutMs);
+    await this.journal.close();
+    return inTime;
+  }
+}
+
+/** Journal and deliveries of a process that shares them with nobody. */
+async function openOwn(
+  makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
+  config: Config,
+  dataFolder: DataFolder,
+  { urlHealth }: SharedState,
+  clock: Clock,
+  log: Log,
+): Promise<SharedJournal> {
+  const folder = deliveriesFolder(dataFolder.path);
+  const { maximum_file_size, retention_days } = config.server.events;
+  // Read first: opening the journal removes what no handler needs any more.
+  const positions = await HandlerPositions.open(folder, log);
+  let deliveries: DeliveryEngine | undefined;
+  const journal = makeLocal(() => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))));
+  return {
+    journal,
+    deliveries(parts) {
+      const limits = { maximumFileSizeBytes: maximum_file_size, retentionDays: retention_days };
+      deliveries = new DeliveryEngine(positions, { ...parts, journal, folder, ...limits, urlHealth, clock, log });
+      return deliveries;
+    },
+  };
+}
+
+function enabledHandlers(config: Config): string[] {
+  return Object.entries(config.event_handlers).flatMap(([uuid, handler]) => (handler.enabled ? [uuid] : []));
+}

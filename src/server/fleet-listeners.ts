@@ -1,0 +1,90 @@
+import type { BanOverview, SecurityPolicy } from '../auth/ban-list.ts';
+import type { EventDraft } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import { FileEventLog } from '../events/journal/file-event-log.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { WorkerSources } from '../monitor/sources.ts';
+import type { Core } from './core.ts';
+import { type Listeners, lifetimesOf, timeoutEvent } from './listeners.ts';
+import type { RequestParts } from './parts.ts';
+import { memoryState, type SharedState } from './state.ts';
+import { type FleetOptions, WorkerFleet } from './workers/fleet.ts';
+import { JournalHost } from './workers/journal-host.ts';
+import { StateHost } from './workers/state-host.ts';
+
+interface FleetServer {
+  clock: Clock;
+  log: Log;
+  policy: () => SecurityPolicy;
+  /** The parts in force. */
+  parts: () => RequestParts | undefined;
+  emit: (draft: EventDraft) => void;
+}
+
+/** What a primary process has for its workers: the state that they share, the journal's door, and the workers themselves. */
+export class Fleet {
+  /** For what runs in the primary process itself. */
+  readonly state: SharedState;
+  readonly #options: FleetOptions;
+  readonly #server: FleetServer;
+  readonly #host: StateHost;
+  #journal: JournalHost | undefined;
+  #workers: WorkerFleet | undefined;
+
+  constructor(options: FleetOptions, server: FleetServer) {
+    const { clock, policy, parts, emit } = server;
+    this.#options = options;
+    this.#server = server;
+    this.#host = new StateHost({
+      clock,
+      policy,
+      lifetimes: (service) => lifetimesOf(parts(), service),
+      onTimeout: (service, account) => {
+        const present = parts();
+        if (present?.config.services[service]) emit(timeoutEvent(present, service, account));
+      },
+    });
+    this.state = { ...memoryState(clock, policy), ...this.#host.own };
+  }
+
+  /** Those who answer requests; nothing is started yet. */
+  listeners(core: Core, dataFolderPath: string): Listeners {
+    if (!(core.journal instanceof FileEventLog)) throw new Error('Workers need a journal in files.');
+    const { clock, log, emit } = this.#server;
+    this.#journal = new JournalHost(core.journal, core.events, this.#host.peers, clock);
+    this.#workers = new WorkerFleet({
+      options: this.#options,
+      server: core.server,
+      dataFolderPath,
+      state: this.#host,
+      journal: this.#journal,
+      announce: (id, data, component) => emit({ id, context: { account: processAccount(), component }, data }),
+      clock,
+      log,
+    });
+    return this.#workers;
+  }
+
+  /** The bans that hold in all workers. */
+  get bans(): BanOverview {
+    return this.#host.bans;
+  }
+
+  check(): true | string {
+    return this.#workers?.check() ?? 'not started';
+  }
+
+  sources(): Promise<WorkerSources> | undefined {
+    return this.#workers?.sources();
+  }
+
+  tellMethods(): void {
+    this.#workers?.tellMethods();
+  }
+
+  close(): void {
+    this.#journal?.close();
+    this.#host.close();
+  }
+}

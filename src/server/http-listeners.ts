@@ -1,0 +1,221 @@
+import { AuthChain } from '../auth/auth-chain.ts';
+import { LoginAttempts } from '../auth/login-attempts.ts';
+import type { Config } from '../config/schema/schema.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { FilesEnvironment } from '../files/file-scope.ts';
+import { HttpServer } from '../http/connection/http-server.ts';
+import type { HttpServiceOptions } from '../http/options.ts';
+import type { HttpService } from '../http/request/exchange.ts';
+import type { Session, SessionStore } from '../http/rest/sessions.ts';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { ServiceFigures } from '../monitor/sources.ts';
+import { type Announce, componentOf, type Listeners, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
+import type { Monitoring } from './monitoring.ts';
+import { httpServices, type RequestParts } from './parts.ts';
+import type { SharedState } from './state.ts';
+
+/** A running HTTP service with what outlives a reload. */
+interface Running {
+  server: HttpServer;
+  sessions: SessionStore;
+}
+
+/** What the services of one process share. */
+export interface HttpSurroundings {
+  events: EventDispatcher;
+  files: FilesEnvironment;
+  state: SharedState;
+  monitoring: Monitoring;
+  announce: Announce;
+  clock: Clock;
+  log: Log;
+  /** Where several processes share a listener. */
+  sharing?: HttpService['sharing'];
+}
+
+/** The file transfer services that this process answers for. */
+export class HttpListeners implements Listeners {
+  readonly #surroundings: HttpSurroundings;
+  readonly #running = new Map<string, Running>();
+  readonly #attempts: LoginAttempts;
+  #parts: RequestParts | undefined;
+
+  constructor(surroundings: HttpSurroundings) {
+    this.#surroundings = surroundings;
+    this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock);
+  }
+
+  async start(parts: RequestParts): Promise<void> {
+    this.#parts = parts;
+    for (const uuid of httpServices(parts.config)) await this.#start(uuid, parts);
+  }
+
+  listening() {
+    return [...this.#running].map(([uuid, { server }]) => ({ uuid, name: server.service.component.name, url: server.url }));
+  }
+
+  async prepare(parts: RequestParts): Promise<PreparedReload> {
+    const added: string[] = [];
+    const abort = async () => {
+      for (const uuid of added) await this.#stop(`${uuid}/next`, 'the reload failed', 0);
+    };
+    try {
+      for (const uuid of httpServices(parts.config)) {
+        if (this.#keepsAddress(uuid, parts.config)) {
+          this.#running.get(uuid)?.server.checkReplaceable(parts.config.services[uuid] as HttpServiceOptions);
+          continue;
+        }
+        // The old listener of a moved service goes on until the new one stands; a port that cannot be had keeps the old.
+        await this.#start(uuid, parts, `${uuid}/next`);
+        added.push(uuid);
+      }
+    } catch (error) {
+      await abort();
+      throw error;
+    }
+    return { commit: async () => this.#commit(parts, added), abort };
+  }
+
+  async figures(): Promise<ServiceFigures[]> {
+    return Promise.all(
+      [...this.#running].map(async ([service, { server, sessions }]) => ({
+        service,
+        ...server.traffic,
+        sessions: await sessions.count().catch(() => Number.NaN),
+      })),
+    );
+  }
+
+  sessions(): ReadonlyMap<string, SessionStore> {
+    // What a reload is making ready has no UUID of its own, and the sessions of the listener that it follows.
+    const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
+    return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
+  }
+
+  /** Connections and bytes of each service. */
+  traffic(): Omit<ServiceFigures, 'sessions'>[] {
+    return [...this.#running].map(([service, { server }]) => ({ service, ...server.traffic }));
+  }
+
+  leave(): void {
+    for (const { server } of this.#running.values()) server.leave();
+  }
+
+  async stop(timeoutMs: number): Promise<boolean> {
+    const finished = await Promise.all([...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs)));
+    return finished.every(Boolean);
+  }
+
+  #commit(parts: RequestParts, added: readonly string[]): void {
+    const before = this.#parts as RequestParts;
+    this.#parts = parts;
+    for (const uuid of httpServices(parts.config)) {
+      if (added.includes(uuid)) continue;
+      const running = this.#running.get(uuid) as Running;
+      running.server.replace(this.#httpService(uuid, parts, running.sessions));
+    }
+    this.#retire(before.config, parts.config, added);
+  }
+
+  #keepsAddress(uuid: string, config: Config): boolean {
+    const before = this.#running.get(uuid)?.server.service.options;
+    const after = config.services[uuid] as HttpServiceOptions;
+    return before !== undefined && before.type === after.type && before.address === after.address && before.port === after.port;
+  }
+
+  // Services that are gone, and the former listeners of those that moved.
+  #retire(before: Config, after: Config, moved: readonly string[]): void {
+    const staying = httpServices(after);
+    for (const uuid of httpServices(before)) {
+      const running = this.#running.get(uuid);
+      if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
+      this.#running.delete(uuid);
+      void running.server.drain(after.server.shutdown_timeout * 1000).then(() => {
+        if (!moved.includes(uuid)) running.sessions.close();
+      });
+    }
+    for (const uuid of moved) {
+      this.#running.set(uuid, this.#running.get(`${uuid}/next`) as Running);
+      this.#running.delete(`${uuid}/next`);
+    }
+  }
+
+  async #start(uuid: string, parts: RequestParts, key = uuid): Promise<void> {
+    const { announce } = this.#surroundings;
+    const options = parts.config.services[uuid] as HttpServiceOptions;
+    const sessions = this.#running.get(uuid)?.sessions ?? this.#makeSessions(uuid, parts);
+    const service = this.#httpService(uuid, parts, sessions);
+    try {
+      const server = new HttpServer(service);
+      await server.listen();
+      this.#running.set(key, { server, sessions });
+      const port = Number(new URL(server.url).port || (options.type === 'https' ? 443 : 80));
+      announce(20076, startData(uuid, options, port), service.component);
+    } catch (error) {
+      if (!this.#running.has(uuid)) sessions.close();
+      announce(20077, { ...startData(uuid, options), reason: (error as Error).message }, service.component);
+      throw error;
+    }
+  }
+
+  async #stop(key: string, reason: string, timeoutMs: number): Promise<boolean> {
+    const running = this.#running.get(key);
+    if (!running) return true;
+    const inTime = await running.server.drain(timeoutMs);
+    this.#running.delete(key);
+    if (![...this.#running.values()].some((other) => other.sessions === running.sessions)) running.sessions.close();
+    const { component, options } = running.server.service;
+    this.#surroundings.announce(20078, { name: component.name, type: options.type, reason }, component);
+    return inTime;
+  }
+
+  // A service that a reload adds is not in the parts in force yet.
+  #makeSessions(uuid: string, parts: RequestParts): SessionStore {
+    const { state, events } = this.#surroundings;
+    const present = () => (this.#parts?.config.services[uuid] ? this.#parts : parts);
+    return state.sessions(
+      uuid,
+      () => lifetimesOf(present(), uuid),
+      (timedOut) => events.emit(timeoutEvent(present(), uuid, timedOut)),
+    );
+  }
+
+  async #endSessions(accountUuid: string, except: Session | undefined): Promise<void> {
+    const stores = new Set([...this.#running.values()].map(({ sessions }) => sessions));
+    const outcomes = await Promise.allSettled([...stores].map((store) => store.endAll(accountUuid, except)));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  #httpService(uuid: string, parts: RequestParts, sessions: SessionStore): HttpService {
+    const { events, files, state, monitoring, clock, log, sharing } = this.#surroundings;
+    const options = parts.config.services[uuid] as HttpServiceOptions;
+    const component = componentOf(uuid, options);
+    const order =
+      options.authentications ?? [...parts.methods.keys()].filter((method) => parts.config.authentications[method]?.enabled ?? true);
+    const methods = order.flatMap((method) => parts.methods.get(method) ?? []);
+    return {
+      uuid,
+      options,
+      component,
+      chain: new AuthChain(methods, parts.groups, events, component),
+      sessions,
+      endSessions: (accountUuid, except) => this.#endSessions(accountUuid, except),
+      bans: state.bans,
+      attempts: this.#attempts,
+      proxies: { header: options.client_forwarded_header, isProxy: compileAddressRanges(options.trusted_proxies) },
+      passwords: parts.passwords,
+      files,
+      events,
+      clock,
+      log,
+      observe: monitoring.requestObserver(uuid, parts.config),
+      baseHeaders: {
+        server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
+        ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
+      },
+      sharing,
+    };
+  }
+}

@@ -1,0 +1,59 @@
+import type { Account } from '../accounts/account.ts';
+import { accountOfEvents } from '../auth/auth-chain.ts';
+import type { EventComponent, EventDraft } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import type { HttpServiceOptions } from '../http/options.ts';
+import type { SessionLifetimes, SessionOverview } from '../http/rest/sessions.ts';
+import type { ServiceFigures } from '../monitor/sources.ts';
+import type { RequestParts } from './parts.ts';
+
+/** Those who answer the requests of all file transfer services. Implementations: this process, and workers. */
+export interface Listeners {
+  /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */
+  start(parts: RequestParts): Promise<void>;
+  listening(): { uuid: string; name: string; url: string }[];
+  /**
+   * Makes ready for another configuration: whatever can fail is done, and nothing has changed yet.
+   *
+   * @throws ServiceError `unavailable` when an address cannot be had
+   */
+  prepare(parts: RequestParts): Promise<PreparedReload>;
+  figures(): Promise<ServiceFigures[]>;
+  /** The sessions of each service. */
+  sessions(): ReadonlyMap<string, SessionOverview>;
+  /** Goes on serving, but has every reply end its connection. */
+  leave(): void;
+  /** Stops accepting, lets requests finish. @returns whether all did in time */
+  stop(timeoutMs: number): Promise<boolean>;
+}
+
+/** A reload that can be made or dropped. */
+export interface PreparedReload {
+  commit(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** Emits an event about the life of a service: 20076, 20077, 20078. */
+export type Announce = (id: number, data: Record<string, unknown>, component: EventComponent) => void;
+
+/** A service as events name it. */
+export function componentOf(uuid: string, options: Pick<HttpServiceOptions, 'type' | 'name'>): EventComponent {
+  return { uuid, type: options.type, name: options.name || uuid };
+}
+
+/** `data` of the events about the start of a service. */
+export function startData(uuid: string, options: HttpServiceOptions, port = options.port): Record<string, unknown> {
+  return { name: options.name || uuid, type: options.type, address: options.address, port };
+}
+
+/** The lifetimes of a service's sessions; of one that is gone, none. */
+export function lifetimesOf(parts: RequestParts | undefined, uuid: string): SessionLifetimes {
+  const options = parts?.config.services[uuid] as HttpServiceOptions | undefined;
+  return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
+}
+
+/** The event of a session that timed out. */
+export function timeoutEvent({ config }: RequestParts, uuid: string, account: Account): EventDraft {
+  const component = componentOf(uuid, config.services[uuid] as HttpServiceOptions);
+  return { id: 40015, context: { account: accountOfEvents(account, processAccount().peer), component, group: account.groupUuid } };
+}

@@ -1,0 +1,113 @@
+import type { Config } from '../config/schema/schema.ts';
+import type { ServiceEvent } from '../events/event.ts';
+import type { RequestObserver } from '../http/middleware/request-trace.ts';
+import type { Log } from '../lib/log.ts';
+import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
+import type { MetricFigures } from '../monitor/metric-figures.ts';
+import type { Metrics } from '../monitor/metrics.ts';
+import type { MonitorServer } from '../monitor/monitor-server.ts';
+import type { MonitorSources } from '../monitor/sources.ts';
+import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
+
+/** The `monitor` services of a server and the figures they show. Without such a service nothing is counted. */
+export class Monitoring {
+  readonly #log: Log;
+  readonly #sources: MonitorSources;
+  readonly #running = new Map<string, MonitorServer>();
+  readonly #process: string | undefined;
+  #metrics: Metrics | undefined;
+  #countsRequests = false;
+
+  /**
+   * @param sources asked by `/ready` and at each scrape
+   * @param process names this process where there are several
+   */
+  constructor(sources: MonitorSources, log: Log, process?: string) {
+    this.#sources = sources;
+    this.#log = log;
+    this.#process = process;
+  }
+
+  /**
+   * Starts the services of a configuration that do not run yet, and ends those that it does not have.
+   *
+   * @throws ServiceError `unavailable` when one cannot listen
+   */
+  async apply(config: Config): Promise<void> {
+    const wanted = monitorServices(config);
+    this.#countsRequests = wanted.length > 0;
+    const stays = (uuid: string) => {
+      const options = this.#running.get(uuid)?.options;
+      const next = config.services[uuid];
+      return options !== undefined && next?.enabled === true && next.address === options.address && next.port === options.port;
+    };
+    for (const [uuid, server] of [...this.#running]) {
+      if (stays(uuid)) continue;
+      this.#running.delete(uuid);
+      await server.close();
+    }
+    for (const [uuid, options] of wanted) {
+      if (this.#running.has(uuid) || options.type !== 'monitor') continue;
+      // Loaded only where it is wanted: other commands and servers start without it.
+      const { MonitorServer } = await import('../monitor/monitor-server.ts');
+      const server = new MonitorServer(options, this.#sources, await this.#makeMetrics(), this.#log);
+      await server.listen();
+      this.#running.set(uuid, server);
+    }
+  }
+
+  /** Counts, when a configuration has a service that shows it, and leaves the showing to another process. */
+  async countOnly(config: Config): Promise<void> {
+    this.#countsRequests = monitorServices(config).length > 0;
+    if (this.#countsRequests) await this.#makeMetrics();
+  }
+
+  /** What this process counted. */
+  async counted(): Promise<MetricFigures> {
+    return (await this.#metrics?.counted()) ?? [];
+  }
+
+  listening(): { uuid: string; name: string; url: string }[] {
+    return [...this.#running].map(([uuid, { url, options }]) => ({ uuid, name: options.name || uuid, url }));
+  }
+
+  /** What counts the requests of one service and names them in the log; undefined where nobody asks for either. */
+  requestObserver(service: string, config: Config): RequestObserver | undefined {
+    if (!this.#log.isDebug && monitorServices(config).length === 0) return undefined;
+    return (facts, { id }) => {
+      if (this.#countsRequests) this.#metrics?.request(service, facts);
+      const { method, style, status, durationMs } = facts;
+      this.#log.debug('request', { request_id: id, service, method, style, status, duration_ms: Math.round(durationMs * 10) / 10 });
+    };
+  }
+
+  event(event: ServiceEvent): void {
+    this.#metrics?.event(event);
+  }
+
+  callout(method: string, result: RemoteResult): void {
+    const outcome = result.kind === 'reply' ? `${Math.floor(result.status / 100)}xx` : result.kind;
+    this.#metrics?.callout(method, outcome, result.durationMs);
+  }
+
+  delivery(record: DeliveryRecord): void {
+    this.#metrics?.delivery(record);
+  }
+
+  async #makeMetrics(): Promise<Metrics> {
+    if (!this.#metrics) {
+      const { Metrics } = await import('../monitor/metrics.ts');
+      this.#metrics = new Metrics(this.#sources, SVC_VERSION, this.#process);
+    }
+    return this.#metrics;
+  }
+
+  async stop(): Promise<void> {
+    for (const server of this.#running.values()) await server.close();
+    this.#running.clear();
+  }
+}
+
+function monitorServices(config: Config) {
+  return Object.entries(config.services).filter(([, service]) => service.enabled && service.type === 'monitor');
+}

@@ -1,0 +1,47 @@
+import { defaultGroupUuid, type GroupConfiguration } from '../accounts/account.ts';
+import { groupOptions } from '../accounts/options.ts';
+import type { AuthMethod } from '../auth/auth-method.ts';
+import { createAuthMethod, type MethodDependencies } from '../auth/create-method.ts';
+import { LocalPasswords } from '../auth/local-passwords.ts';
+import type { Config } from '../config/schema/schema.ts';
+
+/** What one configuration makes for requests, without listeners. */
+export interface RequestParts {
+  config: Config;
+  methods: Map<string, AuthMethod>;
+  groups: Map<string, GroupConfiguration>;
+  passwords: LocalPasswords;
+}
+
+/**
+ * Makes the parts of a configuration, not started.
+ *
+ * @throws ServiceError `unavailable` when an accounts file or a CA file cannot be used
+ */
+export function makeParts(config: Config, surroundings: Omit<MethodDependencies, 'accounts' | 'groupUuids'>): RequestParts {
+  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
+  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  const entries = Object.entries(config.authentications);
+  const configured: typeof entries =
+    entries.length > 0
+      ? entries
+      : [['application', { type: 'application', enabled: true, name: '', description: '', accounts_file_path: '' }]];
+  const dependencies = { ...surroundings, accounts: config.accounts, groupUuids: new Set(groups.keys()) };
+  const methods = new Map(configured.map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, dependencies)]));
+  return {
+    config,
+    groups,
+    methods,
+    passwords: new LocalPasswords([...methods.values()], surroundings.passwords, config.server.password_policy),
+  };
+}
+
+/** The methods that are to be started. */
+export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] {
+  return [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
+}
+
+/** UUIDs of the enabled file transfer services. */
+export function httpServices(config: Config): string[] {
+  return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && service.type !== 'monitor' ? [uuid] : []));
+}

@@ -1,0 +1,282 @@
+import { PasswordVerifier } from '../accounts/passwords.ts';
+import { CalloutMethod } from '../auth/callout.ts';
+import { changesBetween } from '../config/changes.ts';
+import { configHash } from '../config/config-hash.ts';
+import type { LoadedConfig } from '../config/reading/load.ts';
+import type { Config } from '../config/schema/schema.ts';
+import { ControlServer } from '../control/control-server.ts';
+import type { EventComponent } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type DataFolder, openDataFolder } from '../lib/disk/data-folder.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
+import type { MonitorSources } from '../monitor/sources.ts';
+import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import { controlledCollections } from './control.ts';
+import { Core } from './core.ts';
+import type { Fleet } from './fleet-listeners.ts';
+import { HttpListeners } from './http-listeners.ts';
+import type { Listeners } from './listeners.ts';
+import { Monitoring } from './monitoring.ts';
+import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
+import { memoryState, type SharedState } from './state.ts';
+import type { FleetOptions } from './workers/fleet.ts';
+
+/** A server: everything that one configuration starts. */
+export interface Service {
+  /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
+  start(): Promise<void>;
+  /** One line for each listening service. */
+  listening(): { uuid: string; name: string; url: string }[];
+  /**
+   * Takes over a new configuration, all or nothing; sessions and running transfers survive.
+   *
+   * @returns paths of the options that changed
+   */
+  reload(next: LoadedConfig): Promise<string[]>;
+  /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
+  flushNow(): void;
+  /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
+  stop(): Promise<boolean>;
+}
+
+/** What one configuration makes, without listeners. */
+interface Parts extends RequestParts {
+  handlers: Map<string, WebhookHandler>;
+}
+
+/** What a server is started with, beside its configuration. */
+export interface ServiceSurroundings {
+  clock: Clock;
+  log: Log;
+  /** Lets other processes answer the requests. */
+  fleet?: FleetOptions | undefined;
+}
+
+/**
+ * Joins the parts of the server; the only place that knows them all.
+ *
+ * @param loaded a valid configuration
+ * @throws ServiceError `bad-request` for workers beside a state in Redis
+ */
+export function createService(loaded: LoadedConfig, surroundings: ServiceSurroundings): Service {
+  if (surroundings.fleet && loaded.config.server.state.type !== 'memory')
+    throw new ServiceError(
+      'bad-request',
+      '--workers shares state in the memory of one server; with server.state redis run several servers instead.',
+    );
+  return new ServerRuntime(loaded, surroundings);
+}
+
+class ServerRuntime implements Service {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #verifier = new PasswordVerifier();
+  readonly #fleetOptions: FleetOptions | undefined;
+  #config: Config;
+  #dataFolder: DataFolder | undefined;
+  #core: Core | undefined;
+  #parts: Parts | undefined;
+  #state: SharedState | undefined;
+  #listeners: Listeners | undefined;
+  #fleet: Fleet | undefined;
+  #control: ControlServer | undefined;
+  readonly #monitoring: Monitoring;
+  #phase: 'starting' | 'ready' | 'stopping' = 'starting';
+
+  constructor(loaded: LoadedConfig, { clock, log, fleet }: ServiceSurroundings) {
+    this.#config = loaded.config;
+    this.#clock = clock;
+    this.#log = log;
+    this.#fleetOptions = fleet;
+    this.#monitoring = new Monitoring(this.#monitorSources(), log, fleet && 'primary');
+  }
+
+  async start(): Promise<void> {
+    const { server } = this.#config;
+    this.#dataFolder = openDataFolder(server.data_folder_path);
+    try {
+      this.#state = await this.#openState();
+      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log, this.#monitoring, this.#state);
+      const { events } = this.#core;
+      this.#listeners = this.#fleet?.listeners(this.#core, this.#dataFolder.path) ?? this.#ownListeners(this.#core, this.#state);
+      await this.#monitoring.apply(this.#config);
+      this.#emit(20001, { version: SVC_VERSION });
+      this.#parts = this.#makeParts(this.#config);
+      await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
+      await this.#startMethods(this.#parts);
+      await this.#listeners.start(this.#parts);
+      await this.#openControl();
+      this.#emit(20181, { version: SVC_VERSION });
+      events.assertWritable();
+      this.#phase = 'ready';
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  listening() {
+    return [...(this.#listeners?.listening() ?? []), ...this.#monitoring.listening()];
+  }
+
+  async reload(next: LoadedConfig): Promise<string[]> {
+    const { config } = next;
+    const changes = changesBetween(this.#config, config);
+    if (changes.some((path) => path.startsWith('server.data_folder_path') || path.startsWith('server.state') || path === 'server.uuid')) {
+      throw new ServiceError('unavailable', 'data_folder_path, state and uuid of the server only change with a restart.');
+    }
+    const parts = this.#makeParts(config);
+    const prepared = await (this.#listeners as Listeners).prepare(parts);
+    try {
+      await this.#core?.deliveries.apply(parts.handlers, Object.keys(config.event_handlers));
+      await this.#startMethods(parts);
+    } catch (error) {
+      await prepared.abort();
+      throw error;
+    }
+    this.#config = config;
+    await prepared.commit();
+    await this.#monitoring.apply(config);
+    const old = this.#parts;
+    this.#parts = parts;
+    for (const method of old?.methods.values() ?? []) await method.stop();
+    await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes } });
+    return changes;
+  }
+
+  async stop(): Promise<boolean> {
+    const timeoutMs = this.#config.server.shutdown_timeout * 1000;
+    const startedMs = this.#clock.monotonicMs();
+    if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
+    await this.#leave();
+    const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
+    await this.#control?.close();
+    this.#fleet?.close();
+    for (const method of this.#parts?.methods.values() ?? []) await method.stop();
+    const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
+    await this.#monitoring.stop();
+    await this.#state?.close();
+    this.#dataFolder?.release();
+    this.#core = undefined;
+    this.#dataFolder = undefined;
+    return finished && delivered;
+  }
+
+  flushNow(): void {
+    this.#core?.flushNow();
+  }
+
+  async #openState(): Promise<SharedState> {
+    const policy = () => this.#config.server.security_policy;
+    const { state } = this.#config.server;
+    if (this.#fleetOptions) {
+      // Loaded only where it is wanted.
+      const { Fleet } = await import('./fleet-listeners.ts');
+      const parts = () => this.#parts;
+      this.#fleet = new Fleet(this.#fleetOptions, {
+        clock: this.#clock,
+        log: this.#log,
+        policy,
+        parts,
+        emit: (draft) => this.#core?.events.emit(draft),
+      });
+      return this.#fleet.state;
+    }
+    if (state.type === 'memory') return memoryState(this.#clock, policy);
+    // Loaded only where it is wanted: other commands and servers start without it.
+    const { openRedisState } = await import('./state-redis.ts');
+    return openRedisState(state, { clock: this.#clock, log: this.#log, policy });
+  }
+
+  // Files are served without it, too: not every file system has sockets.
+  async #openControl(): Promise<void> {
+    const { path } = this.#dataFolder as DataFolder;
+    const { locks, bans } = this.#state as SharedState;
+    const sessions = () => this.#listeners?.sessions() ?? new Map();
+    const collections = controlledCollections({ sessions, locks, bans: this.#fleet?.bans ?? bans }, this.#clock);
+    try {
+      this.#control = await ControlServer.open(path, collections, this.#log);
+    } catch (error) {
+      this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
+    }
+  }
+
+  // `/ready` says so first; what sends requests here has `shutdown_delay` to notice.
+  async #leave(): Promise<void> {
+    const wasReady = this.#phase === 'ready';
+    this.#phase = 'stopping';
+    this.#listeners?.leave();
+    if (wasReady) await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
+  }
+
+  #monitorSources(): MonitorSources {
+    const core = () => this.#core as Core;
+    return {
+      checks: async () => ({
+        server: this.#phase === 'ready' || this.#phase,
+        journal: core().journalCheck(),
+        state: this.#state?.check() ?? 'not opened',
+        ...(this.#fleet ? { workers: this.#fleet.check() } : {}),
+      }),
+      services: async () => this.#listeners?.figures() ?? [],
+      handlers: () => core().handlerFigures(this.#clock.nowMs()),
+      suspendedUrls: async () => [
+        ...[...(this.#parts?.methods.values() ?? [])].flatMap((method) =>
+          method instanceof CalloutMethod ? [{ kind: 'authentication' as const, uuid: method.uuid, count: method.suspendedUrls }] : [],
+        ),
+        ...(await core().deliveries.figures()).map(({ handler, suspendedUrls }) => ({
+          kind: 'event-handler' as const,
+          uuid: handler,
+          count: suspendedUrls,
+        })),
+      ],
+      journalBytes: () => core().journal.sizeBytes(),
+      configHash: () => configHash(this.#config),
+      shared: () => core().sharedFigures(),
+      workers: this.#fleetOptions && (async () => this.#fleet?.sources() ?? { running: 0, restarts: 0, figures: [] }),
+    };
+  }
+
+  #ownListeners({ events, files }: Core, state: SharedState): Listeners {
+    const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
+    return new HttpListeners({ events, files, state, monitoring: this.#monitoring, announce, clock: this.#clock, log: this.#log });
+  }
+
+  #makeParts(config: Config): Parts {
+    const core = this.#core as Core;
+    const state = this.#state as SharedState;
+    const parts = makeParts(config, {
+      dataFolderPath: (this.#dataFolder as DataFolder).path,
+      serverUuid: core.server.uuid,
+      passwords: this.#verifier,
+      events: core.events,
+      urlHealth: state.urlHealth,
+      accepted: state.accepted,
+      clock: this.#clock,
+      log: this.#log,
+      onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
+      onState: () => this.#fleet?.tellMethods(),
+    });
+    return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
+  }
+
+  async #startMethods(parts: Parts): Promise<void> {
+    await Promise.all(enabledMethods(parts).map((method) => method.start()));
+  }
+
+  #component(): EventComponent {
+    const { uuid, name } = (this.#core as Core).server;
+    return { uuid, type: 'server', name };
+  }
+
+  #context(component = this.#component()) {
+    return { account: processAccount(), component };
+  }
+
+  #emit(id: number, data: Record<string, unknown> = {}, component?: EventComponent): void {
+    this.#core?.events.emit({ id, context: this.#context(component), data });
+  }
+}

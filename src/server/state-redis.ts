@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { SecurityPolicy } from '../auth/ban-list.ts';
+import { RedisBans } from '../auth/ban-list-redis.ts';
+import { MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
+import { RedisAcceptedCredentials } from '../auth/callout-cache-redis.ts';
+import type { Config } from '../config/schema/schema.ts';
+import { keptSpool, RedisEventLog } from '../events/journal/redis/redis-event-log.ts';
+import { RedisLocks } from '../files/locks/locks-redis.ts';
+import { RedisSessions } from '../http/rest/sessions-redis.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import { RedisLink } from '../lib/redis/redis-link.ts';
+import { RedisUrlHealth } from '../lib/redis/url-health-redis.ts';
+import { SharedDeliveryEngine } from '../webhooks/engine/delivery-engine-redis.ts';
+import { DeliveryStore } from '../webhooks/records/delivery-store-redis.ts';
+import type { SharedState } from './state.ts';
+
+type StateOptions = Config['server']['state'];
+
+/**
+ * Makes the way to Redis of a configuration, not connected yet.
+ *
+ * @throws ServiceError `unavailable` when the file of certificate authorities cannot be read, `bad-request` for an unusable URL
+ */
+export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): RedisLink {
+  let caPem: string | undefined;
+  try {
+    if (options.ca_certificates_path) caPem = readFileSync(options.ca_certificates_path, 'utf8');
+  } catch (error) {
+    throw new ServiceError('unavailable', `server.state.ca_certificates_path: ${(error as Error).message}`, { cause: error });
+  }
+  const sentinel = { username: options.sentinel_username, password: options.sentinel_password };
+  return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
+}
+
+/** The state of all nodes that share a Redis; a Redis that is away is waited for. @throws as `redisLinkOf` */
+export async function openRedisState(
+  options: StateOptions,
+  surroundings: { clock: Clock; log: Log; policy: () => SecurityPolicy },
+): Promise<SharedState> {
+  const { clock, log, policy } = surroundings;
+  const link = redisLinkOf(options, clock, log);
+  const state: SharedState = {
+    bans: new RedisBans(link, clock, policy, options.secret),
+    locks: new RedisLocks(link, clock),
+    sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
+    urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
+    accepted: (method, lifetimeMs) =>
+      options.secret === ''
+        ? new MemoryAcceptedCredentials(clock, lifetimeMs)
+        : new RedisAcceptedCredentials(link, options.secret, method, lifetimeMs),
+    openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
+      let journal: RedisEventLog | undefined;
+      const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
+      // A process before this one may still be taken for alive; this one must not be taken for it.
+      const node = `${server}.${randomBytes(4).toString('hex')}`;
+      const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
+      journal = opened;
+      const store = new DeliveryStore(link, node, { retentionDays, clock, log });
+      return {
+        journal: opened,
+        figures: async () => ({
+          isUp: link.isReady,
+          eventsNotForwarded: (await opened.spooled()).events,
+          streamBytes: await opened.streamBytes().catch(() => undefined),
+        }),
+        deliveries: (parts) =>
+          new SharedDeliveryEngine({ ...parts, journal: opened, store, urlHealth: (handler) => state.urlHealth(handler), clock, log }),
+      };
+    },
+    check: () => link.check(),
+    close: () => link.close(),
+  };
+  await link.start();
+  return state;
+}

@@ -1,0 +1,60 @@
+import type { Account } from '../accounts/account.ts';
+import type { AddressBans, SecurityPolicy } from '../auth/ban-list.ts';
+import { MemoryBans } from '../auth/ban-list-memory.ts';
+import { type AcceptedCredentials, MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
+import type { JournalledDispatcher } from '../events/dispatcher.ts';
+import type { EventServer } from '../events/event.ts';
+import type { EventLog } from '../events/journal/event-log.ts';
+import type { FileEventLog } from '../events/journal/file-event-log.ts';
+import type { LogPosition } from '../events/journal/position.ts';
+import type { LockStore } from '../files/locks/lock-store.ts';
+import { MemoryLocks } from '../files/locks/memory-locks.ts';
+import { MemorySessions, type SessionLifetimes, type SessionStore } from '../http/rest/sessions.ts';
+import type { Clock } from '../lib/clock.ts';
+import { MemoryUrlHealth, type UrlHealth } from '../lib/remote/url-health.ts';
+import type { SharedFigures } from '../monitor/sources.ts';
+import type { Deliveries } from '../webhooks/records/deliveries.ts';
+import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
+
+/** Journal and deliveries of several nodes. */
+export interface SharedJournal {
+  journal: EventLog;
+  figures?: () => Promise<SharedFigures>;
+  deliveries(parts: { events: JournalledDispatcher; server: EventServer; onDelivery: (record: DeliveryRecord) => void }): Deliveries;
+}
+
+/** Where what requests share lives: in this process, or in Redis for many nodes. */
+export interface SharedState {
+  readonly bans: AddressBans;
+  readonly locks: LockStore;
+  /** @param onTimeout told of each session that timed out */
+  sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
+  /** @param scope the method or handler that the URLs belong to */
+  urlHealth(scope: string): UrlHealth;
+  accepted(method: string, lifetimeMs: number): AcceptedCredentials;
+  /**
+   * Opens what the nodes share of journal and deliveries; undefined where each process has its own.
+   *
+   * @param makeLocal makes this node's own journal
+   */
+  openShared?: (
+    makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
+    own: { node: string; dataFolderPath: string; retentionDays: number },
+  ) => Promise<SharedJournal>;
+  /** Whether it can be asked, or why not. */
+  check(): true | string;
+  close(): Promise<void>;
+}
+
+/** The state of a single process. */
+export function memoryState(clock: Clock, policy: () => SecurityPolicy): SharedState {
+  return {
+    bans: new MemoryBans(clock, policy),
+    locks: new MemoryLocks(clock),
+    sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ account }) => onTimeout(account)),
+    urlHealth: () => new MemoryUrlHealth(clock),
+    accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),
+    check: () => true,
+    close: async () => {},
+  };
+}

@@ -1,0 +1,71 @@
+import type { Admission, AttemptOutcome, BanOverview, ListedBan, LoginAttempt, SecurityPolicy } from '../../auth/ban-list.ts';
+import { MemoryBans } from '../../auth/ban-list-memory.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { confirmed, type Peer } from './peer.ts';
+import type { BanNote } from './protocol.ts';
+
+/** Counts failed attempts in the primary process, and has all workers know who is banned. */
+export class BanHost implements BanOverview {
+  readonly #clock: Clock;
+  readonly #bans: MemoryBans;
+  readonly #peers: ReadonlySet<Peer>;
+  /** Attempts under way, by source and credentials. */
+  readonly #underWay = new Map<Peer, Map<string, LoginAttempt>>();
+
+  /** @param peers all workers */
+  constructor(clock: Clock, policy: () => SecurityPolicy, peers: ReadonlySet<Peer>) {
+    this.#clock = clock;
+    this.#bans = new MemoryBans(clock, policy);
+    this.#peers = peers;
+  }
+
+  /** What a new worker has to know. */
+  notes(): BanNote[] {
+    return this.#bans.known();
+  }
+
+  async begin(peer: Peer, attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
+    const admission = await this.#bans.begin(attempt, leaseMs, isInLine);
+    if (admission.kind === 'admitted' && !admission.isKnown) {
+      const underWay = this.#underWay.get(peer) ?? new Map<string, LoginAttempt>();
+      this.#underWay.set(peer, underWay.set(keyOf(attempt), attempt));
+    }
+    return admission;
+  }
+
+  /** Counts an outcome; resolves when all workers know of the ban that it brought. */
+  async end(peer: Peer, attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
+    const { source } = attempt;
+    const hadFailures = this.#bans.hasFailures(source);
+    this.#underWay.get(peer)?.delete(keyOf(attempt));
+    await this.#bans.end(attempt, outcome);
+    const bannedForMs = this.#bans.bannedForMs(source);
+    if (outcome === 'failed') {
+      const told = this.#tellAll([[source, bannedForMs]]);
+      if (bannedForMs > 0) await told;
+    } else if (hadFailures && bannedForMs === 0 && !this.#bans.hasFailures(source)) void this.#tellAll([[source, -1]]);
+  }
+
+  list(): Promise<ListedBan[]> {
+    return this.#bans.list();
+  }
+
+  async lift(sources: readonly string[]): Promise<void> {
+    await this.#bans.lift(sources);
+    await this.#tellAll(sources.map((source) => [source, -1]));
+  }
+
+  /** A worker is gone, and with it what it was about to check. */
+  lose(peer: Peer): void {
+    for (const attempt of this.#underWay.get(peer)?.values() ?? []) void this.#bans.end(attempt, 'unknown');
+    this.#underWay.delete(peer);
+  }
+
+  async #tellAll(notes: BanNote[]): Promise<void> {
+    await Promise.all([...this.#peers].map((peer) => confirmed(peer, this.#clock, peer.channel.call('noteBans', notes))));
+  }
+}
+
+function keyOf({ source, credential }: LoginAttempt): string {
+  return `${source} ${credential}`;
+}

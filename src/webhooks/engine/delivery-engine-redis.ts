@@ -1,0 +1,193 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../../events/dispatcher.ts';
+import type { EventServer } from '../../events/event.ts';
+import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
+import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { UrlHealth } from '../../lib/remote/url-health.ts';
+import { DeliveryInterrupted } from '../delivery.ts';
+import type { EventHandlerOptions } from '../options.ts';
+import type { Deliveries, HandlerState } from '../records/deliveries.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { DeliveryStore } from '../records/delivery-store-redis.ts';
+import { WebhookHandler } from '../webhook-handler.ts';
+import { HandlerRunner } from './handler-runner.ts';
+import { SharedHandler } from './shared-handler.ts';
+
+/** How often this node says that it lives, and looks how far the handlers are. */
+const beatEveryMs = 2000;
+
+export interface SharedEngineSurroundings {
+  journal: RedisEventLog;
+  store: DeliveryStore;
+  events: JournalledDispatcher;
+  server: EventServer;
+  urlHealth: (handlerUuid: string) => UrlHealth;
+  onDelivery?: ((record: DeliveryRecord) => void) | undefined;
+  clock: Clock;
+  log: Log;
+}
+
+interface Place {
+  shared: SharedHandler;
+  health: UrlHealth;
+  unregister: () => void;
+}
+
+const streamBegin: LogPosition = { segment: 0, offset: 0 };
+
+/** Delivers the journal that several nodes share: each handler on one of them at a time. */
+export class SharedDeliveryEngine implements Deliveries {
+  readonly #surroundings: SharedEngineSurroundings;
+  readonly #places = new Map<string, Place>();
+  readonly #retiring = new Set<Promise<void>>();
+  readonly #abort = new AbortController();
+  readonly #timer: Timer;
+  /** Handlers that had a position: one without it then lost it with a Redis that was emptied. */
+  readonly #seen = new Set<string>();
+  #positions = new Map<string, LogPosition>();
+  #isFirst = true;
+
+  constructor(surroundings: SharedEngineSurroundings) {
+    this.#surroundings = surroundings;
+    this.#timer = surroundings.clock.every(beatEveryMs, () => void this.#beat());
+    void this.#beat();
+  }
+
+  prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
+    const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
+    return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler, this.#places.get(uuid)?.health)]));
+  }
+
+  apply(handlers: ReadonlyMap<string, WebhookHandler>): void {
+    for (const [uuid, place] of this.#places) {
+      const next = handlers.get(uuid);
+      const isStopped = place.shared.runner?.state === 'stopped';
+      if (next && !isStopped && isDeepStrictEqual(place.shared.handler.options, next.options)) continue;
+      this.#retire(uuid, place);
+    }
+    const { journal } = this.#surroundings;
+    const { end } = journal;
+    // While Redis has been away since the start, nothing is known of the journal yet.
+    const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
+    for (const [uuid, handler] of handlers) {
+      if (this.#places.has(uuid)) handler.close();
+      else this.#places.set(uuid, this.#place(uuid, handler, begin));
+    }
+    this.#isFirst = false;
+  }
+
+  neededFrom(): LogPosition | undefined {
+    return this.#surroundings.journal.neededFrom();
+  }
+
+  async figures(): Promise<HandlerState[]> {
+    const uuids = [...this.#places.keys()];
+    const [positions, owned] = await Promise.all([this.#surroundings.store.positions(), this.#surroundings.store.owned(uuids)]);
+    return [...this.#places].map(([handler, { shared, health }]) => ({
+      handler,
+      isRunning: owned.has(handler) && shared.runner?.state !== 'stopped',
+      hasLease: shared.isOwner,
+      position: positions.get(handler) ?? this.#surroundings.journal.end,
+      suspendedUrls: health.countSuspended(),
+    }));
+  }
+
+  async stop(timeoutMs: number): Promise<boolean> {
+    let inTime = true;
+    const timer = this.#surroundings.clock.after(timeoutMs, () => {
+      inTime = false;
+      this.#abort.abort();
+      for (const { shared } of this.#places.values()) void shared.abandon();
+    });
+    await this.#surroundings.store.leave().catch(() => {});
+    // What waits is another node's from now on, or this one's after its next start.
+    await Promise.all([...[...this.#places.values()].map(({ shared }) => shared.end()), ...this.#retiring]);
+    timer.cancel();
+    this.#timer.cancel();
+    for (const { unregister } of this.#places.values()) unregister();
+    await this.#surroundings.store.flush();
+    return inTime;
+  }
+
+  #make(uuid: string, options: EventHandlerOptions, known?: UrlHealth): WebhookHandler {
+    const { clock, server, urlHealth } = this.#surroundings;
+    return new WebhookHandler(uuid, options, { clock, server, health: known ?? urlHealth(uuid) });
+  }
+
+  #place(uuid: string, handler: WebhookHandler, begin: () => LogPosition): Place {
+    const { journal, store, events, clock, log, onDelivery } = this.#surroundings;
+    const shared = new SharedHandler(handler, {
+      journal,
+      store,
+      events,
+      clock,
+      log,
+      onDelivery,
+      make: () => this.#make(uuid, handler.options, handler.health),
+      handlers: () => ({ all: this.#places.size, owned: [...this.#places.values()].filter((place) => place.shared.isOwner).length }),
+      begin: () => (this.#seen.has(uuid) || journal.wasEmptied ? streamBegin : begin()),
+    });
+    return { shared, health: handler.health, unregister: events.registerBlockingHandler(uuid, this.#blocking(handler)) };
+  }
+
+  #retire(uuid: string, { shared, unregister }: Place): void {
+    this.#places.delete(uuid);
+    unregister();
+    const retiring = shared.end().finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  /** Delivers one event while an upload on this node waits, whichever node delivers for the handler otherwise. */
+  #blocking(handler: WebhookHandler): BlockingHandler {
+    const { store, journal, events, log, onDelivery } = this.#surroundings;
+    const voice = new HandlerRunner(handler, streamBegin, {
+      journal,
+      events,
+      log,
+      uploads: { settle() {}, outcomeOf: async () => ({ isMade: false }) },
+      record: () => {},
+    });
+    return {
+      deliver: async (event, marks, position): Promise<BackendDelivery> => {
+        if (!handler.wants(event, marks.group) || voice.state !== 'running') {
+          store.settle(handler.uuid, event.uuid, false);
+          return { outcome: 'unavailable' };
+        }
+        try {
+          const sent = { event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) };
+          const delivered = await handler.deliver([sent], { abort: this.#abort.signal });
+          const record = handler.record(delivered, { source: 'upload' });
+          store.record(record, undefined, undefined);
+          onDelivery?.(record);
+          store.settle(handler.uuid, event.uuid, true);
+          voice.tell(delivered);
+          voice.count(delivered);
+          const { outcome, status, headers } = delivered.result;
+          return { outcome, headers, ...(status === undefined ? {} : { status }) };
+        } catch (error) {
+          store.settle(handler.uuid, event.uuid, false);
+          if (!(error instanceof DeliveryInterrupted))
+            log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
+          return { outcome: 'failed' };
+        }
+      },
+      abandon: (event) => store.settle(handler.uuid, event.uuid, false),
+    };
+  }
+
+  async #beat(): Promise<void> {
+    const { store, journal } = this.#surroundings;
+    try {
+      await store.beat();
+      await store.flush();
+      this.#positions = await store.positions();
+      for (const uuid of this.#positions.keys()) this.#seen.add(uuid);
+      const waiting = [...this.#places.keys()].map((uuid) => this.#positions.get(uuid) ?? streamBegin);
+      journal.noteDelivered(waiting.sort(comparePositions)[0] ?? journal.end);
+    } catch {
+      // Redis is away; the link says so.
+    }
+  }
+}

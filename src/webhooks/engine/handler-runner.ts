@@ -1,0 +1,332 @@
+import { setMaxListeners } from 'node:events';
+import type { EventDispatcher } from '../../events/dispatcher.ts';
+import { processAccount } from '../../events/event-factory.ts';
+import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../events/journal/event-log.ts';
+import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
+import type { Log } from '../../lib/log.ts';
+import { suspensionMs } from '../../lib/remote/url-health.ts';
+import { DeliveryInterrupted } from '../delivery.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
+import { isDeliveryEvent } from '../subscription.ts';
+import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
+import type { AwaitedDeliveries } from './upload-deliveries.ts';
+
+export interface RunnerSurroundings {
+  journal: EventLog;
+  /** Records the outcome of a delivery. */
+  record: (record: DeliveryRecord) => void;
+  events: EventDispatcher;
+  log: Log;
+  /** Deliveries of this handler that uploads wait for. */
+  uploads: AwaitedDeliveries;
+}
+
+/** How soon a journal that could not be read is read again. */
+const readAgainMs = 1000;
+
+/** A log line names so many events of a batch at most; the record of deliveries has them all. */
+const mostUuidsInLog = 100;
+
+/** A request under way, or an upload's that is waited for: the position stays before the oldest of them. */
+interface Flight {
+  from: LogPosition;
+  isDone: boolean;
+}
+
+/**
+ * Delivers the journal to one handler: from its position on, in order, as many requests at once as its `concurrency`.
+ * What waits, waits on disk.
+ */
+export class HandlerRunner {
+  readonly handler: WebhookHandler;
+  readonly #surroundings: RunnerSurroundings;
+  readonly #flights: Flight[] = [];
+  readonly #over = new AbortController();
+  readonly #draining = new AbortController();
+  #cursor: LogPosition;
+  #batchFrom: LogPosition | undefined;
+  #block: LoggedEvent[] = [];
+  #blockIndex = 0;
+  #drainEnd: LogPosition | undefined;
+  #failures = 0;
+  #state: 'running' | 'stopped' | 'ended' = 'running';
+  #freeSlot: (() => void) | undefined;
+  #requests = 0;
+  #ended: Promise<void> = Promise.resolve();
+  #isStarted = false;
+
+  /** @param from where it will begin as far as is known yet */
+  constructor(handler: WebhookHandler, from: LogPosition, surroundings: RunnerSurroundings) {
+    this.handler = handler;
+    this.#cursor = from;
+    this.#surroundings = surroundings;
+    // Each request under way listens, and uploads come in any number.
+    setMaxListeners(0, this.#over.signal, this.#draining.signal);
+  }
+
+  /** Whether `position` is its own; until then the runner before may still move on. */
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  /** `stopped` after too many failures (`fail_after_errors`). */
+  get state(): 'running' | 'stopped' | 'ended' {
+    return this.#state;
+  }
+
+  /** Everything before it is done with. */
+  get position(): LogPosition {
+    return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
+  }
+
+  /** @param from where to begin in the journal */
+  start(from: LogPosition): void {
+    this.#isStarted = true;
+    this.#cursor = from;
+    this.#emit(20156);
+    this.#ended = this.#run().catch((error) => {
+      this.#state = 'stopped';
+      this.#surroundings.log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
+      this.#emit(20157, { reason: 'an internal error, see the log' });
+    });
+  }
+
+  /**
+   * Delivers what the journal holds by now, unless a delivery fails, and ends.
+   *
+   * @param abort gives up what is under way
+   */
+  async drain(abort: AbortSignal): Promise<void> {
+    this.#drainEnd = this.#surroundings.journal.end;
+    await this.#finish(abort);
+  }
+
+  /**
+   * Ends after the requests under way; what waits stays for the one who takes over.
+   *
+   * @param abort gives up what is under way
+   */
+  async end(abort: AbortSignal): Promise<void> {
+    if (this.#state === 'running') this.#state = 'ended';
+    await this.#finish(abort);
+  }
+
+  /** Gives up what is under way: it is another's to deliver now. */
+  async abandon(): Promise<void> {
+    if (this.#state === 'running') this.#state = 'ended';
+    this.#over.abort();
+    this.#draining.abort();
+    await this.#ended;
+  }
+
+  async #finish(abort: AbortSignal): Promise<void> {
+    this.#draining.abort();
+    const giveUp = () => this.#over.abort();
+    if (abort.aborted) giveUp();
+    abort.addEventListener('abort', giveUp);
+    await this.#ended;
+    abort.removeEventListener('abort', giveUp);
+  }
+
+  /** Counts a delivery towards `fail_after_errors`. */
+  count(delivered: Delivered): void {
+    if (delivered.result.outcome === 'delivered') this.#failures = 0;
+    if (delivered.result.outcome !== 'failed') return;
+    const limit = this.handler.options.fail_after_errors;
+    this.#failures++;
+    if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#stop();
+  }
+
+  /** Tells what came of a delivery (service.md, Endpoints B, rule 2; decisions.md 3). */
+  tell({ events, result }: Delivered): void {
+    const { uuid, component } = this.handler;
+    for (const { url, details } of result.suspended)
+      this.#emit(40042, { uuid, name: component.name, url, retry_interval: suspensionMs / 1000, details });
+    const isDelivered = result.outcome === 'delivered';
+    const url = result.attempts.at(-1)?.url;
+    for (const { event } of events) {
+      // A success that is itself about a delivery stands in the record of deliveries; events of it would beget others.
+      if (isDelivered && isDeliveryEvent(event)) continue;
+      const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
+      this.#emit(isDelivered ? 20189 : 20174, { ...data, status: result.status });
+    }
+    if (!isDelivered)
+      this.#surroundings.log.warn('events were not delivered', {
+        handler: uuid,
+        outcome: result.outcome,
+        events: events.length,
+        event_ids: [...new Set(events.map(({ event }) => event.id))],
+        event_uuids: events.slice(0, mostUuidsInLog).map(({ event }) => event.uuid),
+        reason: result.details,
+      });
+  }
+
+  async #run(): Promise<void> {
+    const { journal, log } = this.#surroundings;
+    const reader = journal.openReader((bad) => log.warn('a line of the journal was skipped', { handler: this.handler.uuid, ...bad }));
+    const requests = new Set<Promise<void>>();
+    try {
+      for (;;) {
+        const batch = await this.#nextBatch(reader);
+        if (!batch) break;
+        const flight: Flight = { from: this.#batchFrom as LogPosition, isDone: false };
+        this.#flights.push(flight);
+        this.#batchFrom = undefined;
+        this.#requests++;
+        const request = this.#deliver(batch, flight).finally(() => {
+          this.#requests--;
+          requests.delete(request);
+          this.#freeSlot?.();
+        });
+        requests.add(request);
+        while (this.#requests >= this.handler.options.concurrency) await new Promise<void>((resolve) => (this.#freeSlot = resolve));
+      }
+    } finally {
+      await Promise.all(requests);
+      reader.close();
+      this.handler.close();
+      if (this.#state === 'running') this.#state = 'ended';
+    }
+  }
+
+  /** The next events of one request; undefined when this runner is at its end. */
+  async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
+    const batch: SentEvent[] = [];
+    while (batch.length < this.handler.batchSize) {
+      if (this.#state !== 'running' || this.#over.signal.aborted) return undefined;
+      const logged = this.#block[this.#blockIndex];
+      if (!logged) {
+        if (await this.#readMore(reader)) continue;
+        if (batch.length > 0) return batch;
+        if (this.#draining.signal.aborted) return undefined;
+        await this.#waitForMore();
+        continue;
+      }
+      if (batch.length === 0 && this.#isDrained()) return undefined;
+      this.#blockIndex++;
+      const { event, raw, position, group } = logged;
+      if (!this.handler.wants(event, group)) {
+        this.#cursor = logged.next;
+        continue;
+      }
+      if (logged.takenBy === this.handler.uuid && (await this.#isTaken(logged))) {
+        this.#cursor = logged.next;
+        continue;
+      }
+      this.#batchFrom ??= position;
+      this.#cursor = logged.next;
+      batch.push({ event, raw, position });
+    }
+    return batch;
+  }
+
+  /** @returns whether there is more at hand */
+  async #readMore(reader: EventReader): Promise<boolean> {
+    const { events, next } = await this.#read(reader);
+    this.#block = events;
+    this.#blockIndex = 0;
+    if (events.length > 0) return true;
+    const isFurther = comparePositions(next, this.#cursor) > 0;
+    this.#cursor = next;
+    return isFurther;
+  }
+
+  // A disk or a table of descriptors that is full now may not be in a second.
+  async #read(reader: EventReader): Promise<EventBlock> {
+    for (;;) {
+      try {
+        return await reader.next(this.#cursor);
+      } catch (error) {
+        this.#surroundings.log.error('the journal could not be read; it is tried again', { handler: this.handler.uuid, reason: error });
+        const isOver = await this.handler.pause(readAgainMs, this.#draining.signal);
+        if (isOver) return { events: [], next: this.#cursor };
+      }
+    }
+  }
+
+  async #waitForMore(): Promise<void> {
+    // Whatever the journal says, others get their turn.
+    await new Promise(setImmediate);
+    try {
+      await this.#surroundings.journal.waitForMore(this.#cursor, this.#draining.signal);
+    } catch {
+      // Woken to drain, or to end.
+    }
+  }
+
+  #isDrained(): boolean {
+    return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
+  }
+
+  // The position waits for the upload's delivery, so that a process that is killed meanwhile makes it up after its start.
+  async #isTaken(logged: LoggedEvent): Promise<boolean> {
+    const { event, raw, position } = logged;
+    const outcome = await this.#surroundings.uploads.outcomeOf(logged);
+    if ('isMade' in outcome) return outcome.isMade;
+    const flight: Flight = { from: position, isDone: false };
+    this.#flights.push(flight);
+    void outcome.willBeMade.then((isMade) => {
+      if (isMade) this.#land(flight);
+      // Another runner may have taken over: it meets the event again, as the position waits for it.
+      else if (this.#state === 'running') return this.#deliver([{ event, raw, position }], flight);
+      return undefined;
+    });
+    return true;
+  }
+
+  async #deliver(batch: SentEvent[], flight: Flight): Promise<void> {
+    const signals = { abort: this.#over.signal, noRetry: this.#draining.signal };
+    let delivered: Delivered;
+    try {
+      delivered = await this.handler.deliver(batch, signals);
+    } catch (error) {
+      if (error instanceof DeliveryInterrupted) {
+        // Not done with: the flight holds the position, and nothing comes after it.
+        if (this.#state === 'running') this.#state = 'ended';
+        return;
+      }
+      this.#surroundings.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
+      delivered = notDelivered(batch, `it could not be rendered or sent: ${(error as Error).message}`);
+    }
+    const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
+    this.tell(delivered);
+    this.#land(flight);
+    this.#surroundings.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
+    this.count(delivered);
+    if (isLast && this.#state === 'running') this.#state = 'ended';
+  }
+
+  #land(flight: Flight): void {
+    flight.isDone = true;
+    while (this.#flights[0]?.isDone) this.#flights.shift();
+  }
+
+  #stop(): void {
+    this.#state = 'stopped';
+    const { uuid, component } = this.handler;
+    const reason = `${this.#failures} deliveries failed in a row`;
+    this.#surroundings.log.error('an event handler stopped; a reload or restart lets it go on', { handler: uuid, reason });
+    this.#emit(20066, { name: component.name, type: component.type, uuid, failures: this.#failures });
+    this.#emit(20157, { reason });
+  }
+
+  #emit(id: number, data: Record<string, unknown> = {}): void {
+    const { uuid, component } = this.handler;
+    const about = { uuid, family: 'event-handler', kind: 'http', name: component.name, type: 'http' };
+    const isState = id === 20156 || id === 20157;
+    this.#surroundings.events.emit({
+      id,
+      context: { account: processAccount(), component },
+      data: isState ? { ...about, ...data } : data,
+    });
+  }
+}
+
+/** A delivery that never left: told and recorded like one that failed, so that the handler goes on behind it. */
+function notDelivered(events: readonly SentEvent[], details: string): Delivered {
+  return {
+    events,
+    rendered: { body: undefined, contentType: undefined, query: [], recorded: { query: [] } },
+    result: { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] },
+  };
+}

@@ -1,0 +1,176 @@
+import type { JournalledDispatcher } from '../../events/dispatcher.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
+import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { DeliveryStore, Lease } from '../records/delivery-store-redis.ts';
+import type { WebhookHandler } from '../webhook-handler.ts';
+import { HandlerRunner } from './handler-runner.ts';
+import { SharedUploadDeliveries } from './upload-deliveries-redis.ts';
+
+/** How often a node asks for the lease of a handler that another has, and renews its own. */
+const askEveryMs = 1000;
+
+/** What is under way is given up so long before another node may have the lease. */
+const marginMs = 1500;
+
+/** A free handler that no node wants with whom the share would be kept is taken beyond it after so long, and kept for so long. */
+const freeMs = 3000;
+const keepBeyondShareMs = 60_000;
+
+export interface SharedHandlerSurroundings {
+  journal: RedisEventLog;
+  store: DeliveryStore;
+  events: JournalledDispatcher;
+  clock: Clock;
+  log: Log;
+  onDelivery: ((record: DeliveryRecord) => void) | undefined;
+  /** Makes the handler anew: each time that it is owned it has connections of its own. */
+  make: () => WebhookHandler;
+  /** Where a handler begins that has no position yet. */
+  begin: () => LogPosition;
+  /** How many handlers there are, and how many of them this node has. */
+  handlers: () => { all: number; owned: number };
+}
+
+/** One handler as one of several nodes sees it: delivers while it has the lease, and waits for it otherwise. */
+export class SharedHandler {
+  readonly handler: WebhookHandler;
+  readonly #surroundings: SharedHandlerSurroundings;
+  readonly #ending = new AbortController();
+  readonly #ended: Promise<void>;
+  #runner: HandlerRunner | undefined;
+  #isLeaving = false;
+  /** Since when it has been free for a node that has fewer. */
+  #freeSinceMs: number | undefined;
+  #keepUntilMs = 0;
+
+  /** @param handler for deliveries that uploads wait for, which any node makes */
+  readonly #givingUp = new AbortController();
+
+  constructor(handler: WebhookHandler, surroundings: SharedHandlerSurroundings) {
+    this.handler = handler;
+    this.#surroundings = surroundings;
+    this.#ended = this.#run();
+  }
+
+  /** The runner while this node has the lease. */
+  get runner(): HandlerRunner | undefined {
+    return this.#runner;
+  }
+
+  /** Whether this node has the lease, and is not about to hand it over. */
+  get isOwner(): boolean {
+    return this.#runner !== undefined && !this.#isLeaving;
+  }
+
+  /** Ends after the requests under way and gives the lease to whoever wants it. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await this.#ended;
+    this.handler.close();
+  }
+
+  /** Gives up what is under way. */
+  async abandon(): Promise<void> {
+    this.#givingUp.abort();
+    await this.#runner?.abandon();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#surroundings;
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        const lease = await this.#acquire();
+        if (lease) await this.#own(lease);
+      } catch (error) {
+        log.debug('the lease of an event handler cannot be had', { handler: this.handler.uuid, reason: error });
+      }
+      await clock.sleep(askEveryMs, signal).catch(() => {});
+    }
+  }
+
+  async #acquire(): Promise<Lease | undefined> {
+    const { store, clock, handlers } = this.#surroundings;
+    const nowMs = clock.monotonicMs();
+    const isBeyond = this.#freeSinceMs !== undefined && nowMs - this.#freeSinceMs >= freeMs;
+    const { all, owned } = handlers();
+    const answer = await store.acquire(this.handler.uuid, owned, isBeyond ? 0 : all);
+    if (answer === 'beyond-share') this.#freeSinceMs ??= nowMs;
+    else this.#freeSinceMs = undefined;
+    if (typeof answer === 'string') return undefined;
+    if (isBeyond) this.#keepUntilMs = nowMs + keepBeyondShareMs;
+    return answer;
+  }
+
+  async #own(lease: Lease): Promise<void> {
+    const { journal, store, events, clock, log, make, begin, onDelivery } = this.#surroundings;
+    const { uuid } = this.handler;
+    const over = new AbortController();
+    const position = (await store.positions()).get(uuid) ?? begin();
+    await store.save(lease, position);
+    const handler = make();
+    const runner: HandlerRunner = new HandlerRunner(handler, position, {
+      journal,
+      events,
+      log,
+      uploads: new SharedUploadDeliveries(store, uuid, handler.options, clock, over.signal),
+      record: (record) => {
+        store.record(record, lease, runner.position);
+        onDelivery?.(record);
+      },
+    });
+    this.#runner = runner;
+    log.info('event handler taken over', { handler: uuid });
+    runner.start(position);
+    const isOwn = await this.#keep(lease, runner, over.signal);
+    over.abort();
+    if (isOwn) await runner.end(this.#givingUp.signal);
+    else await runner.abandon();
+    this.#runner = undefined;
+    this.#isLeaving = false;
+    if (!isOwn) {
+      log.warn('event handler given up: its lease could not be kept', { handler: uuid });
+      return;
+    }
+    await store.flush();
+    await store.save(lease, runner.position);
+    await store.release(lease);
+  }
+
+  /** Renews the lease until this node ends, the runner ends, another node is to have it, or it is lost. @returns whether it is still this node's */
+  async #keep(lease: Lease, runner: HandlerRunner, isOver: AbortSignal): Promise<boolean> {
+    const { store, clock, handlers } = this.#surroundings;
+    let isOwn = true;
+    let deadline: Timer | undefined;
+    const arm = () => {
+      deadline?.cancel();
+      deadline = clock.after(lease.validUntilMs - marginMs - clock.monotonicMs(), () => {
+        isOwn = false;
+        void runner.abandon();
+      });
+    };
+    arm();
+    while (isOwn && !this.#isLeaving && !isOver.aborted && !this.#ending.signal.aborted && runner.state !== 'ended') {
+      await clock.sleep(askEveryMs, this.#ending.signal).catch(() => {});
+      try {
+        const share = await store.renew(lease, handlers().all);
+        if (share === undefined) isOwn = false;
+        else if (isOwn) {
+          arm();
+          await store.flush();
+          await store.save(lease, runner.position);
+          // One that stopped stays stopped, and so here.
+          const mayLeave = runner.state === 'running' && clock.monotonicMs() >= this.#keepUntilMs;
+          this.#isLeaving = mayLeave && handlers().owned > share;
+        }
+      } catch {
+        // Redis is away; the deadline decides.
+      }
+    }
+    deadline?.cancel();
+    return isOwn;
+  }
+}

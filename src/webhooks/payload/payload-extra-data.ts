@@ -1,0 +1,50 @@
+import type { EventServer, ServiceEvent } from '../../events/event.ts';
+import { eventVariable } from '../../events/variables.ts';
+import { parseTemplate } from '../../lib/text-template.ts';
+
+/** The compiled `extra_data` of a handler. */
+export interface ExtraData {
+  /** Whether its variables differ from event to event. */
+  readonly hasEventVariables: boolean;
+  readonly isEmpty: boolean;
+  /** The members for one event; names that the body itself has are left out. */
+  render(event: ServiceEvent | undefined): Record<string, unknown>;
+}
+
+type Render = (lookUp: (name: string) => string | undefined) => unknown;
+
+/** Names that the body has itself (decisions.md 3). */
+const reservedNames = new Set(['events', 'server']);
+
+/** Compiles `extra_data`: variables stand in keys and string values, at any depth. */
+export function createExtraData(members: Readonly<Record<string, unknown>>, server: EventServer): ExtraData {
+  const variables: string[] = [];
+  const render = compile(members, variables);
+  const ofServer = (name: string) =>
+    ({ 'server.name': server.name, 'server.uuid': server.uuid })[name.toLowerCase() as 'server.name' | 'server.uuid'];
+  return {
+    hasEventVariables: variables.some((name) => ofServer(name) === undefined),
+    isEmpty: Object.keys(members).length === 0,
+    render(event) {
+      const rendered = render((name) => (event ? eventVariable(event, name) : ofServer(name))) as Record<string, unknown>;
+      return Object.fromEntries(Object.entries(rendered).filter(([name]) => !reservedNames.has(name)));
+    },
+  };
+}
+
+function compile(value: unknown, variables: string[]): Render {
+  if (typeof value === 'string') {
+    const template = parseTemplate(value);
+    variables.push(...template.variables);
+    return (lookUp) => template.render(lookUp);
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item) => compile(item, variables));
+    return (lookUp) => items.map((item) => item(lookUp));
+  }
+  if (typeof value === 'object' && value !== null) {
+    const members = Object.entries(value).map(([name, member]) => [compile(name, variables), compile(member, variables)] as const);
+    return (lookUp) => Object.fromEntries(members.map(([name, member]) => [name(lookUp), member(lookUp)]));
+  }
+  return () => value;
+}

@@ -1,0 +1,62 @@
+import type { RecordedBody } from '../payload/payload.ts';
+
+/** What came of a delivery: `failed` after all retries and URLs, `discarded` because the endpoint was busy. */
+export type DeliveryOutcome = 'delivered' | 'failed' | 'discarded';
+
+/** One request of a delivery. */
+export interface Attempt {
+  /** Without its query, which may hold secrets. */
+  url: string;
+  /** ISO 8601, UTC. */
+  time: string;
+  duration_ms: number;
+  status?: number;
+  /** Reason phrase of the reply. */
+  reason?: string;
+  /** Why the attempt failed; absent for a success. */
+  error?: string;
+}
+
+/** The reply of the last attempt, kept with what was not delivered (decisions.md 3). */
+export interface RecordedReply {
+  status: number;
+  reason: string;
+  headers: [string, string][];
+  /** The first 64 KiB, as text. */
+  body: string;
+  is_truncated: boolean;
+}
+
+/** One line of the record of deliveries: one request's worth of events, with all attempts. */
+export interface DeliveryRecord {
+  /** ISO 8601, UTC: when the outcome was certain. */
+  time: string;
+  handler: string;
+  outcome: DeliveryOutcome;
+  /** What was sent; `position` is where the event stands in the journal. */
+  events: { id: string; uuid: string; position?: string }[];
+  attempts: Attempt[];
+  /** For people: why it was not delivered. */
+  details?: string;
+  method: string;
+  content_type?: string;
+  /** The body as it was sent, but for the journal's lines in it. */
+  body?: RecordedBody;
+  reply?: RecordedReply;
+  /** An upload waited for it, or it was sent again by hand; absent for deliveries in the background. */
+  source?: 'upload' | 'replay';
+  /** Where the handler goes on in the journal; absent unless delivered in the background. */
+  resume?: string;
+}
+
+/** Whether a value has what readers of records rely on. */
+export function isDeliveryRecord(value: Partial<DeliveryRecord> | null): value is DeliveryRecord {
+  return (
+    typeof value?.handler === 'string' &&
+    typeof value.outcome === 'string' &&
+    typeof value.time === 'string' &&
+    Array.isArray(value.attempts) &&
+    Array.isArray(value.events) &&
+    value.events.every((event) => typeof event?.uuid === 'string' && typeof event.id === 'string')
+  );
+}

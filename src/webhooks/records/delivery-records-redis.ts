@@ -1,0 +1,59 @@
+import { fieldOf, idOfPosition, positionAfter, positionOfId, type StreamEntry } from '../../events/journal/redis/reader.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import type { DeliveryRecords } from './delivery-records.ts';
+import { recordStream } from './delivery-store-redis.ts';
+
+/** Records read at once. */
+const pageRecords = 500;
+
+/** The records of all nodes. */
+export function redisRecords(link: RedisLink): DeliveryRecords {
+  return {
+    async *read(kind, from, onBadLine) {
+      for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
+        const range = ['XRANGE', recordStream(link, kind), idOfPosition(position), '+', 'COUNT', String(pageRecords)];
+        const entries = (await link.call(range)) as StreamEntry[];
+        for (const entry of entries) {
+          const record = parseRecord(fieldOf(entry, 'record') ?? '');
+          position = positionAfter(positionOfId(entry[0]));
+          if (record) yield { record, position: positionOfId(entry[0]) };
+          else onBadLine(`${recordStream(link, kind)} ${entry[0]}: not a record of a delivery`);
+        }
+        if (entries.length < pageRecords) return;
+      }
+    },
+    since: (_, sinceMs) => ({ segment: Math.max(Math.floor(sinceMs), 0), offset: 0 }),
+  };
+}
+
+/** Adds records of deliveries made by hand. @param oldestMs Unix time in milliseconds before which records are not kept */
+export function redisReplayLog(link: RedisLink, oldestMs: number): { append(record: DeliveryRecord): void; close(): Promise<void> } {
+  const running = new Set<Promise<unknown>>();
+  return {
+    append(record) {
+      const added = link.call([
+        ...['XADD', recordStream(link, 'replays'), 'MINID', '~', String(Math.max(Math.floor(oldestMs), 0))],
+        ...['*', 'record', JSON.stringify(record)],
+      ]);
+      running.add(added);
+      // A failure is told by close, at the latest.
+      added.then(
+        () => running.delete(added),
+        () => {},
+      );
+    },
+    async close() {
+      await Promise.all(running);
+    },
+  };
+}
+
+function parseRecord(text: string): DeliveryRecord | undefined {
+  try {
+    const record = JSON.parse(text) as Partial<DeliveryRecord> | null;
+    return typeof record?.handler === 'string' && Array.isArray(record.events) ? (record as DeliveryRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}

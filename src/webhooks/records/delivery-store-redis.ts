@@ -1,0 +1,236 @@
+import type { LogPosition } from '../../events/journal/position.ts';
+import { idBefore } from '../../events/journal/redis/reader.ts';
+import { journalStream, readGroups } from '../../events/journal/redis/redis-event-log.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+
+/** A handler belongs to the node that has its lease; a node that dies is followed by another when the lease is over. */
+export const leaseMs = 10_000;
+
+const dayMs = 86_400_000;
+
+/** Records that wait for a Redis that is away, at most. */
+const mostWaiting = 10_000;
+
+const nowText = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
+/** How many of so many handlers are one node's share of them, among the nodes that live. */
+const shareText = `${nowText}
+local function share(nodes, handlers)
+  return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
+end
+`;
+
+/** KEYS own life, nodes; ARGV server (empty once it takes no handlers any more), ms. Nodes stand with the time up to which they count as alive. */
+const beatScript = redisScript(`${nowText}
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+if ARGV[1] == '' then return end
+redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
+
+/*
+ * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers that the node has, handlers that there are (0 takes more than a share). A lease
+ * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has.
+ */
+const acquireScript = redisScript(`${shareText}
+local held = redis.call('GET', KEYS[1])
+if held and string.sub(held, 1, #ARGV[3]) ~= ARGV[3] then return false end
+if not held and ARGV[5] ~= '0' and tonumber(ARGV[4]) >= share(KEYS[3], ARGV[5]) then return 0 end
+local token = ARGV[1] .. ':' .. redis.call('INCR', KEYS[2])
+redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
+redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
+return token`);
+
+/** KEYS lease, nodes; ARGV token, ms, handlers that there are. Returns the node's share of them. */
+const renewScript = redisScript(`${shareText}
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return share(KEYS[2], ARGV[3])`);
+
+/** KEYS lease; ARGV token. */
+const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
+
+/*
+ * KEYS lease, journal, records; ARGV token, handler, last ID that is done with, record, oldest ID of records. Who lost the lease may
+ * still say what it delivered, but not move the position of the one who has it (fencing).
+ */
+const recordScript = redisScript(`
+if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], 'MINID', '~', ARGV[5], '*', 'record', ARGV[4]) end
+if ARGV[3] == '' or redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local reply = redis.pcall('XGROUP', 'SETID', KEYS[2], ARGV[2], ARGV[3])
+if reply.err then redis.call('XGROUP', 'CREATE', KEYS[2], ARGV[2], ARGV[3], 'MKSTREAM') end
+return 1`);
+
+/** The right to deliver for a handler. */
+export interface Lease {
+  readonly handler: string;
+  readonly token: string;
+  /** Monotonic time before which Redis cannot have given it to another. */
+  validUntilMs: number;
+}
+
+/** The name of the stream of delivery records. */
+export function recordStream(link: Pick<RedisLink, 'key'>, kind: 'deliveries' | 'replays'): string {
+  return link.key(kind);
+}
+
+/** What nodes share about deliveries: who delivers for which handler, how far it is, and what came of it. */
+export class DeliveryStore {
+  readonly #link: RedisLink;
+  readonly #node: string;
+  /** What the names of all processes of this server begin with. */
+  readonly #server: string;
+  readonly #retentionDays: number;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #stream: string;
+  #waiting: (() => Promise<unknown>)[] = [];
+  #flushing: Promise<void> | undefined;
+  #hasLeft = false;
+
+  /** @param node tells this process from all others: its server, a dot, and what differs from processes of that before it */
+  constructor(link: RedisLink, node: string, options: { retentionDays: number; clock: Clock; log: Log }) {
+    this.#link = link;
+    this.#node = node;
+    this.#server = node.slice(0, node.lastIndexOf('.') + 1);
+    this.#retentionDays = options.retentionDays;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#stream = journalStream(link);
+  }
+
+  /**
+   * @param owned handlers that this node has already
+   * @param handlers how many there are to share; 0 takes more than a share of them
+   * @returns `held` while another has it, `beyond-share` when it is free, but for a node that has fewer. @throws ServiceError `unavailable`
+   */
+  async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {
+    const askedMs = this.#clock.monotonicMs();
+    const keys = [this.#leaseKey(handler), this.#link.key('epoch', handler), this.#nodesKey()];
+    const token = (await this.#link.run(acquireScript, keys, [this.#node, leaseMs, this.#server, owned, handlers])) as string | 0 | null;
+    if (token === null) return 'held';
+    return token === 0 ? 'beyond-share' : { handler, token, validUntilMs: askedMs + leaseMs };
+  }
+
+  /** @returns how many handlers are this node's share; undefined when the lease is not its own any more. @throws ServiceError `unavailable` */
+  async renew(lease: Lease, handlers: number): Promise<number | undefined> {
+    const askedMs = this.#clock.monotonicMs();
+    const keys = [this.#leaseKey(lease.handler), this.#nodesKey()];
+    const share = (await this.#link.run(renewScript, keys, [lease.token, leaseMs, handlers])) as number | null;
+    if (share === null) return undefined;
+    lease.validUntilMs = askedMs + leaseMs;
+    return share;
+  }
+
+  async release(lease: Lease): Promise<void> {
+    await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
+  }
+
+  /** Handlers that some node delivers for at present, of those named. */
+  async owned(handlers: readonly string[]): Promise<Set<string>> {
+    if (handlers.length === 0) return new Set();
+    const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
+    return new Set(handlers.filter((_, index) => found[index] !== null));
+  }
+
+  /** The positions of all handlers: their consumer groups. */
+  positions(): Promise<Map<string, LogPosition>> {
+    return readGroups(this.#link, this.#stream);
+  }
+
+  /** Moves the position of a handler, as long as the lease is this node's. */
+  save(lease: Lease, position: LogPosition): Promise<unknown> {
+    return this.#write(lease.handler, lease, position, '');
+  }
+
+  /**
+   * Records a delivery and moves the position with it. Never throws: what cannot be written waits for Redis to come back.
+   *
+   * @param lease undefined for a delivery that an upload waits for
+   */
+  record(record: DeliveryRecord, lease: Lease | undefined, position: LogPosition | undefined): void {
+    this.#later(() => this.#write(record.handler, lease, position, JSON.stringify(record)));
+  }
+
+  /** Says what came of a delivery that an upload waits for. */
+  settle(handler: string, eventUuid: string, isMade: boolean): void {
+    const keptMs = Math.ceil(this.#retentionDays * dayMs);
+    this.#later(() => this.#link.call(['SET', this.#takenKey(handler, eventUuid), isMade ? '1' : '0', 'PX', String(keptMs)]));
+  }
+
+  /** @returns undefined when it is not known yet. @throws ServiceError `unavailable` */
+  async settled(handler: string, eventUuid: string): Promise<boolean | undefined> {
+    const value = (await this.#link.call(['GET', this.#takenKey(handler, eventUuid)])) as string | null;
+    return value === null ? undefined : value === '1';
+  }
+
+  /** Tells the others that this process lives. */
+  async beat(): Promise<void> {
+    await this.#link.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
+  }
+
+  /** Takes this node out of those that share the handlers; it lives on for what it still has to do. */
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    await this.#link.call(['ZREM', this.#nodesKey(), this.#server]);
+  }
+
+  async isAlive(node: string): Promise<boolean> {
+    return (await this.#link.call(['EXISTS', this.#link.key('node', node)])) === 1;
+  }
+
+  /** Writes what waits for Redis, in order. Resolves when nothing waits any more, or Redis is away. */
+  async flush(): Promise<void> {
+    if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
+    await this.#flushing;
+  }
+
+  async #flushNow(): Promise<void> {
+    try {
+      for (let next = this.#waiting[0]; next && this.#link.isReady; next = this.#waiting[0]) {
+        await next();
+        this.#waiting.shift();
+      }
+    } catch (error) {
+      this.#log.debug('records of deliveries wait for Redis', { waiting: this.#waiting.length, reason: error });
+    } finally {
+      this.#flushing = undefined;
+    }
+  }
+
+  #later(write: () => Promise<unknown>): void {
+    this.#waiting.push(write);
+    if (this.#waiting.length > mostWaiting) {
+      this.#waiting = this.#waiting.slice(1);
+      this.#log.error('a record of a delivery was lost: Redis has been away for too long');
+    }
+    void this.flush();
+  }
+
+  #write(handler: string, lease: Lease | undefined, position: LogPosition | undefined, record: string): Promise<unknown> {
+    const oldest = Math.floor(this.#clock.nowMs() - this.#retentionDays * dayMs);
+    return this.#link.run(
+      recordScript,
+      [this.#leaseKey(handler), this.#stream, recordStream(this.#link, 'deliveries')],
+      [lease?.token ?? '', handler, lease && position ? idBefore(position) : '', record, Math.max(oldest, 0)],
+    );
+  }
+
+  #leaseKey(handler: string): string {
+    return this.#link.key('lease', handler);
+  }
+
+  #nodesKey(): string {
+    return this.#link.key('nodes');
+  }
+
+  #takenKey(handler: string, eventUuid: string): string {
+    return this.#link.key('taken', handler, eventUuid);
+  }
+}
