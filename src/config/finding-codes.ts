@@ -18,7 +18,7 @@ export const findingCodes = {
   'address-in-use': 'Two services listen on the same address and port.',
   'state-url': 'The URL of the shared state is not that of a Redis server.',
   'accounts-file-own': 'With Redis, an accounts file that each node has for itself: changes of passwords would hold on one node alone.',
-  'state-secret': 'With Redis, no `state.secret`: nodes share no remembered credentials.',
+  'state-secret': 'With Redis, no `state.secret`: nodes share no remembered credentials, and each counts a wrong password anew.',
   'state-retention': 'With Redis, events stay in its memory for as long as files keep them.',
   'shutdown-delay': 'With Redis, a node that ends refuses connections before the load balancer has noticed.',
   'file-unreadable': 'A file that the configuration names cannot be read.',

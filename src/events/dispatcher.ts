@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
-import type { EventDraft, EventServer, ServiceEvent } from './event.ts';
+import type { EventDraft, EventServer, RequestTrace, ServiceEvent } from './event.ts';
 import { createEvent } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
@@ -40,6 +40,17 @@ export interface EventDispatcher {
   assertWritable(): void;
 }
 
+const changing = new WeakSet<RequestTrace>();
+
+/** Notes that a request has changed something, or is about to: who repeats it may do it twice. */
+export function noteChange(request: RequestTrace | undefined): void {
+  if (request) changing.add(request);
+}
+
+export function hasChanged(request: RequestTrace): boolean {
+  return changing.has(request);
+}
+
 /** The dispatcher of one server: journal first, then everybody who wants to know. */
 export class JournalledDispatcher implements EventDispatcher {
   readonly #log: EventSink;
@@ -74,12 +85,14 @@ export class JournalledDispatcher implements EventDispatcher {
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
+    noteChange(draft.context.request);
     const event = this.#create(draft);
     await this.#log.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
+    noteChange(draft.context.request);
     const event = this.#create(draft);
     return { event, delivery: await this.deliverAndWait(event, draft.context.group, handlerUuid) };
   }

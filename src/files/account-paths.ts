@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
-import { ServiceError } from '../lib/errors.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { lookAt } from './disk/opened.ts';
 import { asServiceError } from './disk/system-errors.ts';
@@ -97,10 +97,15 @@ export class AccountPaths implements FileScope {
     if (this.locks && location.kind === 'real') await requireUnlocked(this.locks, this.mounts.roots, location.realPath, change);
   }
 
-  /** Forgets the locks of what was deleted or moved away (RFC 4918 §9.6, §9.9). */
+  /** Forgets the locks of what was deleted or moved away (RFC 4918 §9.6, §9.9); those that cannot be reached end by themselves. */
   async forgetLocks(path: VirtualPath): Promise<void> {
     const location = this.mounts.locate(path);
-    if (this.locks && location.kind === 'real') await this.locks.forget(this.mounts.roots, location.realPath);
+    if (!this.locks || location.kind !== 'real') return;
+    try {
+      await this.locks.forget(this.mounts.roots, location.realPath);
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+    }
   }
 
   /**

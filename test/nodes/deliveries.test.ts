@@ -156,6 +156,39 @@ test('a node that starts while Redis is away stays up, is not ready and says so;
   );
 });
 
+test('503 says that nothing was begun: a password change that Redis left in the middle is 500', { timeout: 110_000 }, async (t) => {
+  const begun = await start(t, 1, {
+    group: { allow_own_password_change: true },
+    server: { security_policy: { ban_after_failures: 0 } },
+  });
+  if (!begun) return;
+  const { redis, nodes } = begun;
+  const [node] = nodes as [TestNode];
+  const { learnSecret, testPassword } = await import('../support/secrets.ts');
+  const seen: string[] = [];
+  let current = testPassword;
+  for (const delayMs of [0, 5, 15, 30, 60, 120]) {
+    const next = `${testPassword}-${delayMs}`;
+    learnSecret(next, 'a test of password changes');
+    const session = await node.login('alice', current);
+    const changed = node.send('POST', '/home/__svc__/password-update', {
+      user: null,
+      mayFail: true,
+      headers: { authorization: `session ${session}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ current_password: current, new_password: next }),
+    });
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    redis.pause();
+    const { status } = await changed;
+    const isChanged = (await node.get('/home/', { user: `alice:${next}` })).status === 200;
+    seen.push(`${status} ${isChanged ? 'changed' : 'unchanged'}`);
+    if (isChanged) current = next;
+    redis.resume();
+    await until('Redis is back', async () => (await node.get('/home/', { headers: { authorization: 'session none' } })).status === 401);
+  }
+  for (const outcome of seen) assert.ok(['503 unchanged', '500 changed', '204 changed'].includes(outcome), seen.join(', '));
+});
+
 test('while Redis is away the figures stay as they were, and say so', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
   const begun = await start(t, 2, {

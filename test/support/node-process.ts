@@ -15,6 +15,8 @@ export interface NodeProcess {
   name: string;
   client: Client;
   config: string;
+  port: number;
+  monitorPort: number;
   running: Running;
   start(): Promise<void>;
   kill(): Promise<void>;
@@ -27,7 +29,7 @@ export async function startNodes(t: TestContext, folder: string, hook: string, r
   const nodes: NodeProcess[] = [];
   for (const [index, url] of redisUrls.entries()) {
     const name = `n${index}`;
-    const port = await freePort();
+    const [port, monitorPort] = [await freePort(), await freePort()];
     const config = join(folder, `${name}.json`);
     const content = {
       server: {
@@ -39,11 +41,14 @@ export async function startNodes(t: TestContext, folder: string, hook: string, r
       },
       groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
       accounts: { alice: { password } },
-      services: { web: { type: 'http', port, client_forwarded_header: 'X-Forwarded-For' } },
+      services: {
+        web: { type: 'http', port, client_forwarded_header: 'X-Forwarded-For', triggers: ['Approve, success'] },
+        eyes: { type: 'monitor', port: monitorPort },
+      },
       event_handlers: { crm: { type: 'http', target: '40017', url: hook, batch_size: 10, retry_count: 3, retry_increase: 0.2 } },
     };
     writeFileSync(config, JSON.stringify(content));
-    const node = { name, config, client: new Client(`http://127.0.0.1:${port}`) } as NodeProcess;
+    const node = { name, config, port, monitorPort, client: new Client(`http://127.0.0.1:${port}`) } as NodeProcess;
     node.start = async () => {
       node.running = start(t, ['serve', '--config', config], { cwd: folder });
       await node.running.line(/listening/);

@@ -16,7 +16,12 @@ export function lintState(config: Config, report: Report): void {
   const warn = (code: 'state-secret' | 'state-retention' | 'shutdown-delay', path: string[], message: string, hint: string) =>
     report('warning', code, ['server', ...path], message, hint);
   if (state.secret === '')
-    warn('state-secret', ['state'], 'without "secret" the nodes share no remembered credentials', 'the same random text on all nodes');
+    warn(
+      'state-secret',
+      ['state'],
+      'without "secret" the nodes share no remembered credentials, and each counts a wrong password anew',
+      'the same random text on all nodes',
+    );
   if (state.retention_days === 0 && events.retention_days >= longDays)
     warn(
       'state-retention',

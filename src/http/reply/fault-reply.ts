@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PublicFailure } from '../../auth/auth-method.ts';
+import { hasChanged } from '../../events/dispatcher.ts';
 import type { EventContext } from '../../events/event.ts';
 import { isServiceError, type ServiceError } from '../../lib/errors.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
@@ -26,8 +27,10 @@ export function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const fault = faultOf(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  const status = statusOf[fault.code];
-  const headers = { ...faultHeaders(fault), 'cache-control': 'no-store' };
+  // 503 says that nothing was begun, so that proxies may ask another node.
+  const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
+  const status = isHalfDone ? 500 : statusOf[fault.code];
+  const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
   if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { message: fault.message, headers });
   return errorsReply(status, [{ message: fault.message }], headers);
 }

@@ -1,5 +1,6 @@
+import { noteChange } from '../../events/dispatcher.ts';
 import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
@@ -29,7 +30,11 @@ export async function lockMember(exchange: Exchange, path: VirtualPath): Promise
   verify(entry);
   if (!info) return lockReply(exchange, path, await locked.refresh(timeoutMs), entry?.isFolder ?? false, 200);
   const owner = ownerOf(info);
-  const lock = await locked.take(isDeep, owner, timeoutMs);
+  const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
+    // Whoever asks another node must not meet the lock that it took here without a word.
+    if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) noteChange(exchange.request);
+    throw error;
+  });
   if (entry) return lockReply(exchange, path, lock, entry.isFolder, 200);
   try {
     await createEmptyFile(exchange, path, lock);

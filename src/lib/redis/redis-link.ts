@@ -215,11 +215,13 @@ export class RedisLink implements RedisCaller {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });
     this.#lost(error.message);
-    return this.#away();
+    return this.#away({ may_be_done: true });
   }
 
-  #away(): ServiceError {
-    return new ServiceError('unavailable', 'The state of the service cannot be reached at present.', { cause: new Error(this.#lastError) });
+  /** @param details `may_be_done` for a command that was sent */
+  #away(details: Record<string, unknown> = {}): ServiceError {
+    const cause = new Error(this.#lastError);
+    return new ServiceError('unavailable', 'The state of the service cannot be reached at present.', { cause, details });
   }
 
   #lost(reason: string): void {

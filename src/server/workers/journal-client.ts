@@ -1,4 +1,4 @@
-import type { BackendDelivery, EventDispatcher } from '../../events/dispatcher.ts';
+import { type BackendDelivery, type EventDispatcher, noteChange } from '../../events/dispatcher.ts';
 import type { EventDraft, EventServer, ServiceEvent } from '../../events/event.ts';
 import { createEvent, isSpecialAccount } from '../../events/event-factory.ts';
 import { eventJson } from '../../events/event-json.ts';
@@ -219,12 +219,14 @@ export class WorkerDispatcher implements EventDispatcher {
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
+    noteChange(draft.context.request);
     const event = this.#create(draft);
     await this.#journal.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
+    noteChange(draft.context.request);
     const event = this.#create(draft);
     // Events of before come before it in the journal.
     this.#journal.flush();
