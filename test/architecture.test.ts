@@ -23,7 +23,7 @@ const homes: Record<string, string[]> = {
   ofetch: ['src/lib/remote/'],
   commander: ['src/cli/'],
   cosmiconfig: ['src/config/reading/'],
-  yaml: ['src/config/reading/', 'src/accounts/accounts-file.ts', 'src/cli/tools/openapi.ts'],
+  yaml: ['src/lib/yaml-document.ts', 'src/config/reading/', 'src/accounts/accounts-file.ts', 'src/cli/tools/openapi.ts'],
   zod: [
     'src/config/',
     'src/lib/option-types.ts',

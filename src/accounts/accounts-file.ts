@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { parse as parseYaml, stringify as toYaml } from 'yaml';
+import { stringify as toYaml } from 'yaml';
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { writeFileAtomically } from '../lib/disk/atomic-write.ts';
 import { withFileLock } from '../lib/disk/file-lock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { readPlainYaml } from '../lib/yaml-document.ts';
 import { type LocalAccount, type LocalAccountOptions, localAccountOf } from './local-account.ts';
 import { accountOptions } from './options.ts';
 
@@ -177,7 +178,7 @@ export class AccountsFile {
 export function parseAccountsFile(text: string, path: string): z.infer<typeof fileOptions> {
   let value: unknown;
   try {
-    value = parseYaml(text) ?? {};
+    value = readPlainYaml(text) ?? {};
   } catch (error) {
     throw new ServiceError('unavailable', `accounts file ${path}: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error });
   }

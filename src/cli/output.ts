@@ -16,6 +16,9 @@ export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text:
   return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
 }
 
+/** Longest line that is shown in part: the secrets of all of it are masked for that. */
+const longestShownLine = 1024 * 1024;
+
 /** A text that cannot play tricks on a terminal, on one line. */
 export function visible(text: string): string {
   return text.replace(
@@ -35,28 +38,45 @@ export function complain(text: string): void {
 }
 
 /** Writes a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
-export function findingText(finding: Finding, source: string, stream: NodeJS.WriteStream): string {
+export function findingText(finding: Finding, source: Excerpts, stream: NodeJS.WriteStream): string {
   const place = finding.line > 0 ? `${finding.file}:${finding.line}:${finding.column}` : finding.file;
   const label = paint(stream, finding.severity === 'error' ? 'red' : 'yellow', `${finding.severity}[${finding.code}]`);
   const path = finding.path === '' ? '' : `${finding.path}: `;
   const hint = finding.hint ? ` (${finding.hint})` : '';
-  return `${place}: ${label}: ${path}${finding.message}${hint}${excerpt(finding, source, stream)}`;
+  return `${place}: ${label}: ${path}${finding.message}${hint}${source.at(finding, stream)}`;
 }
 
-// A long line is cut around its column, and control characters are not printed as they are.
-function excerpt(finding: Finding, source: string, stream: NodeJS.WriteStream): string {
-  const line = finding.line > 0 ? source.split(/\r?\n/)[finding.line - 1] : undefined;
-  if (line === undefined || line.trim() === '') return '';
-  const start = Math.max(0, finding.column - 60);
-  const shown = maskSecrets(line)
-    .slice(start, start + 100)
-    .replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
-  return `\n    ${shown}\n    ${' '.repeat(finding.column - 1 - start)}${paint(stream, 'cyan', '^')}`;
+/** Lines of a configuration that are shown with findings, without their secrets. */
+export class Excerpts {
+  readonly #lines: readonly string[];
+  readonly #masked = new Map<number, string>();
+
+  constructor(source: string) {
+    this.#lines = source.split(/\r?\n/);
+  }
+
+  /** The line at fault with a mark below. A long line is cut around its column, and control characters are not printed as they are. */
+  at(finding: Finding, stream: NodeJS.WriteStream): string {
+    const line = this.#lines[finding.line - 1];
+    if (line === undefined || line.trim() === '' || line.length > longestShownLine) return '';
+    const start = Math.max(0, finding.column - 60);
+    const shown = this.#maskedLine(finding.line, line)
+      .slice(start, start + 100)
+      .replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
+    return `\n    ${shown}\n    ${' '.repeat(finding.column - 1 - start)}${paint(stream, 'cyan', '^')}`;
+  }
+
+  #maskedLine(number: number, line: string): string {
+    const masked = this.#masked.get(number) ?? maskSecrets(line);
+    this.#masked.set(number, masked);
+    return masked;
+  }
 }
 
 /** Prints all findings on stderr, then their count. */
 export function complainFindings(findings: readonly Finding[], source: string): void {
-  for (const finding of findings) complain(findingText(finding, source, process.stderr));
+  const excerpts = new Excerpts(source);
+  for (const finding of findings) complain(findingText(finding, excerpts, process.stderr));
   const errors = findings.filter((finding) => finding.severity === 'error').length;
   const warnings = findings.length - errors;
   if (findings.length > 0) complain(`${count(errors, 'error')}, ${count(warnings, 'warning')}`);

@@ -28,13 +28,13 @@ export class ConfigError extends Error {
   }
 }
 
-/** Takes one problem of a check; the path is that of the option at fault. */
+/** Takes one problem of a check; the path is that of the option at fault. A hint that takes long to find is a function, asked for some problems only. */
 export type Report = (
   severity: Finding['severity'],
   code: FindingCode,
   path: readonly PropertyKey[],
   message: string,
-  hint?: string,
+  hint?: string | (() => string | undefined),
 ) => void;
 
 /** Writes an option's path the way people type it: `services.web.triggers[0]`. */

@@ -25,3 +25,9 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   }
   return best && best.distance <= Math.max(1, Math.ceil(best.name.length / 3)) ? best.name : undefined;
 }
+
+/** A question for the name that somebody probably meant; undefined when none is near. */
+export function didYouMean(name: string, known: Iterable<string>): string | undefined {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? undefined : `did you mean "${nearest}"?`;
+}

@@ -48,7 +48,18 @@ const bad: [string, string | Buffer | undefined, number, RegExp][] = [
   ['bytes that are no text', Buffer.from([0x61, 0x3a, 0x0a, 0xff, 0xfe]), 1, /:2:1: error\[not-utf8\]: The file is not valid UTF-8\./],
   ['UTF-16', Buffer.from('\ufeffa: b', 'utf16le'), 1, /error\[not-utf8\]: .*UTF-16/],
   ['a NUL', Buffer.from('a: \0b'), 1, /error\[/],
-  ['thousands of brackets', '['.repeat(100_000), 1, /error\[(syntax|shape)\]/],
+  ['thousands of brackets', `services:\n  web: ${'['.repeat(100_000)}`, 1, /:2:39: error\[shape\]: The file nests deeper than 32 levels\./],
+  ['thousands of lists in lists', '- '.repeat(100_000), 1, /:1:6\d: error\[shape\]: The file nests deeper than 32 levels\./],
+  ['thousands of maps in maps', '{a: '.repeat(100_000), 1, /:1:1\d\d: error\[shape\]: The file nests deeper than 32 levels\./],
+  ['thousands of keys of keys', '? '.repeat(100_000), 1, /:1:\d\d: error\[shape\]: The file nests deeper than 32 levels\./],
+  [
+    'a map in a map on each line',
+    Array.from({ length: 1000 }, (_, index) => `${' '.repeat(index)}a:\n`).join(''),
+    1,
+    /:34:\d+: error\[shape\]: The file nests deeper than 32 levels\./,
+  ],
+  ['deep JSON of an option', JSON.stringify({ a: JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) }, null, 1), 1, /:34:34: error\[shape\]/],
+  ['thousands of aliases', `a: &a x\nb: [${'*a, '.repeat(2000)}]\n`, 1, /:2:\d+: error\[aliases\]: There are more than 1000 aliases\./],
   [
     'an alias bomb',
     'a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c]',
@@ -114,5 +125,17 @@ test('init - prints the starter, which validate - takes; commands live without a
     const end = spawnSync('sh', ['-c', `exec "$0" "$1" ${args} <&-`, process.execPath, executable], { cwd, encoding: 'utf8' });
     assert.equal(end.status, code, `${args}: ${end.stdout}${end.stderr}`);
     assert.doesNotMatch(end.stderr, /\n\s+at |should not happen/);
+  }
+});
+
+test('5,000 wrong services are told of in seconds, each with its place', async (t) => {
+  const cwd = temporaryFolder(t);
+  const services = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`s${index}`, { type: 'http', port: 'x', colour: 1 }]));
+  for (const indent of [0, 1]) {
+    writeFileSync(join(cwd, 'many.json'), JSON.stringify({ services }, null, indent));
+    const end = await run(t, ['validate', 'many.json'], { cwd });
+    assert.equal(end.code, 1);
+    assert.match(end.stderr, /\n10000 errors, 0 warnings\n$/);
+    if (indent === 1) assert.match(end.stderr, /many\.json:25001:4: error\[unknown-option\]: services\.s4999\.colour: /);
   }
 });

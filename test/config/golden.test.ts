@@ -1,4 +1,4 @@
-import { findingText } from '../../src/cli/output.ts';
+import { Excerpts, findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import { ConfigError, type Finding } from '../../src/config/findings.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
@@ -15,6 +15,6 @@ goldenTests('validate', (input) => {
       throw error;
     }
   };
-  const texts = findings().map((finding) => findingText(finding, input, { isTTY: false } as NodeJS.WriteStream));
+  const texts = findings().map((finding) => findingText(finding, new Excerpts(input), { isTTY: false } as NodeJS.WriteStream));
   return texts.length === 0 ? 'nothing found\n' : `${texts.join('\n')}\n`;
 });

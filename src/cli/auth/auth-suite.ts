@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import type { Credentials } from '../../auth/credentials.ts';
-import { readPlainYaml } from '../../config/reading/source.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { readPlainYaml } from '../../lib/yaml-document.ts';
 import { type MethodReport, probe, type Target } from './auth-probe.ts';
 
 const caseOptions = z.strictObject({

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { credentialTypes } from '../../auth/credentials.ts';
-import { readPlainYaml } from '../../config/reading/source.ts';
 import { isEventId } from '../../events/catalogue.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { number } from '../../lib/option-types.ts';
+import { readPlainYaml } from '../../lib/yaml-document.ts';
 
 const common = {
   name: z.string().min(1).optional(),

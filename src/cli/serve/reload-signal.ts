@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/reading/load.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Service } from '../../server/server.ts';
-import { findingText } from '../output.ts';
+import { Excerpts, findingText } from '../output.ts';
 import { type ReloadReport, writeReloadReport } from './reload-report.ts';
 
 /**
@@ -38,7 +38,8 @@ async function reloadOnce(service: Service, log: Log, readAgain: (() => LoadedCo
     return { reloaded: true, changes, reason: null, findings: [] };
   } catch (error) {
     const findings = error instanceof ConfigError ? error.findings : [];
-    const texts = findings.map((finding) => findingText(finding, '', process.stderr));
+    const noExcerpts = new Excerpts('');
+    const texts = findings.map((finding) => findingText(finding, noExcerpts, process.stderr));
     log.error('the new configuration is refused; the old one stays', { reason: error, findings: texts });
     return { reloaded: false, changes: [], reason: error instanceof Error ? error.message : String(error), findings };
   }

@@ -2,31 +2,52 @@ import { isIP } from 'node:net';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
+interface Taken {
+  uuid: string;
+  address: string;
+}
+
+/** The services on one port: of each kind that others collide with, the first. */
+interface Port {
+  byAddress: Map<string, Taken>;
+  any?: Taken;
+  /** On `::`. */
+  all6?: Taken;
+  /** On `0.0.0.0`. */
+  all4?: Taken;
+  /** On no IPv6 address. */
+  not6?: Taken;
+}
+
 /** Two enabled services must not listen on one port, `0.0.0.0` and `::` standing for every address of the machine. */
 export function lintAddresses(config: Config, report: Report): void {
-  const taken: { uuid: string; address: string; port: number }[] = [];
+  const ports = new Map<number, Port>();
   for (const [uuid, { enabled, address, port }] of Object.entries(config.services)) {
     if (!enabled || port === 0) continue;
-    const other = taken.find((candidate) => candidate.port === port && overlap(candidate.address, address));
-    if (other) {
-      const how = other.address === address ? 'is also the address of' : `is taken by ${shown(other.address, port)} of`;
-      report('error', 'address-in-use', ['services', uuid, 'port'], `${shown(address, port)} ${how} the service "${other.uuid}"`);
-    }
-    taken.push({ uuid, address, port });
+    const taken: Port = ports.get(port) ?? { byAddress: new Map() };
+    ports.set(port, taken);
+    const other = claim(taken, { uuid, address });
+    if (!other) continue;
+    const how = other.address === address ? 'is also the address of' : `is taken by ${shown(other.address, port)} of`;
+    report('error', 'address-in-use', ['services', uuid, 'port'], `${shown(address, port)} ${how} the service "${other.uuid}"`);
   }
+}
+
+// A listener on `::` takes IPv4 as well (Node.js leaves IPV6_V6ONLY off); one on `0.0.0.0` takes no IPv6.
+function claim(taken: Port, service: Taken): Taken | undefined {
+  const { family, text, isAll4, isAll6 } = familyOf(service.address);
+  const other =
+    taken.byAddress.get(text) ?? taken.all6 ?? (isAll6 ? taken.any : isAll4 ? taken.not6 : family === 6 ? undefined : taken.all4);
+  if (!taken.byAddress.has(text)) taken.byAddress.set(text, service);
+  taken.any ??= service;
+  if (isAll6) taken.all6 ??= service;
+  if (isAll4) taken.all4 ??= service;
+  if (family !== 6) taken.not6 ??= service;
+  return other;
 }
 
 function shown(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
-}
-
-// A listener on `::` takes IPv4 as well (Node.js leaves IPV6_V6ONLY off); one on `0.0.0.0` takes no IPv6.
-function overlap(a: string, b: string): boolean {
-  const first = familyOf(a);
-  const second = familyOf(b);
-  if (a.toLowerCase() === b.toLowerCase() || first.text === second.text) return true;
-  if (first.isAll6 || second.isAll6) return true;
-  return (first.isAll4 && second.family !== 6) || (second.isAll4 && first.family !== 6);
 }
 
 function familyOf(address: string): { family: number; text: string; isAll4: boolean; isAll6: boolean } {

@@ -1,7 +1,7 @@
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { type EventDefinition, eventCatalogue, pathMembers } from '../../events/catalogue.ts';
 import { isKnownVariable } from '../../events/variables.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
+import { didYouMean, nearestName } from '../../lib/nearest-name.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
@@ -11,6 +11,7 @@ import type { Config } from '../schema/schema.ts';
 
 /** Handlers that can never fire, filters and templates that ask for what no wanted event has, options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
+  const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
     if (!handler.enabled) continue;
     const at = (...path: PropertyKey[]) => ['event_handlers', uuid, ...path];
@@ -21,7 +22,7 @@ export function lintHandlers(config: Config, report: Report): void {
       continue;
     }
     lintWho(handler, wanted, at, report);
-    lintNames(config, handler, at, report);
+    lintNames(known, handler, at, report);
     lintDataFilter(config, handler, wanted, at, report);
     lintTemplates(handler, wanted, at, report);
     lintEffect(handler, at, report);
@@ -54,24 +55,29 @@ function lintWho(handler: EventHandlerOptions, wanted: readonly EventDefinition[
     never('usernames', 'the wanted events are about the account "Process" alone');
 }
 
-/** Filters on groups and components that do not exist; what is a pattern may match anything. */
-function lintNames(config: Config, handler: EventHandlerOptions, at: At, report: Report): void {
-  const groups = [defaultGroupUuid, ...Object.keys(config.groups)];
-  const components = [...Object.keys(config.services), ...Object.keys(config.authentications), ...Object.keys(config.event_handlers)];
+/** Names that filters may refer to; undefined where nobody can tell. */
+interface KnownNames {
+  user_groups: ReadonlySet<string>;
+  components: ReadonlySet<string> | undefined;
+}
+
+function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
   // The server is a component, too; without a configured UUID nobody can tell which it is.
-  const known = { user_groups: groups, components: config.server.uuid === undefined ? undefined : [...components, config.server.uuid] };
-  for (const [option, names] of Object.entries(known) as ['user_groups' | 'components', string[] | undefined][]) {
+  const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
+  return {
+    user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),
+    components: components && new Set([...components, server.uuid as string]),
+  };
+}
+
+/** Filters on groups and components that do not exist; what is a pattern may match anything. */
+function lintNames(known: KnownNames, handler: EventHandlerOptions, at: At, report: Report): void {
+  for (const option of ['user_groups', 'components'] as const) {
+    const names = known[option];
     for (const name of [...handler[option].include, ...handler[option].exclude]) {
-      if (names === undefined || names.includes(name) || /[*?]/.test(name)) continue;
-      const nearest = nearestName(name, names);
+      if (names === undefined || names.has(name) || /[*?]/.test(name)) continue;
       const what = option === 'user_groups' ? 'group' : 'component';
-      report(
-        'warning',
-        'unknown-reference',
-        at(option),
-        `there is no ${what} "${name}"`,
-        nearest ? `did you mean "${nearest}"?` : undefined,
-      );
+      report('warning', 'unknown-reference', at(option), `there is no ${what} "${name}"`, () => didYouMean(name, names));
     }
   }
 }

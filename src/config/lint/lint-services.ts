@@ -76,8 +76,8 @@ function lintUnused(config: Config, report: Report): void {
   const chains = services.map((service) => (service.type === 'monitor' ? [] : service.authentications));
   // A service without a list asks every enabled method.
   if (chains.length === 0 || chains.includes(null)) return;
+  const asked = new Set(chains.flatMap((chain) => chain ?? []));
   for (const [uuid, { enabled }] of Object.entries(config.authentications)) {
-    if (enabled && !chains.some((chain) => chain?.includes(uuid)))
-      report('warning', 'method-unused', ['authentications', uuid], 'no enabled service asks this method');
+    if (enabled && !asked.has(uuid)) report('warning', 'method-unused', ['authentications', uuid], 'no enabled service asks this method');
   }
 }

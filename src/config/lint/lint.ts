@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { userVariable } from '../../accounts/user-names.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
+import { didYouMean } from '../../lib/nearest-name.ts';
 import type { FindingCode } from '../finding-codes.ts';
 import { byPlace, type Finding, pathText, type Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
@@ -32,10 +32,21 @@ interface LintOptions {
  */
 export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemClock.nowMs() }: LintOptions = {}): Finding[] {
   const findings: Finding[] = [];
+  const gaps = new Gaps(removed);
+  let hintsLeft = mostHints;
   const report: Report = (severity, code, path, message, hint) => {
-    if (followsFrom(removed, code, path, message)) return;
+    if (gaps.explain(code, path, message)) return;
     const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
-    findings.push({ severity, code, file: loaded.file, ...place, path: pathText(path), message, ...(hint === undefined ? {} : { hint }) });
+    const told = typeof hint === 'function' ? (hintsLeft-- > 0 ? hint() : undefined) : hint;
+    findings.push({
+      severity,
+      code,
+      file: loaded.file,
+      ...place,
+      path: pathText(path),
+      message,
+      ...(told === undefined ? {} : { hint: told }),
+    });
   };
   const { config } = loaded;
   if (!Object.values(config.services).some((service) => service.enabled))
@@ -55,6 +66,9 @@ export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemC
   return findings.sort(byPlace);
 }
 
+/** So many problems get the name that was probably meant: each is compared with all there are. */
+const mostHints = 50;
+
 /** What would be blamed on others because an entry of a section was left out. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
@@ -63,27 +77,43 @@ const followsFromGap: Partial<Record<FindingCode, string>> = {
   'accounts-unused': 'authentications',
 };
 
-function followsFrom(
-  removed: readonly (readonly PropertyKey[])[],
-  code: FindingCode,
-  path: readonly PropertyKey[],
-  message: string,
-): boolean {
-  return removed.some((gone) => {
-    if (gone.every((part, index) => part === path[index])) return true;
-    if (gone.length > 2) return false;
-    return gone[0] === followsFromGap[code] || (code === 'unknown-reference' && message.endsWith(`"${String(gone[1])}"`));
-  });
+/** What was left out of a configuration, to be asked whether a finding only follows from that. */
+class Gaps {
+  readonly #paths: ReadonlySet<string>;
+  /** Sections of which whole entries are missing, and these entries. */
+  readonly #sections = new Set<PropertyKey | undefined>();
+  readonly #entries = new Set<string>();
+
+  constructor(removed: readonly (readonly PropertyKey[])[]) {
+    this.#paths = new Set(removed.map(textOf));
+    for (const [section, entry, ...deeper] of removed) {
+      if (deeper.length > 0) continue;
+      this.#sections.add(section);
+      this.#entries.add(String(entry));
+    }
+  }
+
+  explain(code: FindingCode, path: readonly PropertyKey[], message: string): boolean {
+    if (path.some((_, index) => this.#paths.has(textOf(path.slice(0, index + 1))))) return true;
+    const section = followsFromGap[code];
+    if (section !== undefined && this.#sections.has(section)) return true;
+    return code === 'unknown-reference' && this.#entries.has(message.slice(message.indexOf('"') + 1, -1));
+  }
+}
+
+function textOf(path: readonly PropertyKey[]): string {
+  return path.map(String).join('\0');
 }
 
 function checkReferences(config: Config, report: Report): void {
-  const groups = [defaultGroupUuid, ...Object.keys(config.groups)];
-  const unknown = (kind: string, uuid: string, known: string[], path: PropertyKey[]) => {
-    const nearest = nearestName(uuid, known);
-    report('error', 'unknown-reference', path, `there is no ${kind} "${uuid}"`, nearest ? `did you mean "${nearest}"?` : undefined);
+  const groups = new Set([defaultGroupUuid, ...Object.keys(config.groups)]);
+  const methods = new Set(Object.keys(config.authentications));
+  const handlers = new Set(Object.keys(config.event_handlers));
+  const unknown = (kind: string, uuid: string, known: ReadonlySet<string>, path: PropertyKey[]) => {
+    report('error', 'unknown-reference', path, `there is no ${kind} "${uuid}"`, () => didYouMean(uuid, known));
   };
   const needGroup = (uuid: string, path: PropertyKey[]) => {
-    if (!groups.includes(uuid)) unknown('group', uuid, groups, path);
+    if (!groups.has(uuid)) unknown('group', uuid, groups, path);
   };
   for (const [name, account] of Object.entries(config.accounts)) needGroup(account.group, ['accounts', name, 'group']);
   for (const [uuid, method] of Object.entries(config.authentications)) {
@@ -91,13 +121,11 @@ function checkReferences(config: Config, report: Report): void {
   }
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.type === 'monitor') continue;
-    const methods = Object.keys(config.authentications);
     for (const [index, method] of (service.authentications ?? []).entries()) {
-      if (!methods.includes(method)) unknown('authentication method', method, methods, ['services', uuid, 'authentications', index]);
+      if (!methods.has(method)) unknown('authentication method', method, methods, ['services', uuid, 'authentications', index]);
     }
-    const handlers = Object.keys(config.event_handlers);
     const backend = service.api_backend_uuid;
-    if (backend && !handlers.includes(backend)) unknown('event handler', backend, handlers, ['services', uuid, 'api_backend_uuid']);
+    if (backend && !handlers.has(backend)) unknown('event handler', backend, handlers, ['services', uuid, 'api_backend_uuid']);
     else if (backend && !config.event_handlers[backend]?.enabled) {
       report(
         'warning',

@@ -1,15 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, type LineCounter } from 'yaml';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { deepestNesting, KeyIndex, parseYaml } from '../../lib/yaml-document.ts';
 import type { FindingCode } from '../finding-codes.ts';
 import { ConfigError, type Finding } from '../findings.ts';
 
 /** Larger files are no configurations. */
 const largestFileBytes = 4 * 1024 * 1024;
-
-/** Nesting beyond this is no configuration, and could exhaust the stack. */
-const deepestNesting = 32;
 
 /** A parsed configuration file that remembers where everything stands. */
 export interface Source {
@@ -74,29 +72,15 @@ function decode(file: string, bytes: Buffer): string {
 
 /** Parses a configuration text. @throws ConfigError when it does not parse */
 export function parseSource(file: string, text: string): Source {
-  const lines = new LineCounter();
   const refuse = (code: FindingCode, message: string, line = 1, column = 1): never => {
     throw new ConfigError([{ severity: 'error', code, file, line, column, path: '', message }], text);
   };
-  const document = parseYaml(text.replace(/^\ufeff/, ''), lines, refuse);
-  if (document.errors.length > 0) {
+  const { document, lines, problems } = parseYaml(text.replace(/^\ufeff/, ''));
+  if (!document)
     throw new ConfigError(
-      document.errors.map((error): Finding => {
-        const { line, col } = lines.linePos(error.pos[0]);
-        const message = (error.message.split('\n', 1)[0] as string).replace(/ at line \d+, column \d+:?$/, '');
-        return {
-          severity: 'error',
-          code: error.code === 'DUPLICATE_KEY' ? 'duplicate-key' : 'syntax',
-          file,
-          line,
-          column: col,
-          path: '',
-          message,
-        };
-      }),
+      problems.map((problem): Finding => ({ severity: 'error', file, path: '', ...problem })),
       text,
     );
-  }
   const prefix = basename(file) === 'package.json' ? ['svc'] : [];
   let value: unknown;
   try {
@@ -105,19 +89,13 @@ export function parseSource(file: string, text: string): Source {
     refuse('aliases', (error as Error).message);
   }
   if (prefix.length > 0) value = (value as Record<string, unknown> | null)?.svc;
+  const index = new KeyIndex();
+  const locateIn = (path: readonly PropertyKey[], what: 'key' | 'value') => locate(document, lines, index, [...prefix, ...path], what);
   checkShape(value, [], (path, message) => {
-    const { line, column } = locate(document, lines, [...prefix, ...path], 'key');
+    const { line, column } = locateIn(path, 'key');
     refuse('shape', message, line, column);
   });
-  return { file, text, value: value ?? {}, locate: (path, what) => locate(document, lines, [...prefix, ...path], what) };
-}
-
-function parseYaml(text: string, lines: LineCounter, refuse: (code: FindingCode, message: string) => never): Document.Parsed {
-  try {
-    return parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: true, merge: true, stringKeys: true });
-  } catch (error) {
-    return refuse('syntax', (error as Error).message);
-  }
+  return { file, text, value: value ?? {}, locate: locateIn };
 }
 
 function checkShape(value: unknown, path: string[], refuse: (path: string[], message: string) => void): void {
@@ -136,6 +114,7 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
 function locate(
   document: Document,
   lines: LineCounter,
+  keys: KeyIndex,
   path: readonly PropertyKey[],
   what: 'key' | 'value',
 ): { line: number; column: number } {
@@ -144,7 +123,7 @@ function locate(
   for (const [index, part] of path.entries()) {
     const isLast = index === path.length - 1;
     if (isMap(node)) {
-      const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(part));
+      const pair = keys.find(node, part);
       if (!pair) break;
       const at = isLast && what === 'key' ? pair.key : (pair.value ?? pair.key);
       if (isNode(at) && at.range) offset = at.range[0];
@@ -159,16 +138,4 @@ function locate(
   }
   const { line, col } = lines.linePos(offset);
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
-}
-
-/**
- * Reads YAML or JSON that is no configuration (test suites).
- *
- * @throws Error with one line that says what is wrong and where
- */
-export function readPlainYaml(text: string): unknown {
-  const document = parseDocument(text, { uniqueKeys: true, prettyErrors: true, stringKeys: true });
-  const [error] = document.errors;
-  if (error) throw new Error(error.message.split('\n', 1)[0]);
-  return document.toJS({ maxAliasCount: 100 });
 }

@@ -1,0 +1,115 @@
+import { Composer, type CST, type Document, isCollection, isMap, isNode, isPair, isScalar, Lexer, LineCounter, Parser } from 'yaml';
+
+/** Nesting beyond this is no configuration, and could exhaust the stack: lists and maps in one another, the outermost not counted. */
+export const deepestNesting = 32;
+
+/** More references to anchors than this are no configuration: to find each anchor takes a look at all of them. */
+const mostAliases = 1000;
+
+/** What is wrong with a text, and where. */
+export interface YamlProblem {
+  code: 'syntax' | 'duplicate-key' | 'shape' | 'aliases';
+  message: string;
+  line: number;
+  column: number;
+}
+
+/** A parsed text; there is a document when there are no problems. */
+export interface ParsedYaml {
+  document: Document.Parsed | undefined;
+  lines: LineCounter;
+  problems: YamlProblem[];
+}
+
+/**
+ * Parses YAML or JSON, in time that is linear in its size: what nests too deep is refused before anything works on it by
+ * recursion, and keys that stand twice are found in one look.
+ */
+export function parseYaml(text: string): ParsedYaml {
+  const lines = new LineCounter();
+  const problem = (code: YamlProblem['code'], message: string, offset: number): YamlProblem => {
+    const { line, col } = lines.linePos(offset);
+    return { code, message, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const refused = (code: YamlProblem['code'], message: string, offset: number): ParsedYaml => ({
+    document: undefined,
+    lines,
+    problems: [problem(code, message, offset)],
+  });
+  const tokens = tokensOf(text, lines);
+  if (!Array.isArray(tokens)) return refused(tokens.code, tokens.message, tokens.offset);
+  const [document, second] = new Composer({ prettyErrors: false, uniqueKeys: false, merge: true, stringKeys: true }).compose(
+    tokens,
+    true,
+    text.length,
+  ) as Generator<Document.Parsed>;
+  if (!document) return refused('syntax', 'There is no document.', 0);
+  const problems = document.errors.map((error) => problem('syntax', error.message, error.pos[0]));
+  if (second) problems.push(problem('syntax', 'There must be one document.', second.range[0]));
+  for (const offset of repeatedKeys(document.contents)) problems.push(problem('duplicate-key', 'Map keys must be unique', offset));
+  problems.sort((a, b) => a.line - b.line || a.column - b.column);
+  return { document: problems.length === 0 ? document : undefined, lines, problems };
+}
+
+/**
+ * Reads YAML or JSON that is no configuration (test suites, accounts).
+ *
+ * @throws Error with one line that says what is wrong and where
+ */
+export function readPlainYaml(text: string): unknown {
+  const { document, problems } = parseYaml(text);
+  const [problem] = problems;
+  if (problem) throw new Error(`${problem.message} at line ${problem.line}, column ${problem.column}`);
+  return document?.toJS({ maxAliasCount: 100 });
+}
+
+/** Reads the tokens, whose parser recurses itself. @returns where it nests too deep or has an alias too many, instead */
+function tokensOf(text: string, lines: LineCounter): CST.Token[] | { code: 'shape' | 'aliases'; message: string; offset: number } {
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  let aliases = 0;
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    if (lexeme.startsWith('*') && ++aliases > mostAliases)
+      return { code: 'aliases', message: `There are more than ${mostAliases} aliases.`, offset: parser.offset - lexeme.length };
+    // Document and scalar are no levels.
+    if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
+      return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };
+  }
+  for (const token of parser.end()) tokens.push(token);
+  return tokens;
+}
+
+/** Where keys stand that their map has already. */
+function* repeatedKeys(node: unknown): Generator<number> {
+  if (isPair(node)) {
+    yield* repeatedKeys(node.key);
+    yield* repeatedKeys(node.value);
+  }
+  if (!isCollection(node)) return;
+  const seen = new Set<unknown>();
+  for (const item of node.items) {
+    if (isMap(node) && isPair(item) && isScalar(item.key)) {
+      if (seen.has(item.key.value) && isNode(item.key)) yield item.key.range?.[0] ?? 0;
+      seen.add(item.key.value);
+    }
+    yield* repeatedKeys(item);
+  }
+}
+
+/** Finds keys of maps that have many: each map is looked through once. */
+export class KeyIndex {
+  readonly #pairs = new WeakMap<object, Map<string, { key: unknown; value: unknown }>>();
+
+  /** The entry of a map. @param map a map node of a document */
+  find(map: { items: readonly unknown[] }, key: PropertyKey): { key: unknown; value: unknown } | undefined {
+    let pairs = this.#pairs.get(map);
+    if (!pairs) {
+      pairs = new Map();
+      for (const item of map.items) if (isPair(item) && isScalar(item.key)) pairs.set(String(item.key.value), item);
+      this.#pairs.set(map, pairs);
+    }
+    return pairs.get(String(key));
+  }
+}
