@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readCases } from '../src/cli/config/config-cases.ts';
@@ -98,24 +98,4 @@ test('every command that is documented has a place in the README, and none is mi
   const list = stdout.slice(stdout.indexOf('\nCommands:'), stdout.indexOf('\nExit codes:'));
   const names = [...list.matchAll(/^ {2}([a-z][a-z-]+)/gm)].map((match) => match[1] as string).filter((name) => name !== 'help');
   for (const name of names) assert.match(readme, new RegExp(`^#### \`svc ${name}`, 'm'));
-});
-
-test('links inside the documentation lead somewhere', () => {
-  for (const file of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']) {
-    const text = readFileSync(join(root, file), 'utf8');
-    const headings = new Set(
-      [...text.matchAll(/^#+ (.*)$/gm)].map((match) =>
-        (match[1] as string)
-          .toLowerCase()
-          .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-          .trim()
-          .replace(/\s/g, '-'),
-      ),
-    );
-    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^https?:/.test(target)) continue;
-      if (target.startsWith('#')) assert.ok(headings.has(target.slice(1)), `${file}: ${target}`);
-      else assert.ok(readdirSync(join(root, target, '..')).includes(target.split('/').at(-1) as string), `${file}: ${target}`);
-    }
-  }
 });

@@ -3,7 +3,7 @@ import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import { expandUserInPath } from './user-names.ts';
 
-/** The group that an account belongs to when it names none (service.md, "Account configuration"). */
+/** The group that an account belongs to when it names none (docs/spec/authentication.md#account-of-a-reply). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 
 /** Where the home folder is and who makes it; option names as in the configuration. */
@@ -29,14 +29,14 @@ export interface GroupConfiguration extends SharedConfiguration {
   quota_size?: number | null | undefined;
 }
 
-/** What an authentication method says of an account (service.md, "Account configuration"). */
+/** What an authentication method says of an account (docs/spec/authentication.md#account-of-a-reply). */
 export interface AccountConfiguration extends SharedConfiguration {
   uuid?: string | null | undefined;
   email?: string | null | undefined;
   group?: string | null | undefined;
 }
 
-/** An account in force, fixed at login for the life of a session (decisions.md, "Account configuration in force"). */
+/** An account in force, fixed at login for the life of a session (docs/spec/authentication.md#account-in-force). */
 export interface Account {
   readonly name: string;
   readonly uuid: string;
@@ -73,7 +73,7 @@ export class AccountError extends ServiceError {
 }
 
 /**
- * The home folder options in force: of each the first that is set (decisions.md, "Account configuration in force").
+ * The home folder options in force: of each the first that is set (docs/spec/authentication.md#account-in-force).
  *
  * @param holders the account, its group and `DEFAULT_GROUP`, as far as they exist
  */

@@ -56,7 +56,7 @@ function isFolder(path: string): boolean {
 
 /**
  * Makes sure that the home folder of an account is there: created with its structure, owner and group
- * when the account says so (decisions.md, "Account configuration in force"). Called at each login.
+ * when the account says so (docs/spec/authentication.md#account-in-force). Called at each login.
  *
  * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
  */

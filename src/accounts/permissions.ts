@@ -2,7 +2,7 @@ import { compileExpression, type Expression } from '../lib/expression.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { userForPath, userVariable } from './user-names.ts';
 
-/** The complete list of permission keywords (decisions.md, "Permissions"). */
+/** The complete list of permission keywords (docs/spec/authentication.md#permissions). */
 export const permissionKeywords = [
   'allow-full-control',
   'deny-full-control',
@@ -106,7 +106,7 @@ export class Permissions {
 
   /**
    * Whether all of `rights` hold on `path`. Rules are tried in order and the first that matches
-   * **replaces** the general set (decisions.md, "Permissions").
+   * **replaces** the general set (docs/spec/authentication.md#path-rules).
    */
   allows(path: VirtualPath, ...rights: Right[]): boolean {
     const granted = this.#rightsAt(path);

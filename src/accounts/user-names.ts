@@ -1,13 +1,13 @@
 import { ServiceError } from '../lib/errors.ts';
 
-/** Longest account name and password that any method is asked about, in characters (decisions.md, "The chain"). */
+/** Longest account name and password that any method is asked about, in characters (docs/spec/authentication.md#names-and-passwords). */
 export const longestCredentialCharacters = 150;
 
 /** Stands for the account's name in `home_folder_path` and in path expressions. */
 export const userVariable = '${USER}';
 
 /**
- * Refuses names that could do harm further on, before any method is asked (decisions.md, "The chain"):
+ * Refuses names that could do harm further on, before any method is asked (docs/spec/authentication.md#names-and-passwords):
  * empty, over 150 characters, control characters, `/`, `\`, `.` and `..`.
  */
 export function isUserName(name: string): boolean {
@@ -15,7 +15,7 @@ export function isUserName(name: string): boolean {
   return name.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f/\\]/.test(name);
 }
 
-/** The account's name as it stands in a path: `\ / : * ? " < > |` become `.` (decisions.md, "The chain"). */
+/** The account's name as it stands in a path: `\ / : * ? " < > |` become `.` (docs/spec/authentication.md#names-and-passwords). */
 export function userForPath(name: string): string {
   return name.replace(/[\\/:*?"<>|]/g, '.');
 }

@@ -1,6 +1,6 @@
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 
-/** Account name of requests without credentials (decisions.md, "anonymous"). */
+/** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
 export const anonymousName = 'anonymous';
 
 /** Lets in requests without credentials as a member of one group, for public folders. */

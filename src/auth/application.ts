@@ -9,7 +9,7 @@ import type { Credentials } from './credentials.ts';
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
 /**
- * Accounts of the configuration and of the accounts file (decisions.md, `application`). An unknown name and a
+ * Accounts of the configuration and of the accounts file (docs/spec/authentication.md#local-accounts). An unknown name and a
  * wrong password are one answer, and take the same time.
  */
 export class ApplicationMethod implements AuthMethod {

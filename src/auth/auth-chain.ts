@@ -18,7 +18,7 @@ interface Question {
 }
 
 /**
- * Asks the methods of one service in order until one accepts or rejects (decisions.md, "The chain").
+ * Asks the methods of one service in order until one accepts or rejects (docs/spec/authentication.md#chain).
  */
 export class AuthChain {
   readonly #methods: readonly AuthMethod[];
@@ -162,7 +162,7 @@ function methodData(method: AuthMethod): Record<string, unknown> {
   return { method_uuid: method.uuid, method_name: method.name, method_type: method.type };
 }
 
-/** An account as events carry it (service.md, "account members"). */
+/** An account as events carry it (docs/spec/events.md#account). */
 export function accountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
   const known = ofConnections.get(peer);
   if (known?.account === account) return known.ofEvents;

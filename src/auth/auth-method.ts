@@ -1,13 +1,13 @@
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { Credentials } from './credentials.ts';
 
-/** What a refusal may show to the client when the service has `public_error` (service.md, "Authentication failure body"). */
+/** What a refusal may show to the client when the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface PublicFailure {
   message?: string;
   public_response?: unknown;
 }
 
-/** A method's answer (service.md, "Authentication callout outcome"). */
+/** A method's answer (docs/spec/authentication.md#callout-outcome). */
 export type AuthResult =
   | { outcome: 'authenticated'; account: AccountConfiguration }
   /** Not known here; the next method of the chain is asked. */
@@ -27,7 +27,7 @@ export type AuthResult =
 
 /**
  * `running`; `stopped` on purpose, then it is skipped; `failed`, then what reaches it is rejected
- * (decisions.md, "The chain": fail closed).
+ * (docs/spec/authentication.md#chain: fail closed).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
 

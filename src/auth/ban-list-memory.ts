@@ -29,7 +29,7 @@ class NameRecord {
   readonly underWay = new ExpiringMap<true>();
 }
 
-/** Failed attempts and bans of one process (decisions.md, "Brute force"). */
+/** Failed attempts and bans of one process (docs/spec/authentication.md#brute-force). */
 export class MemoryBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;

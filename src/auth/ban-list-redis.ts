@@ -100,7 +100,7 @@ return times`);
 /** Bans that this process repeats to a Redis that lost its data, at most. */
 const mostRemembered = 10_000;
 
-/** Failed attempts and bans of all nodes (decisions.md, "Brute force"). While Redis is away nobody can be let in. */
+/** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is away nobody can be let in. */
 export class RedisBans implements AddressBans {
   readonly #link: RedisLink;
   readonly #clock: Clock;

@@ -31,7 +31,7 @@ const permissions = z
   .pipe(permissionsOption);
 const absolutePath = z.string().refine(isAbsolute, 'must be an absolute path');
 
-/** The account of a 200 reply (service.md, "Account configuration"): lower-case keys, nothing else. */
+/** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply): lower-case keys, nothing else. */
 const accountReply = z.strictObject({
   home_folder_path: absolutePath.optional(),
   uuid: z.string().optional(),
@@ -50,8 +50,8 @@ const accountReply = z.strictObject({
 const replyBody = z.strictObject({ account: accountReply.optional() });
 
 /**
- * What a reply of the endpoint means: the one verdict, for logins and for `svc auth-test` (service.md, "Authentication
- * callout outcome"; decisions.md 1). Pure.
+ * What a reply of the endpoint means: the one verdict, for logins and for `svc auth-test` (docs/spec/authentication.md#callout-outcome).
+ * Pure.
  *
  * @param groupUuids groups that exist
  */
@@ -102,7 +102,7 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
   return { outcome: 'authenticated', account: withoutEmpty(account) };
 }
 
-/** An empty list or text is the default of service.md, so the group's value applies. */
+/** An empty list or text is as good as none, so the group's value applies (docs/spec/authentication.md#account-of-a-reply). */
 function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfiguration {
   const isGiven = (value: unknown) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(account).filter(([, value]) => isGiven(value)));

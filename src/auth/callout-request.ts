@@ -1,9 +1,9 @@
 import type { Credentials } from './credentials.ts';
 
-/** Media type of the credentials request (service.md, Endpoints A). */
+/** Media type of the credentials request (docs/spec/authentication.md#credentials-request). */
 export const credentialsContentType = 'application/json; charset=utf-8';
 
-/** The body of the credentials request (service.md, "Credentials request"). */
+/** The body of the credentials request (docs/spec/authentication.md#credentials-request). */
 export function credentialsRequestBody(credentials: Credentials, serverUuid: string): string {
   const { type, username, content, peer, creator } = credentials;
   return JSON.stringify({

@@ -16,10 +16,10 @@ import { credentialsContentType, credentialsRequestBody } from './callout-reques
 import type { Credentials } from './credentials.ts';
 import type { CalloutOptions } from './options.ts';
 
-/** Largest reply that is read (decisions.md 1). */
+/** Largest reply that is read (docs/spec/authentication.md#callout-outcome). */
 export const largestReplyBytes = 1024 * 1024;
 
-/** How often a failed start test is repeated (decisions.md 1). */
+/** How often a failed start test is repeated (docs/spec/authentication.md#test-at-start). */
 const testAgainMs = 60_000;
 
 /** Account name of the test request. */
@@ -42,7 +42,7 @@ export interface CalloutDependencies {
   onState?: (() => void) | undefined;
 }
 
-/** The authentication callout: asks a remote endpoint, one POST for one validation (service.md, Endpoints A). */
+/** The authentication callout: asks a remote endpoint, one POST for one validation (docs/spec/authentication.md#credentials-request). */
 export class CalloutMethod implements AuthMethod {
   readonly type = 'http';
   readonly uuid: string;
@@ -164,7 +164,7 @@ export class CalloutMethod implements AuthMethod {
   }
 }
 
-/** The credentials of the test request at start (decisions.md 1). */
+/** The credentials of the test request at start (docs/spec/authentication.md#test-at-start). */
 export function testCredentials(methodUuid: string): Credentials {
   return {
     type: 'password',

@@ -1,7 +1,7 @@
 import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
 
-/** How a client proved who it is (service.md, "Credentials request"). */
+/** How a client proved who it is (docs/spec/authentication.md#credentials-request). */
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
 
@@ -20,7 +20,7 @@ export interface Credentials {
   readonly isKnown?: boolean;
 }
 
-/** Whether any method may be asked about these credentials at all (decisions.md, "The chain"). */
+/** Whether any method may be asked about these credentials at all (docs/spec/authentication.md#names-and-passwords). */
 export function areAskable(credentials: Credentials): boolean {
   if (!isUserName(credentials.username)) return false;
   return credentials.type !== 'password' || credentials.content.length <= longestCredentialCharacters;

@@ -1,4 +1,4 @@
-/** Exit codes of all commands (cli-and-config.md, "Exit codes"). */
+/** Exit codes of all commands (docs/spec/command-line.md#exit-codes). */
 export const exitCode = {
   done: 0,
   /** Ran, and the answer is no. */

@@ -1,4 +1,4 @@
-/** The groups that handlers filter events by (decisions.md 2). */
+/** The groups that handlers filter events by (docs/spec/delivery.md#subscription). */
 export const eventGroups = [
   'authenticated',
   'session',
@@ -31,7 +31,7 @@ export interface EventDefinition {
   isAboutPath: boolean;
 }
 
-/** Path members of file events (decisions.md 2). @public read by scripts/docs.mjs */
+/** Path members of file events (docs/spec/events.md#file-events). @public read by scripts/docs.mjs */
 export const pathMembers = ['path', 'real_path', 'file_name', 'directory_name', 'real_file_name', 'real_directory_name'] as const;
 
 const process = ['process', 'informational'] as const satisfies EventGroup[];

@@ -6,7 +6,7 @@ import { jsonTimestamps } from './timestamps.ts';
 const processUuid = '00000000-0000-4000-8000-000000000001';
 const peerUuid = '00000000-0000-4000-8000-000000000002';
 
-/** The account of events that belong to no account (decisions.md 2). */
+/** The account of events that belong to no account (docs/spec/events.md#special-accounts). */
 export function processAccount(): EventAccount {
   return {
     uuid: processUuid,
@@ -15,7 +15,7 @@ export function processAccount(): EventAccount {
   };
 }
 
-/** The account of events about a client that is not authenticated yet (decisions.md 2). */
+/** The account of events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
 export function peerAccount(peer: EventPeer): EventAccount {
   return { uuid: peerUuid, name: 'Unknown', peer };
 }

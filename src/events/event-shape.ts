@@ -8,7 +8,7 @@ export const deepestEvent = deepestJson + 2;
 /** Seconds that a date can show (ECMA-262, "Time Values"), with a fraction. */
 const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;
 
-/** Members that every event has (service.md, "Event object"). */
+/** Members that every event has (docs/spec/events.md#event-object). */
 const texts = ['id', 'uuid', 'message'] as const;
 
 /** @returns why a value is no event object, or undefined when it is one */

@@ -1,4 +1,4 @@
-/** Address family and protocol of a peer, as service.md "Event object" writes them. */
+/** Address family and protocol of a peer, as docs/spec/events.md#account writes them. */
 export interface EventPeer {
   /** IPv4 or IPv6 address text; IPv4-mapped IPv6 addresses are written as IPv4. */
   address: string;
@@ -8,7 +8,7 @@ export interface EventPeer {
   family: 'IPv4' | 'IPv6';
 }
 
-/** The account that an event is about (service.md, "account members"). */
+/** The account that an event is about (docs/spec/events.md#account). */
 export interface EventAccount {
   uuid: string;
   name: string;
@@ -19,7 +19,7 @@ export interface EventAccount {
   peer: EventPeer;
 }
 
-/** The part of the service that emitted an event (service.md, "component members"). */
+/** The part of the service that emitted an event (docs/spec/events.md#event-object). */
 export interface EventComponent {
   uuid: string;
   type: string;
@@ -32,7 +32,7 @@ export interface EventServer {
   name: string;
 }
 
-/** One event exactly as it stands in the journal and in `events` of a request body (service.md, "Event object"). */
+/** One event exactly as it stands in the journal and in `events` of a request body (docs/spec/events.md#event-object). */
 export interface ServiceEvent {
   id: string;
   uuid: string;
@@ -57,8 +57,7 @@ export interface EventContext {
   account: EventAccount;
   component: EventComponent;
   /**
-   * The group of the account, for `user_groups` filters of handlers; not part of the event object
-   * (service.md lists no such member).
+   * The group of the account, for `user_groups` filters of handlers; not part of the event object (docs/spec/events.md#event-object).
    */
   group?: string;
   /** The request that led to the event; becomes `data.request_id` and `data.traceparent`. */

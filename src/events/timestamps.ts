@@ -1,4 +1,4 @@
-/** All forms of an instant that events offer (service.md, "timestamp members"; decisions.md 2). */
+/** All forms of an instant that events offer (docs/spec/events.md#timestamps). */
 export interface Timestamps {
   timestamp: string;
   cwa_14051: string;

@@ -2,7 +2,7 @@ import { eventCatalogue, pathMembers } from './catalogue.ts';
 import type { ServiceEvent } from './event.ts';
 import { allTimestamps, type Timestamps } from './timestamps.ts';
 
-/** Variables that are one member of the event (service.md, "Template variables"), by lower-case name. */
+/** Variables that are one member of the event (docs/spec/events.md#variables), by lower-case name. */
 const members: Record<string, (event: ServiceEvent) => string | undefined> = {
   id: (event) => event.id,
   uuid: (event) => event.uuid,

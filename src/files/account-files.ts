@@ -30,7 +30,7 @@ export type ListingOrder = 'by-name' | 'as-on-disk';
 /**
  * The one door to an account's files, whatever protocol asks: each method checks the permission, acts on
  * what it opened and verified, and emits the event. A permission is checked before the disk is touched, so
- * that a refusal tells nothing about what exists (decisions.md, "Permissions").
+ * that a refusal tells nothing about what exists (docs/spec/authentication.md#permissions).
  *
  * All methods throw `ServiceError`; the failure event is emitted by then.
  */

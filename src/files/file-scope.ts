@@ -31,7 +31,7 @@ export interface FileScope {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
-  /** Emits an event about a path, with the path members that file events carry (decisions.md 2). */
+  /** Emits an event about a path, with the path members that file events carry (docs/spec/events.md#file-events). */
   emit(id: number, path: VirtualPath, data?: Record<string, unknown>): void;
   /** The draft of such an event. */
   draft(id: number, path: VirtualPath, data?: Record<string, unknown>): EventDraft;

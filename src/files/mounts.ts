@@ -11,7 +11,7 @@ export type Location =
   /** Below such a folder, where nothing else can be. */
   | { kind: 'nowhere'; isFixed: false };
 
-/** The account's home folder and virtual folders joined into one tree (decisions.md, "virtual_folders"). */
+/** The account's home folder and virtual folders joined into one tree (docs/spec/authentication.md#virtual-folders). */
 export class Mounts {
   readonly roots: RealRoots;
   readonly #homeFolderPath: string;

@@ -23,7 +23,8 @@ async function member(exchange: Exchange): Promise<Handled> {
   }
 }
 
-// PROPFIND of a folder without its final slash is answered, not redirected (decisions.md 4); the home folder is no exception.
+// PROPFIND of a folder without its final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders); the home folder is no
+// exception.
 function targetOf(incoming: Incoming): RequestTarget {
   const target = parseRequestTarget(incoming.url ?? '');
   if (target.kind !== 'home' || incoming.method !== 'PROPFIND') return target;

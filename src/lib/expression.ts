@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 import { ServiceError } from './errors.ts';
 
-/** A compiled matching expression (decisions.md, "Expressions"). */
+/** A compiled matching expression (docs/spec/authentication.md#expressions). */
 export interface Expression {
   readonly source: string;
   matches(text: string): boolean;

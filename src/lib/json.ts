@@ -1,4 +1,4 @@
-/** Deepest nesting of JSON from outside, in lists and objects one inside the other (decisions.md 1). */
+/** Deepest nesting of JSON from outside, in lists and objects one inside the other (docs/spec/http.md#bad-input). */
 export const deepestJson = 64;
 
 /** JSON that nests too deep, or holds too many values, for what it is to be. */

@@ -5,8 +5,8 @@ import { isHeaderName, isHeaderValue } from './headers/header-names.ts';
 import { parseList } from './list-values.ts';
 
 /**
- * The types that options are made of. Each takes the text form and the natural YAML form (cli-and-config.md §3) and gives
- * one normalised value.
+ * The types that options are made of. Each takes the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values) and
+ * gives one normalised value.
  */
 
 /** Any text without `/` and `|`. */
@@ -150,7 +150,7 @@ export function filterList() {
   );
 }
 
-/** An expression of decisions.md, kept as text once it is known to parse. */
+/** An expression (docs/spec/authentication.md#expressions), kept as text once it is known to parse. */
 export function expressionText() {
   return z.string().superRefine((text, context) => {
     try {

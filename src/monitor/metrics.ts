@@ -8,7 +8,7 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** Upper bounds of the durations of calls to other servers, in seconds. */
 const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** The outcome that an event tells of an authentication (decisions.md 2, catalogue). */
+/** The outcome that an event tells of an authentication (docs/spec/events.md#catalogue). */
 const authenticationOutcomes: Record<string, string> = {
   '20137': 'accepted',
   '20136': 'forbidden',
@@ -17,7 +17,7 @@ const authenticationOutcomes: Record<string, string> = {
   '20005': 'banned',
 };
 
-/** The event of a fault of the program (decisions.md 2, catalogue). */
+/** The event of a fault of the program (docs/spec/events.md#catalogue). */
 const internalError = '40003';
 
 /** The figures of one process in the Prometheus text format. */

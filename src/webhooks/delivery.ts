@@ -12,7 +12,7 @@ import { signatureHeaders, signingKey } from './signing.ts';
 /** Largest part of a reply that `expected_response` looks at, and that is read at all. */
 const largestReplyBytes = 1024 * 1024;
 
-/** Largest part of a reply that is kept with a failed delivery (decisions.md 3). */
+/** Largest part of a reply that is kept with a failed delivery (docs/spec/delivery.md#records). */
 const keptReplyBytes = 64 * 1024;
 
 /** A message ready to be sent. */
@@ -60,7 +60,7 @@ type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'fa
 /** Thrown when a delivery was given up because the service stops; the events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
-/** Sends messages to the URLs of one handler, with retries and fail-over (service.md, Endpoints B, rules 1 to 5). */
+/** Sends messages to the URLs of one handler, with retries and fail-over (docs/spec/delivery.md#success-and-failure). */
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #endpoint: RemoteEndpoint;

@@ -5,8 +5,8 @@ import type { OutgoingEvent } from './payload/payload.ts';
 const forbiddenEvent = '20136';
 
 /**
- * An event as receivers may see it: `code` and `extra` of a 403 stand in the journal alone (service.md, "Authentication failure
- * body"; decisions.md 1).
+ * An event as receivers may see it: `code` and `extra` of a 403 stand in the journal alone
+ * (docs/spec/authentication.md#refusal-by-the-endpoint).
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
   const { event } = outgoing;

@@ -18,7 +18,7 @@ export type SubscriptionOptions = Pick<
   'target' | 'groups' | 'usernames' | 'user_groups' | 'components' | 'source_addresses' | 'data_filter'
 >;
 
-/** Compiles a handler's filters; all of them must hold (service.md, Endpoints B; decisions.md 3). */
+/** Compiles a handler's filters; all of them must hold (docs/spec/delivery.md#subscription). */
 export function createSubscription(handlerUuid: string, options: SubscriptionOptions): Subscription {
   const ids = new Set(wantedEvents(options).map(({ id }) => String(id)));
   const tests: Subscription[] = [];
@@ -45,8 +45,8 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
   return deliveryEvents.has(event.id);
 }
 
-// decisions.md 3: never delivered to that same handler. And what is told of the delivery of such an event is told to nobody:
-// two handlers whose receivers are both down would keep each other busy for ever.
+// docs/spec/delivery.md#events-about-deliveries: never delivered to that same handler. And what is told of the delivery of such an event is
+// told to nobody: two handlers whose receivers are both down would keep each other busy for ever.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }

@@ -32,7 +32,7 @@ export interface Delivered {
   result: DeliveryResult;
 }
 
-/** An event handler of type `http`: what it wants, what it says, and how that gets there (service.md, Endpoints B). */
+/** An event handler of type `http`: what it wants, what it says, and how that gets there (docs/spec/delivery.md). */
 export class WebhookHandler {
   readonly uuid: string;
   readonly options: EventHandlerOptions;

@@ -22,7 +22,7 @@ function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<St
   );
 }
 
-/** What decisions.md says, told from the history alone. */
+/** What docs/spec/authentication.md#brute-force says, told from the history alone. */
 class History {
   readonly #policy: SecurityPolicy;
   #failures: { attempt: LoginAttempt; atMs: number; isSpent: boolean }[] = [];

@@ -25,7 +25,7 @@ test('the catalogue has every decided event once, with groups that exist', () =>
   assert.equal(messageOf(40017, { path: '/a' }), 'The file "/a" was uploaded.');
 });
 
-test('timestamps have all forms of decisions.md 2', () => {
+test('timestamps have all their forms', () => {
   const zone = process.env.TZ;
   process.env.TZ = 'Europe/Berlin';
   try {

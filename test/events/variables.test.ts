@@ -23,7 +23,7 @@ const event: ServiceEvent = {
   server: { uuid: 's', type: 'server', name: 'files.example.com' },
 };
 
-test('all variables of service.md have their value, in any case', () => {
+test('all variables have their value, in any case', () => {
   const expected: Record<string, string | undefined> = {
     id: '40017',
     uuid: 'e1',

@@ -10,10 +10,10 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const suites = ['basic', 'copymove', 'props', 'locks', 'http'];
 
-const propertiesAreFixed = 'PROPPATCH is always refused (service.md, WebDAV)';
-const foldersAreNotCopied = 'collections are not copied (service.md, COPY)';
+const propertiesAreFixed = 'PROPPATCH is always refused (docs/spec/webdav.md#proppatch)';
+const foldersAreNotCopied = 'collections are not copied (docs/spec/webdav.md#copy-and-move)';
 
-/** Tests of litmus that a server which follows service.md cannot pass, each with its reason. */
+/** Tests of litmus that a server which follows docs/spec/webdav.md cannot pass, each with its reason. */
 const always: Record<string, string> = {
   'copymove 7 copy_coll': foldersAreNotCopied,
   'copymove 8 copy_shallow': 'its folder is left over from copy_coll, which ended early',
@@ -26,8 +26,8 @@ const always: Record<string, string> = {
 /** What a strict server refuses besides. */
 const expected: Record<string, string> = {
   ...always,
-  'copymove 4 copy_overwrite': 'a file never replaces a folder (decisions.md, WebDAV)',
-  'copymove 9 move': 'a file never replaces a folder (decisions.md, WebDAV)',
+  'copymove 4 copy_overwrite': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
+  'copymove 9 move': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
 };
 
 /** With `webdav_compatibility` PROPPATCH answers 207 with a 403 for each property: litmus goes by the 403 inside. */
@@ -37,7 +37,7 @@ const expectedInCompatibility: Record<string, string> = { ...always };
 const expectedWithLocks: Record<string, string> = {
   ...expectedInCompatibility,
   'locks 11 owner_modify': propertiesAreFixed,
-  'locks 23 lock_shared': 'there are exclusive locks only (decisions.md, WebDAV)',
+  'locks 23 lock_shared': 'there are exclusive locks only (docs/spec/webdav.md#locks)',
   'locks 33 owner_modify': propertiesAreFixed,
 };
 

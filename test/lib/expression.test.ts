@@ -25,7 +25,7 @@ const cases: [string, string[], string[]][] = [
   ['Ä*', ['äpfel'], ['apfel']],
 ];
 
-test('expressions match as decisions.md says', () => {
+test('expressions match as specified', () => {
   for (const [source, matching, other] of cases) {
     const expression = compileExpression(source);
     for (const text of matching) assert.equal(expression.matches(text), true, `${source} matches ${JSON.stringify(text)}`);

@@ -45,7 +45,10 @@ export const allRights: readonly Right[] = ['read', 'list', 'create-folder', 'wr
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/';
 const isBelow = (path: string, folder: string) => path.startsWith(folder === '/' ? '/' : `${folder}/`) && path !== folder;
 
-/** A tree of files and folders in memory that does what decisions.md says of every operation: the reference for tests. */
+/**
+ * A tree of files and folders in memory that does what docs/spec/files.md and docs/spec/webdav.md say of every operation: the reference for
+ * tests.
+ */
 export class FileModel {
   /** Content of a file, or null for a folder. */
   readonly tree = new Map<string, string | null>([['/', null]]);

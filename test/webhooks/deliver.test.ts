@@ -6,7 +6,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { startServer, testConfig } from '../support/server.ts';
 
-test('an upload reaches the receiver as service.md says: JSON, events and server', async (t) => {
+test('an upload reaches the receiver as specified: JSON, events and server', async (t) => {
   const receiver = await startReceiver(t);
   const server = await startServer(t, { event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url } } });
   assert.equal((await server.put('/home/a.txt', 'hello')).status, 201);

@@ -176,7 +176,7 @@ test('SOAP: any names and values give well-formed XML', (t) => {
   assert.equal(count.trim(), '300');
 });
 
-test('every variable of service.md renders in every kind of template', () => {
+test('every variable renders in every kind of template', () => {
   const event = eventWith(data);
   const names = [
     'id',

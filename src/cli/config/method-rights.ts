@@ -18,7 +18,7 @@ interface NeededRights {
 const nothing: NeededRights = { source: [], destination: [] };
 const move: NeededRights = { source: [['rename']], destination: [['rename']] };
 
-/** What `files/account-files.ts` asks for, by method (decisions.md, "Permissions"). */
+/** What `files/account-files.ts` asks for, by method (docs/spec/authentication.md#permissions). */
 const ofFiles: Readonly<Record<string, NeededRights>> = {
   OPTIONS: nothing,
   GET: { source: [['read']], destination: [] },

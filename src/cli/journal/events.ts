@@ -19,7 +19,7 @@ export interface EventsOptions extends DeliveriesOptions, JournalOptions {
 /** How often a followed journal is looked at. */
 const lookEveryMs = 200;
 
-/** Prints the journal (cli-and-config.md, `svc events`). */
+/** Prints the journal (docs/spec/command-line.md#events). */
 export async function events(options: EventsOptions): Promise<number> {
   if (options.catalogue) return printCatalogue(options.json ?? false);
   const journal = await findJournal(options);

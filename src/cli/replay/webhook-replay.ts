@@ -36,7 +36,7 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
 /** The name under which deliveries to `--url` are reported. */
 const plainHandler = 'url';
 
-/** Sends events again (cli-and-config.md, `svc webhook-replay`). */
+/** Sends events again (docs/spec/command-line.md#webhook-replay). */
 export async function webhookReplay(source: string | undefined, options: ReplayOptions): Promise<number> {
   assertUsage(source, options);
   const journal = await findJournal(options);

@@ -4,7 +4,7 @@ import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** The event that an upload's back-end answers (service.md, Endpoints C). */
+/** The event that an upload's back-end answers (docs/spec/delivery.md#upload-back-end). */
 const uploadDone = 40017;
 
 /** Headers that differ from reply to reply, so that `headers` must not set them for all. */

@@ -3,7 +3,7 @@ import type { LogPosition } from './position.ts';
 
 /** What is known of an event beside the event object, for handlers that come to it later. */
 export interface EventMarks {
-  /** The group of the account, for `user_groups` filters; service.md lists no such member of the event object. */
+  /** The group of the account, for `user_groups` filters; the event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
   /** The handler that a request waits for: the event is not delivered to that one in the background. */
   takenBy: string | undefined;
@@ -83,7 +83,7 @@ export interface EventSink {
   assertWritable(): void;
 }
 
-/** The journal of all events: appended before anything is delivered (decisions.md 2, "The journal"). */
+/** The journal of all events: appended before anything is delivered (docs/spec/events.md#journal). */
 export interface EventLog extends EventSink {
   /** Where the next event will begin. */
   readonly end: LogPosition;

@@ -5,7 +5,7 @@ export function isDiskFull(error: unknown): boolean {
   return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
 }
 
-/** What is thrown when the journal has no room: no change is made that cannot be recorded (decisions.md 2). */
+/** What is thrown when the journal has no room: no change is made that cannot be recorded (docs/spec/events.md#durability). */
 export function journalFull(cause?: unknown): ServiceError {
   return new ServiceError('storage-full', 'The disk of the event journal is full; no change is made that cannot be recorded.', { cause });
 }

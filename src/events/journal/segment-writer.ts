@@ -10,7 +10,7 @@ import type { Segment } from './segments.ts';
 
 const fdatasyncAsync = promisify(fdatasync);
 
-/** Events of reads are on disk after at most this long (decisions.md 2, "The journal"). */
+/** Events of reads are on disk after at most this long (docs/spec/events.md#durability). */
 const syncWithinMs = 100;
 
 export interface SegmentWriterOptions {

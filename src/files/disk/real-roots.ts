@@ -27,7 +27,7 @@ function isBelow(path: string, root: string): boolean {
 /**
  * The real folders that an account may reach. Nothing is checked before it is opened and then opened:
  * a file is opened first, then the kernel is asked what was opened, and only then is it used. So no
- * link, renamed parent or race between two requests leads outside (decisions.md, "symbolic links").
+ * link, renamed parent or race between two requests leads outside (docs/spec/files.md#symbolic-links).
  */
 export class RealRoots {
   readonly #roots: readonly string[];

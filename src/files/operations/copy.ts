@@ -23,8 +23,8 @@ export interface CopyOptions extends ReplacementRules {
  * Copies a file so that the destination is the old one or the whole copy, on disk when the promise resolves. A folder at the
  * destination, where the options let one be replaced, comes back when the copy fails.
  *
- * Permissions (decisions.md): `read` on the source, `write` on the destination, and what `checkReplaceable` asks for. Events 40061,
- * then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
+ * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and what `checkReplaceable` asks
+ * for. Events 40061, then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
  *
  * @returns whether the destination was free before
  * @throws ServiceError `forbidden` (folders, too), `not-found`, `parent-missing`, `precondition-failed`, `exists` for a folder at the

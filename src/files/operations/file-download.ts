@@ -52,7 +52,7 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
   };
 }
 
-/** The members that events of transfers carry (decisions.md 2): seconds, bytes, bytes a second. */
+/** The members that events of transfers carry (docs/spec/events.md#file-events): seconds, bytes, bytes a second. */
 export function transferData(durationS: number, bytes: number, direction: 'read' | 'write'): Record<string, number> {
   const duration = Math.round(durationS * 1e6) / 1e6;
   return { duration, [`total_${direction}`]: bytes, [`${direction}_speed`]: Math.round(bytes / Math.max(durationS, 1e-6)) };

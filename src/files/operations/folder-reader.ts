@@ -9,7 +9,10 @@ import { type Entry, entryOf } from '../entry.ts';
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
-/** Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs (performance.md). */
+/**
+ * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
+ * (docs/performance.md#costs-that-shaped-the-code).
+ */
 const batchEntries = 256;
 
 /** Orders names by code point, which UTF-16 order is not for characters beyond the basic plane. */

@@ -13,7 +13,7 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * the move fails. Between file systems: copied to a hidden place beside the destination, synced, put in place, and only
  * then is the source removed, so that a failure at any moment leaves the source whole.
  *
- * Permissions (decisions.md): `rename` on both ends, on every member of a folder too; to replace something also what
+ * Permissions (docs/spec/webdav.md#replacing): `rename` on both ends, on every member of a folder too; to replace something also what
  * `checkReplaceable` asks for. Events 40062 or 40063, then 40026 for a folder that was replaced and 40055 or 40065, on disk when the
  * promise resolves; or 40056.
  *

@@ -3,7 +3,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Entry } from '../entry.ts';
 
-/** What COPY and MOVE may put something in the place of (decisions.md, WebDAV). */
+/** What COPY and MOVE may put something in the place of (docs/spec/webdav.md#replacing). */
 export interface ReplacementRules {
   /** What may be replaced: `nothing`, a `file`, or a folder with all it holds too (`anything`). */
   mayReplace: 'nothing' | 'file' | 'anything';

@@ -4,7 +4,7 @@ import type { Exchange } from '../request/exchange.ts';
 
 /**
  * The verified client certificate of the connection as credentials: PEM, the CN as user name
- * (decisions.md, `ssl-certificate`).
+ * (docs/spec/authentication.md#client-certificates).
  *
  * @returns undefined when the client showed none, or it did not verify
  */

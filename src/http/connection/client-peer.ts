@@ -16,7 +16,7 @@ export interface ForwardedTrust {
 
 /**
  * Who sent a request: the connection's other end or, where that is a trusted proxy, the client that the configured header names
- * (decisions.md, `credentials.peer`).
+ * (docs/spec/authentication.md#client-address).
  */
 export function clientPeer(incoming: IncomingMessage | Http2ServerRequest, trust: ForwardedTrust): EventPeer {
   const near = nearPeer(incoming);

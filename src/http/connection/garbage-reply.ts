@@ -1,7 +1,7 @@
 import { systemErrorCode } from '../../lib/errors.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 
-/** Largest header section, in bytes (decisions.md, "Bad input"). */
+/** Largest header section, in bytes (docs/spec/http.md#bad-input). */
 export const headerLimitBytes = 16 * 1024;
 
 /** What the codes of Node's parser mean; everything else is a bad request. */

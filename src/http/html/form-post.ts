@@ -28,7 +28,7 @@ interface Result extends ErrorItem {
   status: number;
 }
 
-/** POST of a form to a folder (service.md, "Browser HTML API"). */
+/** POST of a form to a folder (docs/spec/files.md#forms). */
 export async function handleFormPost(exchange: Exchange, folder: VirtualPath): Promise<Handled> {
   const receiver = new UploadReceiver(exchange, folder);
   let fields: FormFields;

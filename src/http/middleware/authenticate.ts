@@ -11,14 +11,14 @@ import { type Exchange, header } from '../request/exchange.ts';
 import type { Session } from '../rest/sessions.ts';
 import { checkBan, countedAttempt } from './bans.ts';
 
-/** Name of the session cookie (service.md, "Session and password"). */
+/** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';
 
 /** What a refused client may be told, in `details` of the `unauthorized` fault. */
 export const publicFailureDetail = 'public_failure';
 
 /**
- * Finds out who sends a request (service.md, "Authentication of clients"): session or Basic in `Authorization`, else the
+ * Finds out who sends a request (docs/spec/http.md#authentication-of-clients): session or Basic in `Authorization`, else the
  * session cookie, else the TLS client certificate, else `anonymous`. Sets `exchange.client`.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address

@@ -11,8 +11,8 @@ export async function checkBan(exchange: Exchange): Promise<void> {
 }
 
 /**
- * Checks credentials as often as the security policy lets the client's address and the account's name be guessed at (decisions.md,
- * "Brute force"), and counts the outcome.
+ * Checks credentials as often as the security policy lets the client's address and the account's name be guessed at
+ * (docs/spec/authentication.md#brute-force), and counts the outcome.
  *
  * @param check finds out what the credentials are worth
  * @param isRight whether what it found means that they are right

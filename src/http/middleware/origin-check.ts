@@ -5,7 +5,7 @@ import { isOwnOrigin } from './own-host.ts';
 const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
 
 /**
- * Refuses state-changing requests that a page of somebody else made a browser send (decisions.md 4, "CSRF"): an
+ * Refuses state-changing requests that a page of somebody else made a browser send (docs/spec/http.md#cross-site-requests): an
  * `Origin`, else a `Referer`, that is present must be the service's own.
  *
  * @throws ServiceError `bad-request`

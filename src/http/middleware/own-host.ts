@@ -12,8 +12,8 @@ function requestedHosts(exchange: Exchange): string[] {
 }
 
 /**
- * Whether an origin is one of this service (decisions.md 4, "CSRF"): in `accepted_origins`, or the host and port that the request asked for, in either
- * scheme, since a proxy may end TLS; in `https` alone once that is in `accepted_origins`.
+ * Whether an origin is one of this service (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or the host and port that the
+ * request asked for, in either scheme, since a proxy may end TLS; in `https` alone once that is in `accepted_origins`.
  */
 export function isOwnOrigin(exchange: Exchange, { protocol, host, origin }: URL): boolean {
   const { accepted_origins: accepted } = exchange.service.options;

@@ -38,7 +38,7 @@ export const statusOf: Record<ErrorCode, number> = {
   'storage-full': 507,
 };
 
-/** One item of an errors body (service.md, "Error body"). `message` is null for a command that succeeded. */
+/** One item of an errors body (docs/spec/http.md#errors). `message` is null for a command that succeeded. */
 export interface ErrorItem {
   message: string | null;
   title?: string;

@@ -15,7 +15,7 @@ import { FolderRedirect, folderRedirectReply } from '../rest/member-redirect.ts'
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
 import type { Reply } from './reply.ts';
 
-/** Realm of the Basic challenge (service.md, "Authentication of clients"). */
+/** Realm of the Basic challenge (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';
 
 /**
@@ -117,7 +117,10 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
 
-/** Both challenges of service.md, as two lines; where the browser would put its own password box before the page that knows how to ask, `session` alone. */
+/**
+ * Both challenges (docs/spec/http.md#not-signed-in), as two lines; where the browser would put its own password box before the page that
+ * knows how to ask, `session` alone.
+ */
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];
   return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];

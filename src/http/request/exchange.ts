@@ -100,7 +100,10 @@ export class Exchange {
     };
   }
 
-  /** Headers of every reply to this request: the service's, and where it is about a file or folder, its path (decisions.md 4, "server-path"). */
+  /**
+   * Headers of every reply to this request: the service's, and where it is about a file or folder, its path
+   * (docs/spec/http.md#server-path).
+   */
   get baseHeaders(): ReplyHeaders {
     const { service, target } = this;
     return target.kind === 'member' ? { ...service.baseHeaders, 'server-path': serverPathOf(target.path) } : service.baseHeaders;

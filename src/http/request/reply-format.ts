@@ -8,7 +8,7 @@ const htmlType = 'text/html';
 const jsonType = 'application/json';
 const zipType = 'application/zip';
 
-/** Whether a reply is a page or JSON (decisions.md 4, "reply format"). */
+/** Whether a reply is a page or JSON (docs/spec/http.md#reply-format). */
 export function replyFormat(exchange: Exchange): ReplyFormat {
   return chosenFormat(exchange, 'json');
 }

@@ -4,7 +4,7 @@ import { isHttp2 } from '../reply/outgoing.ts';
 import { listenToBody } from './body-listener.ts';
 import { type Exchange, header } from './exchange.ts';
 
-/** Largest body of a command, a login or a PROPFIND, in bytes (decisions.md, "Bad input"). */
+/** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;
 
 /**

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
 
-/** The reserved name of the service's own URLs (service.md, Endpoints D). */
+/** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
 
 /** What a request target addresses. */
@@ -100,8 +100,8 @@ export function pageUrlOf(target: RequestTarget): string | undefined {
 }
 
 /**
- * The value of a `server-path` header (decisions.md 4): the path as it is, in UTF-8. Control characters and a space at the end, which no
- * header can carry, are percent-encoded; in such a value `%` is, too.
+ * The value of a `server-path` header (docs/spec/http.md#server-path): the path as it is, in UTF-8. Control characters and a space at the
+ * end, which no header can carry, are percent-encoded; in such a value `%` is, too.
  *
  * @returns a character for each byte, as Node.js wants header values
  */

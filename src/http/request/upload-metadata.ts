@@ -6,8 +6,7 @@ import type { MetadataFields } from '../options.ts';
 import { type Exchange, header } from './exchange.ts';
 
 /**
- * Reads the upload metadata that the service is configured for (service.md, "PUT metadata"; decisions.md 4,
- * `metadata_fields`).
+ * Reads the upload metadata that the service is configured for (docs/spec/files.md#upload-metadata).
  *
  * @param formValue the same value as a form has it, whose sender cannot set headers; the header counts before it
  * @returns each key with its values in order, or undefined when the request carries none

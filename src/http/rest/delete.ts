@@ -7,7 +7,7 @@ import { clientOf, type Exchange } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
 import { redirectFolder } from './member-redirect.ts';
 
-/** DELETE of a file: 204 (service.md, REST). */
+/** DELETE of a file: 204 (docs/spec/files.md#deletion). */
 export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   const conditions = await preconditions(exchange, path);
   const verify = (current: Entry) => {
@@ -23,7 +23,7 @@ export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise
   return { status: 204 };
 }
 
-/** DELETE of a folder, recursive: 204, or 422 with an item for each path left (decisions.md 4). */
+/** DELETE of a folder, recursive: 204, or 422 with an item for each path left (docs/spec/files.md#deletion). */
 export async function deleteFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   const left = await clientOf(exchange).files.deleteFolder(path, await preconditions(exchange, path));
   if (left.length === 0) return { status: 204 };

@@ -18,10 +18,10 @@ export interface FolderCommand {
 /** Most commands and most targets in one request; more is refused as malformed. */
 const mostTargets = 10_000;
 
-/** Commands of every folder; custom triggers add their own (service.md, "Folder commands"). */
+/** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing']);
 
-/** POST of folder commands (service.md, REST): checked whole before the first runs, then run in order, all of them. */
+/** POST of folder commands (docs/spec/files.md#folder-commands): checked whole before the first runs, then run in order, all of them. */
 export async function postFolderCommands(exchange: Exchange, folder: VirtualPath): Promise<Reply> {
   if (mediaTypeOfRequest(exchange) !== 'application/json') {
     throw new ServiceError('media-type-unsupported', 'Folder commands are sent as application/json.');
@@ -36,7 +36,7 @@ export async function postFolderCommands(exchange: Exchange, folder: VirtualPath
 }
 
 /**
- * Checks a folder command body (service.md, "Folder command").
+ * Checks a folder command body (docs/spec/files.md#folder-commands).
  *
  * @throws ServiceError `bad-request` naming the member at fault; then nothing is done
  */

@@ -5,7 +5,7 @@ import { codingHeaders, gzipped, wantsPrivateGzip } from '../reply/compression.t
 import { alreadySent, type Reply, type ReplyHeaders, sendReply, writeHead } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 
-/** One entry as the JSON listing writes it (service.md, "Folder listing"): times in seconds with milliseconds. */
+/** One entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */
 function entryJson(entry: Entry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
   return `{"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}}`;

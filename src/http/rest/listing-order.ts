@@ -11,7 +11,7 @@ const batchSize = 500;
 
 /**
  * The order that a reader wants: of the query (`?sort=size&order=desc&folders=first`), else as chosen before, else that
- * of the service (decisions.md 4, "folder listing order"). Values that are not known count for nothing.
+ * of the service (docs/spec/files.md#listings). Values that are not known count for nothing.
  *
  * @returns the order, and the `Set-Cookie` line that keeps a new choice
  */

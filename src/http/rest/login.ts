@@ -16,7 +16,7 @@ interface LoginForm {
   next: string | undefined;
 }
 
-/** POST of a login (service.md, "Session and password"): a session ID as JSON, or the cookie and a redirect. */
+/** POST of a login (docs/spec/http.md#login): a session ID as JSON, or the cookie and a redirect. */
 export async function postLogin(exchange: Exchange): Promise<Reply> {
   const form = await readLogin(exchange);
   const account = await checkPassword(exchange, form.username, form.password).catch((error) => {
@@ -33,7 +33,7 @@ export async function postLogin(exchange: Exchange): Promise<Reply> {
   };
 }
 
-/** GET and POST of a logout: ends the session (decisions.md 4, "logout"). */
+/** GET and POST of a logout: ends the session (docs/spec/http.md#logout). */
 export async function logout(exchange: Exchange): Promise<Reply> {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
@@ -63,7 +63,7 @@ function presentedSessionId(exchange: Exchange): string | undefined {
   return cookieValue(header(exchange, 'cookie'), sessionCookie);
 }
 
-/** The `Set-Cookie` line of service.md; an empty ID deletes the cookie. */
+/** The `Set-Cookie` line (docs/spec/http.md#cookie); an empty ID deletes the cookie. */
 function sessionCookieLine(exchange: Exchange, id: string): string {
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0;

@@ -14,7 +14,10 @@ export class FolderRedirect extends Error {
   }
 }
 
-/** The redirect to the `/` form of a folder: 302 for GET and HEAD, 307 for the rest; the query is kept (decisions.md 4). */
+/**
+ * The redirect to the `/` form of a folder: 302 for GET and HEAD, 307 for the rest; the query is kept
+ * (docs/spec/http.md#redirects-to-folders).
+ */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
   return { status, headers: { location: urlPathOf(path, true) + exchange.target.query } };

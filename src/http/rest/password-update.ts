@@ -17,7 +17,7 @@ import { readJsonBody, readSmallBody } from '../request/request-body.ts';
 /** Largest body of the form, in bytes. */
 const formLimitBytes = 16 * 1024;
 
-/** GET of the page on which people change their own password (service.md, "Session and password"). */
+/** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
 export function showPasswordPage(exchange: Exchange): Reply {
   if (!accountOfPage(exchange).mayChangePassword) {
     const { session } = clientOf(exchange);
@@ -33,7 +33,7 @@ function passwordPageReply(exchange: Exchange, status: number, problems: readonl
   return { status, headers: pageHeaders(), body };
 }
 
-/** POST of a password change (service.md, "Session and password"; decisions.md 4, `password-update`): JSON, or the page's form. */
+/** POST of a password change (docs/spec/http.md#password-change): JSON, or the page's form. */
 export async function updatePassword(exchange: Exchange): Promise<Reply> {
   const client = clientOf(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');

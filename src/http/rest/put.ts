@@ -13,7 +13,7 @@ import { backendReplyHeaders } from './upload-backend.ts';
 import { checkReceivedLength, receiveBody } from './upload-stream.ts';
 
 /**
- * PUT of a file (service.md, REST): 201 for a new and for an overwritten file. Everything that can be refused is
+ * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Everything that can be refused is
  * refused before the body is asked for; the old file stays until the new one is complete and verified.
  */
 export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
@@ -44,7 +44,7 @@ export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Re
   return { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) };
 }
 
-/** PUT of a folder: 201; a body makes no sense there (service.md, REST). */
+/** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */
 export async function putFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
   await clientOf(exchange).files.createFolder(path);

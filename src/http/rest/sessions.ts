@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Account } from '../../accounts/account.ts';
 import type { Clock } from '../../lib/clock.ts';
 
-/** Bits of a session ID: 256 (decisions.md 4). */
+/** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
 const idBytes = 32;
 
 /**
@@ -18,7 +18,7 @@ export interface Session {
   readonly createdMs: number;
 }
 
-/** Lifetimes of sessions in milliseconds (decisions.md, "session IDs"). */
+/** Lifetimes of sessions in milliseconds (docs/spec/http.md#sessions). */
 export interface SessionLifetimes {
   idleMs: number;
   maximumAgeMs: number;

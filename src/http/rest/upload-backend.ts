@@ -4,8 +4,8 @@ import type { ReplyHeaders } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 
 /**
- * The headers that an upload's reply takes over from the API back-end (service.md, Endpoints C; decisions.md,
- * "Upload back-end"): those of a valid reply, or the configured ones with event 40060. The file is stored either way.
+ * The headers that an upload's reply takes over from the API back-end (docs/spec/delivery.md#upload-back-end): those of a valid reply, or
+ * the configured ones with event 40060. The file is stored either way.
  */
 export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
   const { options } = exchange.service;

@@ -16,7 +16,7 @@ import { gatherMembers, type Member } from './zip-members.ts';
 
 const readAsync = promisify(read);
 
-/** Up to this size a synchronous read beats the thread pool (performance.md). */
+/** Up to this size a synchronous read beats the thread pool (docs/performance.md#costs-that-shaped-the-code). */
 const atOnceBytes = 128 * 1024;
 
 /** Less room than this is not worth a read. */
@@ -24,7 +24,7 @@ const leastReadBytes = 64 * 1024;
 
 /**
  * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before
- * the first byte. What may not be read and what is reached through a link is left out (service.md, REST).
+ * the first byte. What may not be read and what is reached through a link is left out (docs/spec/files.md#archives).
  *
  * @param names members to send, named relative to the folder; without it the whole folder, under full virtual paths
  */

@@ -8,7 +8,7 @@ import { urlPathOf } from '../request/request-target.ts';
 import { redirectFolder } from '../rest/member-redirect.ts';
 import { type TransferRequest, transferRequest } from './webdav-headers.ts';
 
-/** COPY (service.md, WebDAV; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
+/** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
 export async function copyMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   const request = transferRequest(exchange);
   const { destination, rules, modifiedMs } = request;
@@ -21,7 +21,9 @@ export async function copyMember(exchange: Exchange, path: VirtualPath): Promise
   return replyTo(destination, created, false, modifiedMs !== undefined);
 }
 
-/** MOVE of a file or a folder (service.md, WebDAV; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced. */
+/**
+ * MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced.
+ */
 export async function moveMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
   const request = transferRequest(exchange);
   const { destination, rules } = request;

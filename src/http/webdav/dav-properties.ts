@@ -4,7 +4,7 @@ import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { davNamespace, escapeXml } from './webdav-xml.ts';
 
-/** `{dav_props_namespace}` of service.md: the properties that it names exist here and in the namespace of RFC 4918. */
+/** The extra namespace (docs/spec/webdav.md#properties): what `shared` makes exists in it and in that of RFC 4918. */
 export const extraNamespace = 'http://apache.org/dav/props/';
 
 /** What property values are made of, beside the entry. */

@@ -6,7 +6,7 @@ import { preconditions } from '../request/preconditions.ts';
 import { hasBody } from '../request/request-body.ts';
 
 /**
- * MKCOL (RFC 4918 §9.3; decisions.md, WebDAV): 201; 405 when something is there, 409 when the parent is missing, 415 with a
+ * MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a
  * body.
  *
  * @param allow value of `Allow` for the 405

@@ -14,7 +14,7 @@ export function isClassTwo(exchange: Exchange): boolean {
 }
 
 /**
- * The reply to OPTIONS (RFC 4918 §10.1; decisions.md, WebDAV). Older Microsoft clients take nothing but 200 for a yes.
+ * The reply to OPTIONS (RFC 4918 §10.1; docs/spec/webdav.md#class). Older Microsoft clients take nothing but 200 for a yes.
  *
  * @param allow the methods of the URL
  */

@@ -13,7 +13,7 @@ export interface ListingDepth {
 }
 
 /**
- * Reads `Depth` of PROPFIND (service.md, WebDAV): 0 and 1, each with `noroot`; missing and `infinity` count as 1.
+ * Reads `Depth` of PROPFIND (docs/spec/webdav.md#propfind): 0 and 1, each with `noroot`; missing and `infinity` count as 1.
  *
  * @throws ServiceError `bad-request`
  */

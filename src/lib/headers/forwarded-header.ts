@@ -7,7 +7,7 @@ export interface ForwardedClient {
 }
 
 /**
- * Writes an address the way the service shows it: IPv4-mapped IPv6 as IPv4 (decisions.md, `credentials.peer`), without a
+ * Writes an address the way the service shows it: IPv4-mapped IPv6 as IPv4 (docs/spec/authentication.md#client-address), without a
  * zone, lower case.
  */
 export function normaliseAddress(address: string): string {

@@ -11,7 +11,10 @@ export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Headers that a back-end's reply must not set on an upload's reply: those that frame it, and the service's own (decisions.md, "Upload back-end"). */
+/**
+ * Headers that a back-end's reply must not set on an upload's reply: those that frame it, and the service's own
+ * (docs/spec/delivery.md#upload-back-end).
+ */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   ...hopByHopHeaders,
   'content-length',

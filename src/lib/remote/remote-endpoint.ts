@@ -24,7 +24,7 @@ export type RemoteResult =
   /** A reply began, but it is not one: cut short, too large, not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
 
-/** How an endpoint is reached (service.md, "Authenticating the service's own requests"). */
+/** How an endpoint is reached (docs/spec/authentication.md#own-requests). */
 export interface RemoteEndpointOptions {
   headers: readonly (readonly [string, string])[];
   /** HTTP Basic; wins over an Authorization line in `headers`. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** How long a failing URL of several is left alone (service.md, "Limits"). */
+/** How long a failing URL of several is left alone (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
 /** Which of several URLs are worth asking. Implementations: memory here, Redis for many nodes. */

@@ -211,7 +211,7 @@ export class DeliveryEngine implements Deliveries {
     place.before = place.before.then(() => runner.end(this.#abort.signal)).then(keep);
   }
 
-  /** Delivers one event while an upload waits (service.md, Endpoints C). */
+  /** Delivers one event while an upload waits (docs/spec/delivery.md#upload-back-end). */
   #blocking(handler: WebhookHandler, runner: HandlerRunner, place: Place): BlockingHandler {
     const deliver = async (sent: SentEvent, group: string | undefined): Promise<BackendDelivery> => {
       if (!handler.wants(sent.event, group)) return { outcome: 'unavailable' };

@@ -137,7 +137,7 @@ export class HandlerRunner {
     if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#stop();
   }
 
-  /** Tells what came of a delivery (service.md, Endpoints B, rule 2; decisions.md 3). */
+  /** Tells what came of a delivery (docs/spec/delivery.md#success-and-failure). */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)

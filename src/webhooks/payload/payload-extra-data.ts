@@ -13,7 +13,7 @@ export interface ExtraData {
 
 type Render = (lookUp: (name: string) => string | undefined) => unknown;
 
-/** Names that the body has itself (decisions.md 3). */
+/** Names that the body has itself (docs/spec/delivery.md#extra-data). */
 const reservedNames = new Set(['events', 'server']);
 
 /** Compiles `extra_data`: variables stand in keys and string values, at any depth. */

@@ -11,7 +11,7 @@ const soapNamespace = 'http://www.w3.org/2003/05/soap-envelope';
 // ASCII only, which every parser takes; names that begin with "xml" are reserved (XML 1.0 §2.3).
 const xmlName = /^(?!xml)[a-z_][a-z0-9_.-]*$/i;
 
-/** A SOAP 1.2 envelope whose body holds `Events` and, beside it, the members of `extra_data` (service.md, Endpoints B). */
+/** A SOAP 1.2 envelope whose body holds `Events` and, beside it, the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
 export function createSoapPayload(extraData: ExtraData): Payload {
   return {
     isSingle: extraData.hasEventVariables,

@@ -22,9 +22,9 @@ export interface RenderedPayload {
   recorded: RecordedBody;
 }
 
-/** Makes bodies of events: one of the formats of service.md, Endpoints B. */
+/** Makes bodies of events: one of the formats of docs/spec/delivery.md. */
 export interface Payload {
-  /** Whether a request takes one event only (decisions.md 3). */
+  /** Whether a request takes one event only (docs/spec/delivery.md#requests). */
   readonly isSingle: boolean;
   render(events: readonly OutgoingEvent[]): RenderedPayload;
 }

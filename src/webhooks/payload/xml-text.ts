@@ -4,7 +4,7 @@ const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 const noXmlCharacter =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Text as XML character data or attribute value; characters that XML cannot carry are dropped (decisions.md 3). */
+/** Text as XML character data or attribute value; characters that XML cannot carry are dropped (docs/spec/delivery.md#xml-bodies). */
 export function xmlText(text: string): string {
   return text.replace(noXmlCharacter, '').replace(/[&<>"'\r]/g, (character) => escapes[character] as string);
 }

@@ -17,7 +17,7 @@ export interface Attempt {
   error?: string;
 }
 
-/** The reply of the last attempt, kept with what was not delivered (decisions.md 3). */
+/** The reply of the last attempt, kept with what was not delivered (docs/spec/delivery.md#records). */
 export interface RecordedReply {
   status: number;
   reason: string;

@@ -9,7 +9,7 @@ export interface ListingOrder {
   folders: 'first' | 'mixed';
 }
 
-/** decisions.md 4, "folder listing order": folders and files by name. */
+/** Folders and files by name (docs/spec/files.md#listings). */
 export const defaultOrder: ListingOrder = { column: 'name', direction: 'asc', folders: 'mixed' };
 
 /** The query that asks for an order. */

@@ -44,7 +44,7 @@ function metadataField({ language }: PageContext, { metadata }: ListingModel) {
 `;
 }
 
-/** What can be done with the selected members. Deleting asks on a page of its own; service.md's action deletes at once. */
+/** What can be done with the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */
 export function memberActions({ language }: PageContext, model: ListingModel) {
   return html`<div class="actions" id="actions">
 <button type="submit" name="action" value="download-members">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>

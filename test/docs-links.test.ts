@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from './support/temp.ts';
+
+const root = process.env.SVC_ROOT ?? process.cwd();
+
+/** Folders of what is made or installed, not written. */
+const foreignFolders = new Set(['node_modules', 'dist', 'fixtures']);
+
+function filesBelow(folder: string, ending: RegExp): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name.startsWith('.') || foreignFolders.has(entry.name) ? [] : filesBelow(path, ending);
+    return entry.isFile() && ending.test(entry.name) ? [path] : [];
+  });
+}
+
+/** What a page says, without code: neither links nor headings stand in there. */
+function withoutCode(markdown: string): string {
+  return markdown.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/(`+)(?!`)[\s\S]*?\1/g, (code) => code.replace(/[[\]()<>]/g, ' '));
+}
+
+/** The anchor that GitHub gives to a heading. */
+function anchorOf(heading: string): string {
+  const shown = heading.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/<\/?[a-z][^>]*>/g, '');
+  return shown
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+function anchorsOf(path: string): Set<string> {
+  const text = readFileSync(path, 'utf8').replace(/^ *```[\s\S]*?^ *```$/gm, '');
+  const anchors = new Set([...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map((match) => match[1] as string));
+  const seen = new Map<string, number>();
+  for (const [, heading = ''] of text.matchAll(/^#{1,6} +(.*?)#*$/gm)) {
+    const anchor = anchorOf(heading);
+    const before = seen.get(anchor) ?? 0;
+    seen.set(anchor, before + 1);
+    anchors.add(before === 0 ? anchor : `${anchor}-${before}`);
+  }
+  return anchors;
+}
+
+function leadsSomewhere(path: string, anchor: string | undefined): boolean {
+  return existsSync(path) && (anchor === undefined || !path.endsWith('.md') || anchorsOf(path).has(anchor));
+}
+
+/** Links to files, pictures and sections that are not there, as `file: target`. */
+function deadLinks(folder: string): string[] {
+  return filesBelow(folder, /\.md$/).flatMap((file) => {
+    const text = withoutCode(readFileSync(file, 'utf8'));
+    const targets = [...text.matchAll(/\]\(\s*<?([^)\s>]+)|^ *\[[^\]]+\]: +(\S+)|<(?:img|a)[^>]* (?:src|href)="([^"]+)"/gm)];
+    return targets
+      .map((match) => (match[1] ?? match[2] ?? match[3]) as string)
+      .filter((target) => !/^[a-z]+:/i.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = decodeURI(target).split('#', 2);
+        return !leadsSomewhere(path === '' ? file : join(dirname(file), path), anchor);
+      })
+      .map((target) => `${relative(folder, file)}: ${target}`);
+  });
+}
+
+/** Pages and sections that sources cite (`docs/spec/http.md#errors` anywhere, `page.md` in comments) and that are not there. */
+function deadCitations(folder: string): string[] {
+  const sources = ['src', 'scripts', 'bin', 'test', 'examples'].map((name) => join(folder, name)).filter(existsSync);
+  return sources
+    .flatMap((source) => filesBelow(source, /\.(ts|mjs|js|css|ya?ml|sh)$/))
+    .flatMap((file) => {
+      const text = readFileSync(file, 'utf8');
+      const cited = [...text.matchAll(/(?<![\w/.-])(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)];
+      const inComments = [...text.matchAll(/^\s*(?:\/?\*|\/\/).*$/gm)].flatMap(([line]) => [
+        ...line.matchAll(/(?<![\w/.`-])([\w-]+\.md)(?:#([\w-]+))?/g),
+      ]);
+      return [...cited, ...inComments]
+        .filter(([, path = '', anchor]) => !leadsSomewhere(join(folder, path), anchor))
+        .map(([citation]) => `${relative(folder, file)}: ${citation}`);
+    });
+}
+
+test('every link in the documentation leads to a file and a section that exist', () => {
+  assert.deepEqual(deadLinks(root), []);
+});
+
+test('every page and section that the sources cite exists', () => {
+  assert.deepEqual(deadCitations(root), []);
+});
+
+test('dead links and citations are found, living ones and code are not', (t) => {
+  const folder = temporaryFolder(t);
+  for (const name of ['docs', 'src']) mkdirSync(join(folder, name));
+  // Put together here, as this file is looked through as well.
+  const cite = (path: string) => `docs/${path}`;
+  const page = [
+    '# A page: `with` [links](b.md)',
+    '## Twice',
+    '## Twice',
+    '<a id="named"></a>',
+    '[1](#a-page-with-links) [2](#twice-1) [3](#named) [4](b.md#here) [5](https://example.com/gone.md)',
+    '[6](#twice-2) [7](gone.md) ![8](gone.png) [9](b.md#there) [10]',
+    '`[11](gone.md)`',
+    '```',
+    '[12](gone.md)',
+    '```',
+    '',
+    '[10]: ../gone/',
+  ];
+  writeFileSync(join(folder, cite('a.md')), page.join('\n'));
+  writeFileSync(join(folder, cite('b.md')), '# Here\n```\n# There\n```\n');
+  const source = [
+    `/** ${cite('a.md')}#twice, ${cite('a.md')}, ${cite('gone.md')}, ${cite('b.md')}#there. */`,
+    '// As gone.md says, example.com/gone.md does not.',
+    "const name = 'gone.md';",
+  ];
+  writeFileSync(join(folder, 'src/a.ts'), source.join('\n'));
+  assert.deepEqual(
+    deadLinks(folder),
+    ['#twice-2', 'gone.md', 'gone.png', 'b.md#there', '../gone/'].map((target) => `${cite('a.md')}: ${target}`),
+  );
+  assert.deepEqual(
+    deadCitations(folder),
+    [cite('gone.md'), `${cite('b.md')}#there`, 'gone.md'].map((citation) => `src/a.ts: ${citation}`),
+  );
+});
+
+test('the lines of the contract are at most 120 characters wide', () => {
+  const wide = filesBelow(join(root, 'docs/spec'), /\.md$/).flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line, index) => (line.length > 120 ? [`${relative(root, file)}:${index + 1}`] : [])),
+  );
+  assert.deepEqual(wide, []);
+});
