@@ -150,3 +150,41 @@ test('commands of 100,000 levels are refused like any that are no JSON', async (
     assert.match(reply.json<{ errors: [{ message: string }] }>().errors[0].message, reason);
   }
 });
+
+test('of many targets one after the other is looked at, and other requests run between them', async (t) => {
+  const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
+  writeFileSync(join(server.home, 'a'), 'x');
+  const names = Array.from({ length: 2000 }, (_, index) => `t${index}`);
+  const form = (action: string, suffix = '') =>
+    server.send('POST', '/home/', {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: `action=${action}${names.map((name) => `&selected-members=${name}${suffix}`).join('')}`,
+    });
+  const requests: Record<string, () => Promise<{ status: number }>> = {
+    'one command': () => server.commands('/home/', [{ command: 'delete', target: names }]),
+    'many commands': () =>
+      server.commands(
+        '/home/',
+        names.map((target) => ({ command: 'delete', target })),
+      ),
+    'a trigger': () => server.commands('/home/', [{ command: 'Approve', target: names }]),
+    'the form that deletes': () => form('delete-members'),
+    'the form that asks': () => form('confirm-delete'),
+    'the form of a trigger': () => form('Approve'),
+    'the form of an archive': () => form('download-members'),
+    'names with line breaks': () => form('download-members', '%0D%0A'),
+  };
+  for (const [what, send] of Object.entries(requests)) {
+    let isOver = false;
+    const reply = send().finally(() => {
+      isOver = true;
+    });
+    let answered = 0;
+    while (!isOver) {
+      assert.equal((await server.get('/home/a')).status, 200);
+      answered++;
+    }
+    assert.notEqual((await reply).status, 500);
+    assert.ok(answered > 20, `${what}: ${answered} others were answered meanwhile`);
+  }
+});

@@ -21,6 +21,11 @@ const costly: Record<string, string> = {
   '300,000 attributes without a value': `<propfind xmlns="DAV:"${' a'.repeat(300_000)}/>`,
   '300,000 signs of equality': `<propfind xmlns="DAV:" ${'a='.repeat(300_000)}"x"/>`,
   '100,000 attributes of many elements': propfindOf(times(20_000, () => `<a b="" c="" d="" e="" f=""/>`)),
+  'a long name around 4,900 elements': `<${'n'.repeat(450_000)} xmlns="DAV:">${'<b/>'.repeat(4900)}</${'n'.repeat(450_000)}>`,
+  '250 properties in a long namespace': propfindOf(
+    times(250, (index) => `<x:p${index}/>`),
+    ` xmlns:x="${'n'.repeat(1_000_000)}"`,
+  ),
   'elements in one another': '<a>'.repeat(300_000),
   'beginnings of tags': '<a '.repeat(300_000),
 };
@@ -66,6 +71,8 @@ test('the limits, each at its edge', () => {
     [`<r>${one(50).repeat(20)}<a b=""/></r>`, 'More than 1000 attributes.'],
     ['<a>'.repeat(50) + '</a>'.repeat(50), undefined],
     ['<a>'.repeat(51) + '</a>'.repeat(51), 'Deeper than 50 elements.'],
+    [`<r><${'n'.repeat(256)} b=""/><${'n'.repeat(256)}></${'n'.repeat(256)}></r>`, undefined],
+    [`<r><${'n'.repeat(257)} b=""/></r>`, 'A name of more than 256 characters.'],
     [`<r><!-- ${'<a b="">'.repeat(6000)} --><![CDATA[${'<a>'.repeat(6000)}]]><?p ${'<a>'.repeat(6000)}?></r>`, undefined],
     [`<r b='${'<a "="">'.repeat(6000)}'/>`, undefined],
     ['<r><!-- </r>', '"<!--" has no end.'],

@@ -1,5 +1,7 @@
+import type { Entry } from '../../files/entry.ts';
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { inTurns } from '../../lib/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type ErrorItem, errorsReply, statusOf } from '../reply/error-reply.ts';
 import { type Handled, jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
@@ -51,16 +53,17 @@ export async function handleFormPost(exchange: Exchange, folder: VirtualPath): P
     case 'confirm-delete':
       return confirmDeletion(exchange, folder, fields);
     case 'download-members':
-      return sendZip(exchange, folder, selectedMembers(exchange, folder, fields));
+      return sendZip(exchange, folder, await selectedMembers(exchange, folder, fields));
     default:
       return runTrigger(exchange, folder, fields, action);
   }
 }
 
-function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): readonly string[] {
-  const members = [...new Set(fields.all('selected-members').map((name) => nameAsStored(exchange, folder, name)))];
-  if (members.length === 0) throw new ServiceError('bad-request', 'No members are selected.');
-  return members;
+async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<readonly string[]> {
+  const members = new Set<string>();
+  for await (const name of inTurns(fields.all('selected-members'))) members.add(nameAsStored(exchange, folder, name));
+  if (members.size === 0) throw new ServiceError('bad-request', 'No members are selected.');
+  return [...members];
 }
 
 /** Browsers write every line break of a field as CR LF (HTML, "newlines in form data"); a name on disk may have LF or CR. */
@@ -72,12 +75,11 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
 }
 
 /** The page that lists what would be deleted, with the button that does it. */
-function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Handled {
+async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
   const { files } = clientOf(exchange);
-  const members = selectedMembers(exchange, folder, fields).map((name) => ({
-    name,
-    entry: files.look(targetPath(folder, name), ['read', 'list', 'traverse', 'delete-file', 'delete-folder']),
-  }));
+  const members: { name: string; entry: Entry | undefined }[] = [];
+  for await (const name of inTurns(await selectedMembers(exchange, folder, fields)))
+    members.push({ name, entry: files.look(targetPath(folder, name), ['read', 'list', 'traverse', 'delete-file', 'delete-folder']) });
   const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
   return { status: 200, headers: pageHeaders(), body };
 }
@@ -94,7 +96,7 @@ async function runTrigger(exchange: Exchange, folder: VirtualPath, fields: FormF
   if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
   const { files } = clientOf(exchange);
   const present: string[] = [];
-  const results = await resultsOf(folder, selectedMembers(exchange, folder, fields), async (path, name) => {
+  const results = await resultsOf(folder, await selectedMembers(exchange, folder, fields), async (path, name) => {
     if (!files.look(path, ['read', 'list'])) throw new ServiceError('not-found', 'Path not found.');
     present.push(name);
     return [];
@@ -112,12 +114,12 @@ async function eachMember(
   done: FlashCode,
   action: MemberAction,
 ): Promise<Handled> {
-  return replyTo(exchange, folder, done, await resultsOf(folder, selectedMembers(exchange, folder, fields), action));
+  return replyTo(exchange, folder, done, await resultsOf(folder, await selectedMembers(exchange, folder, fields), action));
 }
 
 async function resultsOf(folder: VirtualPath, names: readonly string[], action: MemberAction): Promise<Result[]> {
   const results: Result[] = [];
-  for (const name of names) {
+  for await (const name of inTurns(names)) {
     try {
       const messages = await action(targetPath(folder, name), name);
       if (messages.length === 0) results.push({ target: name, message: null, status: 200 });

@@ -1,5 +1,6 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { inTurns } from '../../lib/in-turns.ts';
 import { checkMemberName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type ErrorItem, errorsReply } from '../reply/error-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
@@ -30,7 +31,7 @@ export async function postFolderCommands(exchange: Exchange, folder: VirtualPath
   const { files } = clientOf(exchange);
   files.requireFolder(folder);
   const items: ErrorItem[] = [];
-  for (const command of commands) items.push(...(await runCommand(exchange, files, folder, command)));
+  for await (const command of inTurns(commands)) items.push(...(await runCommand(exchange, files, folder, command)));
   if (items.some((item) => item.message !== null)) return errorsReply(422, items);
   return jsonReply(200, { results: items.map(({ target }) => ({ target })) });
 }
@@ -83,7 +84,7 @@ function malformed(message: string): ServiceError {
 async function runCommand(exchange: Exchange, files: AccountFiles, folder: VirtualPath, command: FolderCommand): Promise<ErrorItem[]> {
   if (!builtInCommands.has(command.command)) return runTrigger(exchange, files, folder, command);
   const items: ErrorItem[] = [];
-  for (const target of command.targets) {
+  for await (const target of inTurns(command.targets)) {
     const faults = await messagesOf(() => runBuiltIn(files, folder, command.command, target));
     items.push(...faults.map((message) => ({ target, message })));
   }
@@ -141,7 +142,7 @@ async function runTrigger(exchange: Exchange, files: AccountFiles, folder: Virtu
   if (!trigger) return command.targets.map((target) => ({ target, message: `Unknown command "${command.command}".` }));
   const items: ErrorItem[] = [];
   const present: string[] = [];
-  for (const target of command.targets) {
+  for await (const target of inTurns(command.targets)) {
     const [message] = await messagesOf(async () => {
       if (!files.look(targetPath(folder, target), ['read', 'list'])) throw new ServiceError('not-found', 'Path not found.');
       return [];

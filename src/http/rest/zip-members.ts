@@ -2,6 +2,7 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { archiveNames, safeName } from '../../files/operations/zip-names.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { inTurns } from '../../lib/in-turns.ts';
 import { memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { ZipEntry } from '../../lib/zip/zip-records.ts';
 import { targetPath } from './folder-commands.ts';
@@ -28,7 +29,7 @@ export async function gatherMembers(files: AccountFiles, folder: VirtualPath, na
   }
   const chosen = new Set(names);
   const changed = archiveNames([...chosen]);
-  for (const name of chosen) {
+  for await (const name of inTurns(chosen)) {
     const path = targetPath(folder, name);
     const nameInArchive = changed.get(name) ?? name;
     const entry = files.look(path);

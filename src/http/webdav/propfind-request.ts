@@ -13,6 +13,9 @@ export type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { k
 /** Most properties that one request may name: each is answered for every member of the folder. */
 const mostProperties = 250;
 
+/** Longest names of them with their namespaces together, in characters, for the same reason. */
+const longestNames = 32 * 1024;
+
 /**
  * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). No body asks for all properties. Elements that are not known are
  * ignored (§17).
@@ -34,6 +37,8 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
 export function namesOf(element: XmlElement | undefined): PropertyName[] {
   const names = new Map((element?.children ?? []).map(({ namespace, name }) => [`${namespace}\n${name}`, { namespace, name }]));
   if (names.size > mostProperties) throw malformed(`A request may name ${mostProperties} properties.`);
+  const characters = [...names.values()].reduce((sum, { namespace, name }) => sum + namespace.length + name.length, 0);
+  if (characters > longestNames) throw malformed(`The names of its properties may have ${longestNames} characters with their namespaces.`);
   return [...names.values()];
 }
 

@@ -1,5 +1,5 @@
 /** Most that one document may hold. Elements and attributes of a WebDAV body are few; reading many takes its time. */
-export const xmlLimits = { elements: 5000, attributes: 1000, attributesOfOne: 64, depth: 50 } as const;
+export const xmlLimits = { elements: 5000, attributes: 1000, attributesOfOne: 64, depth: 50, nameCharacters: 256 } as const;
 
 /** What stands between a beginning and its end, and holds no elements. */
 const opaque = [
@@ -30,6 +30,8 @@ export function xmlRefusal(text: string): string | undefined {
     }
     const tag = tagAt(text, at);
     if (!tag) return 'A tag has no end.';
+    shortName.lastIndex = at;
+    if (!shortName.test(text)) return `A name of more than ${xmlLimits.nameCharacters} characters.`;
     attributes += tag.attributes;
     if (++elements > xmlLimits.elements) return `More than ${xmlLimits.elements} elements.`;
     if (tag.attributes > xmlLimits.attributesOfOne) return `An element with more than ${xmlLimits.attributesOfOne} attributes.`;
@@ -46,6 +48,9 @@ const textAroundRoot = 'There is text around the root.';
 function hasText(text: string, start: number, end: number): boolean {
   return /[^ \t\r\n]/.test(text.slice(start, end));
 }
+
+/** The name of an element, short enough: the parser keeps the names of all elements around one, for each anew. */
+const shortName = new RegExp(`<[^\\s>]{0,${xmlLimits.nameCharacters}}[\\s>]`, 'y');
 
 /** What matters in a start tag: its end, values, and what makes an attribute although it has no value. */
 const tagMark = /["'>=]|\s(?=[^\s"'>=/])/g;
