@@ -33,6 +33,13 @@ test('npm run bench -- --smoke: every workload runs on svc and on the peers that
   assert.match(output, /^\| memory at rest \(RSS\), a page was asked for \| – \| < 80 MiB \| \d+ MiB \| \S+ \| \d+ MiB \|$/m);
 });
 
+test('what bodies cost that were made to cost much', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/hostile.mjs', '--smoke']);
+  assert.equal(code, 0, faults);
+  assert.match(output, /^\| PROPFIND, 40,000 declarations[^|]* \| [\d.]+ \| [\d.]+ \| [\d.]+ \| 400 \|/m);
+  assert.match(output, /^\| `svc validate`, 5,000 wrong services[^|]* \| \d+ \| \d+ \| \d+ \| exit 1 \|$/m);
+});
+
 test('the profile says where the time of a request goes, and of a start', async () => {
   const { code, output, faults } = await smoke(['scripts/bench/profile.mjs', 'get', 'start', '--seconds', '1', '--functions', '3']);
   assert.equal(code, 0, faults);

@@ -3,10 +3,6 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseAccountsFile } from '../../src/accounts/accounts-file.ts';
 import { verdictOf } from '../../src/auth/callout-reply.ts';
-import { Excerpts, findingText } from '../../src/cli/output.ts';
-import { checkSource } from '../../src/config/check.ts';
-import { ConfigError } from '../../src/config/findings.ts';
-import { parseSource } from '../../src/config/reading/source.ts';
 import { parseEvent } from '../../src/events/journal/reader.ts';
 import { cookieValue } from '../../src/http/middleware/authenticate.ts';
 import { readForm } from '../../src/http/request/form-fields.ts';
@@ -29,6 +25,7 @@ import { parseTraceparent } from '../../src/lib/headers/trace-context.ts';
 import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
 import { parseTemplate } from '../../src/lib/text-template.ts';
 import { readPlainYaml } from '../../src/lib/yaml-document.ts';
+import { checkedConfig } from '../support/checked-config.ts';
 import { assertLinear } from '../support/doubling.ts';
 import { exchangeOf } from '../support/exchange.ts';
 import { fuzz } from '../support/fuzz.ts';
@@ -170,19 +167,6 @@ function refusedOr(parse: () => unknown): unknown {
   }
 }
 
-/** As `svc validate` does: all checks, and all that it prints. */
-function checkedConfig(text: string): string {
-  let findings: ConfigError['findings'];
-  try {
-    findings = checkSource(parseSource('/x/svc.config.yaml', text), {}).findings;
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    findings = error.findings;
-  }
-  const excerpts = new Excerpts(text);
-  return findings.map((finding) => findingText(finding, excerpts, process.stderr)).join('\n');
-}
-
 /** A text that grows in one place: a seed, of which a part, or some characters, are repeated. */
 interface Growing {
   before: string;
@@ -265,50 +249,4 @@ for (const [name, { parse, seeds, size }] of Object.entries(parsers)) {
         ),
       { share: 0.1 },
     ));
-}
-
-const entries = (count: number, entry: (index: number) => [string, unknown]) =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => entry(index)));
-const http = (more: Record<string, unknown>) => ({ type: 'http', ...more });
-const url = 'https://x.example/';
-
-/** Configurations of so many entries, each of them wrong in one way. */
-const large: Record<string, (count: number) => Record<string, unknown>> = {
-  'unknown options of services': (count) => ({ services: entries(count, (index) => [`s${index}`, http({ port: index + 1, colour: 1 })]) }),
-  'services without a type': (count) => ({ services: entries(count, (index) => [`s${index}`, { port: 'x' }]) }),
-  'one address for all services': (count) => ({ services: entries(count, (index) => [`s${index}`, http({ port: 8080 })]) }),
-  'many addresses on one port': (count) => ({
-    services: entries(count, (index) => [`s${index}`, http({ port: 8080, address: `10.0.${index >> 8}.${index & 255}` })]),
-  }),
-  'unknown authentication methods': (count) => ({
-    authentications: entries(count, (index) => [`known-${index}`, http({ url })]),
-    services: entries(count, (index) => [`s${index}`, http({ port: index + 1, authentications: [`unknown-${index}`] })]),
-  }),
-  'unknown groups of accounts': (count) => ({
-    groups: entries(count, (index) => [`known-${index}`, {}]),
-    accounts: entries(count, (index) => [`a${index}`, { group: `unknown-${index}` }]),
-    services: { web: http({}) },
-  }),
-  'unknown components of handlers': (count) => ({
-    services: { web: http({}) },
-    server: { uuid: 'here' },
-    event_handlers: entries(count, (index) => [`h${index}`, http({ url, components: `unknown-${index}`, user_groups: 'nobody' })]),
-  }),
-  'wrong handlers that services name': (count) => ({
-    event_handlers: entries(count, (index) => [`h${index}`, http({ url: 'nonsense' })]),
-    services: entries(count, (index) => [`s${index}`, http({ port: index + 1, api_backend_uuid: `h${index}` })]),
-  }),
-  'accounts in one folder': (count) => ({
-    accounts: entries(count, (index) => [`a${index}`, { home_folder_path: `/srv/${index % 2 === 0 ? 'x' : index}` }]),
-    services: { web: http({}) },
-  }),
-  'variables that are not set': (count) => ({
-    services: entries(count, (index) => [`s${index}`, http({ name: '${env:SVC_UNSET}', port: index + 1 })]),
-  }),
-};
-
-for (const [name, make] of Object.entries(large)) {
-  for (const indent of [0, 1])
-    test(`the work of a check grows no faster than the configuration: ${name}, ${indent === 0 ? 'in one line' : 'in many'}`, () =>
-      assertLinear(name, (count) => JSON.stringify(make(count), null, indent), checkedConfig, 2000));
 }

@@ -1,0 +1,17 @@
+import { Excerpts, findingText } from '../../src/cli/output.ts';
+import { checkSource } from '../../src/config/check.ts';
+import { ConfigError } from '../../src/config/findings.ts';
+import { parseSource } from '../../src/config/reading/source.ts';
+
+/** As `svc validate` does: all checks, and all that it prints. */
+export function checkedConfig(text: string): string {
+  let findings: ConfigError['findings'];
+  try {
+    findings = checkSource(parseSource('/x/svc.config.yaml', text), {}).findings;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    findings = error.findings;
+  }
+  const excerpts = new Excerpts(text);
+  return findings.map((finding) => findingText(finding, excerpts, process.stderr)).join('\n');
+}
