@@ -1,4 +1,4 @@
-// The long run of the crash harness (test/crash/harness.test.ts): `npm run crash [-- ROUNDS]`.
+// The long run of the crash harness (test/crash/harness.long.test.ts): `npm run crash [-- ROUNDS]`.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);

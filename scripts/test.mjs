@@ -1,6 +1,7 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one bundle a file, one call a run), then `node --test`.
-//   node scripts/test.mjs [FILTER…] [--coverage] [--name PATTERN] [--update-golden]
-// FILTER is a part of a test file's path; --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+//   node scripts/test.mjs [FILTER…] [--all | --long] [--coverage] [--name PATTERN] [--update-golden]
+// FILTER is a part of a test file's path. Without one, the files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with
+// --all, or alone with --long. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
@@ -11,7 +12,13 @@ import { bundleOptions, requireBanner } from './bundle-options.mjs';
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
-  options: { coverage: { type: 'boolean' }, name: { type: 'string' }, 'update-golden': { type: 'boolean' } },
+  options: {
+    all: { type: 'boolean' },
+    long: { type: 'boolean' },
+    coverage: { type: 'boolean' },
+    name: { type: 'string' },
+    'update-golden': { type: 'boolean' },
+  },
 });
 
 /** Foreign programs that tests use, and the Debian package of each. */
@@ -67,7 +74,12 @@ for (const [program, debianPackage] of Object.entries(programs)) {
   if (!isThere) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
 }
 
-const tests = filesBelow('test', '.test.ts').filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)));
+function isWanted(path) {
+  if (filters.length > 0) return filters.some((filter) => path.includes(filter));
+  return options.all || path.endsWith('.long.test.ts') === Boolean(options.long);
+}
+
+const tests = filesBelow('test', '.test.ts').filter(isWanted);
 if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
@@ -91,7 +103,7 @@ const args = [
   '--enable-source-maps',
   '--test',
   '--test-reporter=spec',
-  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 120_000}`,
+  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 300_000}`,
   `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
