@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../../events/dispatcher.ts';
+import type { BlockingHandler, JournalledDispatcher } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { UrlHealth } from '../../lib/remote/url-health.ts';
-import { DeliveryInterrupted } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { Deliveries, HandlerState } from '../records/deliveries.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { DeliveryStore } from '../records/delivery-store-redis.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
+import { blockingHandler } from './blocking-handler.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import { SharedHandler } from './shared-handler.ts';
 
@@ -60,7 +60,7 @@ export class SharedDeliveryEngine implements Deliveries {
     return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler, this.#places.get(uuid)?.health)]));
   }
 
-  apply(handlers: ReadonlyMap<string, WebhookHandler>): void {
+  async apply(handlers: ReadonlyMap<string, WebhookHandler>): Promise<void> {
     for (const [uuid, place] of this.#places) {
       const next = handlers.get(uuid);
       const isStopped = place.shared.runner?.state === 'stopped';
@@ -139,42 +139,23 @@ export class SharedDeliveryEngine implements Deliveries {
     this.#retiring.add(retiring);
   }
 
-  /** Delivers one event while an upload on this node waits, whichever node delivers for the handler otherwise. */
+  /** Delivers events while uploads on this node wait, whichever node delivers for the handler otherwise. */
   #blocking(handler: WebhookHandler): BlockingHandler {
     const { store, journal, events, log, onDelivery } = this.#surroundings;
-    const voice = new HandlerRunner(handler, streamBegin, {
+    // Never started: the journal is read by the node with the lease.
+    const runner = new HandlerRunner(handler, streamBegin, {
       journal,
       events,
       log,
       uploads: { settle() {}, outcomeOf: async () => ({ isMade: false }) },
       record: () => {},
     });
-    return {
-      deliver: async (event, marks, position): Promise<BackendDelivery> => {
-        if (!handler.wants(event, marks.group) || voice.state !== 'running') {
-          store.settle(handler.uuid, event.uuid, false);
-          return { outcome: 'unavailable' };
-        }
-        try {
-          const sent = { event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) };
-          const delivered = await handler.deliver([sent], { abort: this.#abort.signal });
-          const record = handler.record(delivered, { source: 'upload' });
-          store.record(record, undefined, undefined);
-          onDelivery?.(record);
-          store.settle(handler.uuid, event.uuid, true);
-          voice.tell(delivered);
-          voice.count(delivered);
-          const { outcome, status, headers } = delivered.result;
-          return { outcome, headers, ...(status === undefined ? {} : { status }) };
-        } catch (error) {
-          store.settle(handler.uuid, event.uuid, false);
-          if (!(error instanceof DeliveryInterrupted))
-            log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
-          return { outcome: 'failed' };
-        }
-      },
-      abandon: (event) => store.settle(handler.uuid, event.uuid, false),
+    const settle = (eventUuid: string, isMade: boolean) => store.settle(handler.uuid, eventUuid, isMade);
+    const record = (made: DeliveryRecord) => {
+      store.record(made, undefined, undefined);
+      onDelivery?.(made);
     };
+    return blockingHandler(runner, { abort: this.#abort.signal, settle, onInterrupted: (uuid) => settle(uuid, false), record, log });
   }
 
   async #beat(): Promise<void> {

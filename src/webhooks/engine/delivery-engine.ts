@@ -1,18 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../../events/dispatcher.ts';
+import type { JournalledDispatcher } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { UrlHealth } from '../../lib/remote/url-health.ts';
-import { DeliveryInterrupted } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { Deliveries, HandlerState } from '../records/deliveries.ts';
 import { DeliveryLog } from '../records/delivery-log.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
-import { type SentEvent, WebhookHandler } from '../webhook-handler.ts';
+import { WebhookHandler } from '../webhook-handler.ts';
+import { blockingHandler } from './blocking-handler.ts';
 import type { HandlerPositions } from './handler-positions.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import { UploadDeliveries } from './upload-deliveries.ts';
@@ -77,11 +77,6 @@ export class DeliveryEngine implements Deliveries {
     ];
   }
 
-  /**
-   * Makes the handlers of a configuration, without starting them.
-   *
-   * @throws when one cannot be made, for example because its certificate authorities cannot be read
-   */
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
     const { clock, server } = this.#surroundings;
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
@@ -93,12 +88,6 @@ export class DeliveryEngine implements Deliveries {
     );
   }
 
-  /**
-   * Lets these handlers run and no others. One whose options stay goes on undisturbed; one that had stopped goes on.
-   *
-   * @param known UUIDs of all handlers of the configuration, disabled ones too: their positions stay
-   * @returns a promise that resolves once it is on disk where new handlers begin: what is journalled after that reaches them
-   */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
     this.#known = new Set(known);
     for (const [uuid, place] of this.#places) {
@@ -113,7 +102,6 @@ export class DeliveryEngine implements Deliveries {
     await this.#save();
   }
 
-  /** What is known of the handlers at present, for figures. */
   async figures(): Promise<HandlerState[]> {
     return [...this.#places].flatMap(([handler, { runner, health }]) =>
       runner ? [{ handler, isRunning: runner.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }] : [],
@@ -126,11 +114,7 @@ export class DeliveryEngine implements Deliveries {
     return positions.sort(comparePositions)[0];
   }
 
-  /**
-   * Lets each handler deliver what is journalled by now unless its receiver fails, then ends.
-   *
-   * @returns whether all ended in time
-   */
+  /** Lets each handler deliver what is journalled by now unless its receiver fails, then ends. */
   async stop(timeoutMs: number): Promise<boolean> {
     const { clock } = this.#surroundings;
     let inTime = true;
@@ -175,7 +159,14 @@ export class DeliveryEngine implements Deliveries {
       uploads: place.uploads,
     });
     place.runner = runner;
-    place.unregister = events.registerBlockingHandler(uuid, this.#blocking(handler, runner, place));
+    // A delivery that is interrupted stays unsettled: the handler makes it after the next start.
+    const blocking = blockingHandler(runner, {
+      abort: this.#abort.signal,
+      settle: (...settled) => place.uploads.settle(...settled),
+      record: (record) => this.#record(record),
+      log,
+    });
+    place.unregister = events.registerBlockingHandler(uuid, blocking);
     this.#places.set(uuid, place);
     void place.before.then(() => {
       if (place.runner === runner) runner.start(this.#positionOf(uuid));
@@ -209,36 +200,6 @@ export class DeliveryEngine implements Deliveries {
       if (this.#known.has(uuid)) this.#positions.set(uuid, runner.position);
     };
     place.before = place.before.then(() => runner.end(this.#abort.signal)).then(keep);
-  }
-
-  /** Delivers one event while an upload waits (docs/spec/delivery.md#upload-back-end). */
-  #blocking(handler: WebhookHandler, runner: HandlerRunner, place: Place): BlockingHandler {
-    const deliver = async (sent: SentEvent, group: string | undefined): Promise<BackendDelivery> => {
-      if (!handler.wants(sent.event, group)) return { outcome: 'unavailable' };
-      if (runner.state !== 'running') {
-        place.uploads.settle(sent.event.uuid, false, sent.position);
-        return { outcome: 'unavailable' };
-      }
-      try {
-        const delivered = await handler.deliver([sent], { abort: this.#abort.signal });
-        this.#record(handler.record(delivered, { source: 'upload' }));
-        place.uploads.settle(sent.event.uuid, true, sent.position);
-        runner.tell(delivered);
-        runner.count(delivered);
-        const { outcome, status, headers } = delivered.result;
-        return { outcome, headers, ...(status === undefined ? {} : { status }) };
-      } catch (error) {
-        // The event stands in the journal as not delivered: the handler delivers it after the next start.
-        if (!(error instanceof DeliveryInterrupted))
-          this.#surroundings.log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
-        return { outcome: 'failed' };
-      }
-    };
-    return {
-      deliver: (event, marks, position) =>
-        deliver({ event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) }, marks.group),
-      abandon: (event) => place.uploads.settle(event.uuid, false),
-    };
   }
 
   async #save(): Promise<void> {

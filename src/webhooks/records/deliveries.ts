@@ -25,8 +25,9 @@ export interface Deliveries {
    * Lets these handlers run and no others. One whose options stay goes on undisturbed; one that had stopped goes on.
    *
    * @param known UUIDs of all handlers of the configuration, disabled ones too: their positions stay
+   * @returns resolves once it is on disk where new handlers begin: what is journalled after that reaches them
    */
-  apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): void;
+  apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void>;
   /** The oldest position of this process's own journal files that is still to be read. */
   neededFrom(): LogPosition | undefined;
   /** @throws ServiceError `unavailable` when it cannot be found out */
