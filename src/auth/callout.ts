@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import { processAccount } from '../events/event-factory.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ServiceError } from '../lib/errors.ts';
 import { childTraceparent } from '../lib/headers/trace-context.ts';
 import type { Log } from '../lib/log.ts';
+import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import { shownUrl } from '../lib/remote/shown-url.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
@@ -188,12 +187,6 @@ export function testFailure(result: RemoteResult): string | undefined {
  * @throws ServiceError `unavailable` when the CA file cannot be read
  */
 export function createCalloutEndpoint(options: CalloutOptions, clock: Clock): RemoteEndpoint {
-  let caPem: string | undefined;
-  try {
-    if (options.ca_certificates_path) caPem = readFileSync(options.ca_certificates_path, 'utf8');
-  } catch (error) {
-    throw new ServiceError('unavailable', `ca_certificates_path: ${(error as Error).message}`, { cause: error });
-  }
   return new RemoteEndpoint({
     headers: options.headers,
     username: options.username,
@@ -201,7 +194,7 @@ export function createCalloutEndpoint(options: CalloutOptions, clock: Clock): Re
     timeoutMs: options.timeout * 1000,
     maximumReplyBytes: largestReplyBytes,
     refusesContentCodings: true,
-    caPem,
+    caPem: readCaCertificates(options.ca_certificates_path, 'ca_certificates_path'),
     clock,
   });
 }

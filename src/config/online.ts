@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
 import { credentialsContentType, credentialsRequestBody } from '../auth/callout-request.ts';
 import { systemClock } from '../lib/clock.ts';
+import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
 import { type Finding, pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
@@ -46,7 +46,7 @@ function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
         password: options.password,
         timeoutMs: longestWaitMs,
         maximumReplyBytes: 1024 * 1024,
-        caPem: options.ca_certificates_path === '' ? undefined : readFileSync(options.ca_certificates_path, 'utf8'),
+        caPem: readCaCertificates(options.ca_certificates_path, 'ca_certificates_path'),
         clock: systemClock,
       });
       const result = await endpoint.request({ url, method: 'OPTIONS', headers: {} });

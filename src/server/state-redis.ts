@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { SecurityPolicy } from '../auth/ban-list.ts';
 import { RedisBans } from '../auth/ban-list-redis.ts';
 import { MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
@@ -9,10 +8,10 @@ import { keptSpool, RedisEventLog } from '../events/journal/redis/redis-event-lo
 import { RedisLocks } from '../files/locks/locks-redis.ts';
 import { RedisSessions } from '../http/rest/sessions-redis.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { RedisLink } from '../lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../lib/redis/url-health-redis.ts';
+import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { SharedDeliveryEngine } from '../webhooks/engine/delivery-engine-redis.ts';
 import { DeliveryStore } from '../webhooks/records/delivery-store-redis.ts';
 import type { SharedState } from './state.ts';
@@ -25,12 +24,7 @@ type StateOptions = Config['server']['state'];
  * @throws ServiceError `unavailable` when the file of certificate authorities cannot be read, `bad-request` for an unusable URL
  */
 export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): RedisLink {
-  let caPem: string | undefined;
-  try {
-    if (options.ca_certificates_path) caPem = readFileSync(options.ca_certificates_path, 'utf8');
-  } catch (error) {
-    throw new ServiceError('unavailable', `server.state.ca_certificates_path: ${(error as Error).message}`, { cause: error });
-  }
+  const caPem = readCaCertificates(options.ca_certificates_path, 'server.state.ca_certificates_path');
   const sentinel = { username: options.sentinel_username, password: options.sentinel_password };
   return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
 }

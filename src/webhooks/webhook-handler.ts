@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { EventComponent, EventServer } from '../events/event.ts';
 import { formatPosition, type LogPosition } from '../events/journal/position.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ServiceError } from '../lib/errors.ts';
 import { parseTraceparent } from '../lib/headers/trace-context.ts';
+import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
 import type { EventHandlerOptions } from './options.ts';
@@ -57,7 +56,8 @@ export class WebhookHandler {
     this.batchSize = this.#payload.isSingle ? 1 : options.batch_size;
     this.#clock = clock;
     this.health = health;
-    this.#delivery = new Delivery(options, { clock, health, caPem: readCa(uuid, options.ca_certificates_path) });
+    const caPem = readCaCertificates(options.ca_certificates_path, `The event handler "${uuid}": ca_certificates_path`);
+    this.#delivery = new Delivery(options, { clock, health, caPem });
   }
 
   /** What a request with these events would carry. */
@@ -142,15 +142,4 @@ const keptBodyCharacters = 1024 * 1024;
 function isKept(body: RecordedBody): boolean {
   const texts = 'text' in body ? [body.text] : 'before' in body ? [body.before, body.after] : body.query.flat();
   return texts.reduce((sum, text) => sum + text.length, 0) <= keptBodyCharacters;
-}
-
-function readCa(uuid: string, path: string): string | undefined {
-  if (path === '') return undefined;
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new ServiceError('unavailable', `The event handler "${uuid}": ca_certificates_path: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
 }
