@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test';
 import { createLog } from '../../src/lib/log.ts';
 import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
 import { DeliveryHistory } from '../../src/webhooks/records/delivery-history.ts';
-import { DeliveryLog, type DeliveryLogOptions, readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
+import { DeliveryLog, type DeliveryLogOptions, fileRecords, readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../src/webhooks/records/delivery-record.ts';
-import { fileRecords } from '../../src/webhooks/records/delivery-records.ts';
+import { redisRecords } from '../../src/webhooks/records/delivery-records-redis.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -128,4 +128,27 @@ test('positions: the file, then what the record knows better; the furthest count
   assert.equal(positions.get('gone'), undefined);
   writeFileSync(join(folder, 'positions.json'), text({ crm: '00000001:1' }, { deliveries: `00000001:${between.offset}` }));
   assert.deepEqual((await open()).get('crm'), { segment: 2, offset: 7 }, 'only what came after the file is counted in');
+});
+
+test('records of files and of Redis are checked alike', async (t) => {
+  const { folder } = setup(t);
+  const whole = record('whole');
+  const lines = [
+    JSON.stringify(whole),
+    ...(['handler', 'outcome', 'time', 'attempts', 'events'] as const).map((name) => JSON.stringify({ ...whole, [name]: undefined })),
+    JSON.stringify({ ...whole, events: [{ id: 1, uuid: 'number' }] }),
+    '['.repeat(1000) + ']'.repeat(1000),
+    'null',
+    '{',
+  ];
+  writeFileSync(join(folder, 'deliveries-00000001.ndjson'), lines.map((line) => `${line}\n`).join(''));
+  const entries = lines.map((line, index) => [`${index + 1}-0`, ['record', line]]);
+  const redis = redisRecords({ key: (...parts: string[]) => parts.join(':'), call: async () => entries });
+  for (const records of [fileRecords(folder), redis]) {
+    const good: string[] = [];
+    const bad: string[] = [];
+    for await (const { record } of records.read('deliveries', undefined, (reason) => bad.push(reason)))
+      good.push(record.events[0]?.uuid ?? '');
+    assert.deepEqual([good, bad.length], [['whole'], lines.length - 1]);
+  }
 });

@@ -2,8 +2,7 @@ import type { Source } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { BadLine, EventReader } from '../../events/journal/event-log.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
-import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
-import type { DeliveryRecords } from '../../webhooks/records/delivery-records.ts';
+import type { DeliveryRecord, DeliveryRecords } from '../../webhooks/records/delivery-record.ts';
 
 /** The journal of a service, or of all nodes of one, and its configuration when there is one. */
 export interface Journal {

@@ -13,8 +13,7 @@ import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readPositions } from '../../webhooks/engine/handler-positions.ts';
-import { DeliveryLog, deliveriesFolder } from '../../webhooks/records/delivery-log.ts';
-import { fileRecords } from '../../webhooks/records/delivery-records.ts';
+import { DeliveryLog, deliveriesFolder, fileRecords } from '../../webhooks/records/delivery-log.ts';
 import { defaultDataFolder } from '../control/service-folder.ts';
 import type { Journal } from './journal-shape.ts';
 

@@ -1,6 +1,5 @@
 import { type LogPosition, parsePosition } from '../../events/journal/position.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
-import type { DeliveryRecords } from './delivery-records.ts';
+import type { DeliveryRecord, DeliveryRecords } from './delivery-record.ts';
 
 /** What the records say of the events of one handler. */
 interface HandlerHistory {

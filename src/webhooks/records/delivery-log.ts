@@ -8,9 +8,8 @@ import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPat
 import type { Clock } from '../../lib/clock.ts';
 import { makeFolders } from '../../lib/disk/durable-folder.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
-import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
-import { type DeliveryRecord, isDeliveryRecord } from './delivery-record.ts';
+import { type DeliveryRecord, type DeliveryRecords, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
 
 /** How often a file that could not be written is tried anew, and lost records are reported. */
 const retryEveryMs = 1000;
@@ -150,7 +149,7 @@ export class DeliveryLog {
  */
 export async function* readDeliveries(
   folder: string,
-  kind: 'deliveries' | 'replays',
+  kind: RecordKind,
   from: LogPosition | undefined,
   onBadLine: (reason: string) => void,
 ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }> {
@@ -161,7 +160,7 @@ export async function* readDeliveries(
       const { segment, lines, next } = await reader.next(position);
       if (!segment || lines.length === 0) return;
       for (const { line, offset } of lines) {
-        const record = parseRecord(line);
+        const record = parseDeliveryRecord(line.toString('utf8'));
         if (record) yield { record, position: { segment: segment.number, offset } };
         else report({ path: segment.path, offset, reason: 'not a record of a delivery' });
       }
@@ -173,16 +172,15 @@ export async function* readDeliveries(
 }
 
 /** Where to begin reading records that are not older than a time, in Unix milliseconds. */
-export function recordsSince(folder: string, kind: 'deliveries' | 'replays', sinceMs: number): LogPosition | undefined {
+export function recordsSince(folder: string, kind: RecordKind, sinceMs: number): LogPosition | undefined {
   const first = listSegments(folder, kind).find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs);
   return first && { segment: first.number, offset: 0 };
 }
 
-function parseRecord(line: Buffer): DeliveryRecord | undefined {
-  try {
-    const record = parseJson(line.toString('utf8')) as Partial<DeliveryRecord> | null;
-    return isDeliveryRecord(record) ? record : undefined;
-  } catch {
-    return undefined;
-  }
+/** The records in a folder of files. */
+export function fileRecords(folder: string): DeliveryRecords {
+  return {
+    read: (kind, from, onBadLine) => readDeliveries(folder, kind, from, onBadLine),
+    since: (kind, sinceMs) => recordsSince(folder, kind, sinceMs),
+  };
 }

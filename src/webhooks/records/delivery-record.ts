@@ -1,3 +1,5 @@
+import type { LogPosition } from '../../events/journal/position.ts';
+import { parseJson } from '../../lib/json.ts';
 import type { RecordedBody } from '../payload/payload.ts';
 
 /** What came of a delivery: `failed` after all retries and URLs, `discarded` because the endpoint was busy. */
@@ -49,8 +51,36 @@ export interface DeliveryRecord {
   resume?: string;
 }
 
-/** Whether a value has what readers of records rely on. */
-export function isDeliveryRecord(value: Partial<DeliveryRecord> | null): value is DeliveryRecord {
+/** Deliveries of the service, and those made by hand. */
+export type RecordKind = 'deliveries' | 'replays';
+
+/** Where records of deliveries are read. Implementations: files here, streams in Redis for many nodes. */
+export interface DeliveryRecords {
+  /**
+   * The records so far, oldest first. What is none is reported and skipped.
+   *
+   * @param from where to begin; undefined for the oldest that is kept
+   */
+  read(
+    kind: RecordKind,
+    from: LogPosition | undefined,
+    onBadLine: (reason: string) => void,
+  ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }>;
+  /** Where to begin reading records that are not older than a time, in Unix milliseconds. */
+  since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
+}
+
+/** Reads one line of the record. @returns undefined when it has not what readers rely on */
+export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
+  try {
+    const record = parseJson(line) as Partial<DeliveryRecord> | null;
+    return isDeliveryRecord(record) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isDeliveryRecord(value: Partial<DeliveryRecord> | null): value is DeliveryRecord {
   return (
     typeof value?.handler === 'string' &&
     typeof value.outcome === 'string' &&

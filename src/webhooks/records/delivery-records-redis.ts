@@ -1,21 +1,24 @@
 import { fieldOf, idOfPosition, positionAfter, positionOfId, type StreamEntry } from '../../events/journal/redis/reader.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
-import type { DeliveryRecords } from './delivery-records.ts';
-import { recordStream } from './delivery-store-redis.ts';
+import { type DeliveryRecord, type DeliveryRecords, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
 
 /** Records read at once. */
 const pageRecords = 500;
 
+/** The name of the stream of delivery records. */
+export function recordStream(link: Pick<RedisLink, 'key'>, kind: RecordKind): string {
+  return link.key(kind);
+}
+
 /** The records of all nodes. */
-export function redisRecords(link: RedisLink): DeliveryRecords {
+export function redisRecords(link: Pick<RedisLink, 'key' | 'call'>): DeliveryRecords {
   return {
     async *read(kind, from, onBadLine) {
       for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
         const range = ['XRANGE', recordStream(link, kind), idOfPosition(position), '+', 'COUNT', String(pageRecords)];
         const entries = (await link.call(range)) as StreamEntry[];
         for (const entry of entries) {
-          const record = parseRecord(fieldOf(entry, 'record') ?? '');
+          const record = parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
           position = positionAfter(positionOfId(entry[0]));
           if (record) yield { record, position: positionOfId(entry[0]) };
           else onBadLine(`${recordStream(link, kind)} ${entry[0]}: not a record of a delivery`);
@@ -47,13 +50,4 @@ export function redisReplayLog(link: RedisLink, oldestMs: number): { append(reco
       await Promise.all(running);
     },
   };
-}
-
-function parseRecord(text: string): DeliveryRecord | undefined {
-  try {
-    const record = JSON.parse(text) as Partial<DeliveryRecord> | null;
-    return typeof record?.handler === 'string' && Array.isArray(record.events) ? (record as DeliveryRecord) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
+import { recordStream } from './delivery-records-redis.ts';
 
 /** A handler belongs to the node that has its lease; a node that dies is followed by another when the lease is over. */
 export const leaseMs = 10_000;
@@ -73,11 +74,6 @@ export interface Lease {
   readonly token: string;
   /** Monotonic time before which Redis cannot have given it to another. */
   validUntilMs: number;
-}
-
-/** The name of the stream of delivery records. */
-export function recordStream(link: Pick<RedisLink, 'key'>, kind: 'deliveries' | 'replays'): string {
-  return link.key(kind);
 }
 
 /** What nodes share about deliveries: who delivers for which handler, how far it is, and what came of it. */
