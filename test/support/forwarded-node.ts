@@ -132,6 +132,7 @@ export class ForwardedNode {
       clock,
       log: silentLog,
       onForwarded: () => {},
+      onEmptied: async () => {},
     });
     await this.#forwarder.start();
   }

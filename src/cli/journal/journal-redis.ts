@@ -1,5 +1,6 @@
 import type { Source } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
+import { readLosses } from '../../events/journal/redis/losses.ts';
 import { StreamReader } from '../../events/journal/redis/reader.ts';
 import { journalStream, readGroups } from '../../events/journal/redis/redis-event-log.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -7,6 +8,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { redisLinkOf } from '../../server/state-redis.ts';
 import { redisRecords, redisReplayLog } from '../../webhooks/records/delivery-records-redis.ts';
+import { complain, visible } from '../output.ts';
 import type { Journal } from './journal-shape.ts';
 
 const dayMs = 86_400_000;
@@ -24,6 +26,13 @@ export async function redisJournal(config: Config, source: Source | undefined): 
     await link.close();
     throw new ServiceError('unavailable', `${state}. What this node has not forwarded yet stands in its files: --data-folder.`);
   }
+  const losses = await readLosses(link);
+  for (const { at, host, data_folder } of losses)
+    complain(
+      visible(
+        `svc: the journal in Redis was emptied before ${at}; the files of ${host} have what it had of its own: svc events --data-folder ${data_folder}`,
+      ),
+    );
   const stream = journalStream(link);
   const retentionDays = config.server.state.retention_days || config.server.events.retention_days;
   return {

@@ -28,6 +28,15 @@ Examples:
   svc events --deliveries --failed --handler crm
   svc events --catalogue`;
 
+const forwardHelp = `
+What the node wrote while Redis was away stands in its data folder. It comes into the shared journal once, in order, and living nodes deliver it.
+
+Exit codes:
+  0  all is in Redis   2  wrong use   3  a service uses the folder, or Redis is away (again later)
+
+Example:
+  svc events forward --config svc.config.yaml --data-folder /mnt/node3/svc`;
+
 /** `svc webhook-replay` and `svc events`. */
 export const registerEvents: Register = (program, run) => {
   const replay = program
@@ -62,4 +71,13 @@ export const registerEvents: Register = (program, run) => {
     .option('--json', 'print one JSON object a line, as in the journal')
     .addHelpText('after', eventsHelp)
     .action((options) => run(async () => (await import('./events.ts')).events(options)));
+  events
+    .command('forward')
+    .description("hand a dead node's events to Redis without starting the node")
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('--data-folder <folder>', "the node's data folder; needed")
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', forwardHelp)
+    // Options of this name are those of "events" wherever they stand.
+    .action((_, command) => run(async () => (await import('./forward.ts')).forwardEvents(command.optsWithGlobals())));
 };

@@ -31,6 +31,12 @@ interface Lock {
 const lockName = 'svc.pid';
 
 /**
+ * The form in which data folders are written. It rises whenever an older svc could not go on with what a newer one wrote; every form
+ * before is read. Without its file the folder is of form 1 (0.1.0) or new.
+ */
+const ownForm = 2;
+
+/**
  * Opens the data folder and takes it for this process (`svc.pid`). The lock of a process that died is taken over.
  *
  * @throws ServiceError `unavailable` when the folder cannot be written, or a living process holds it (`details.pid`)
@@ -41,6 +47,7 @@ export function openDataFolder(folder: string): DataFolder {
     makeFolders(folder, { mode: 0o700 });
     path = realpathSync(folder);
     takeLock(join(path, lockName), folder);
+    checkForm(path, folder);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unavailable', `The data folder ${folder} cannot be used: ${(error as Error).message}`, { cause: error });
@@ -53,6 +60,25 @@ export function openDataFolder(folder: string): DataFolder {
       if (readLock(lockPath)?.owner?.pid === process.pid) unlinkSync(lockPath);
     },
   };
+}
+
+function checkForm(path: string, folder: string): void {
+  const formPath = join(path, 'form');
+  let form = 1;
+  try {
+    form = Number(readFileSync(formPath, 'utf8'));
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
+  }
+  if (form === ownForm) return;
+  if (form > ownForm) {
+    unlinkSync(join(path, lockName));
+    throw new ServiceError(
+      'unavailable',
+      `The data folder ${folder} was written by a newer svc (form ${form}; this one knows up to ${ownForm}).`,
+    );
+  }
+  writeWhole(formPath, `${ownForm}\n`);
 }
 
 /** Looks at a data folder without taking it, for commands beside a running service. */
@@ -166,9 +192,14 @@ function keptUuid(path: string): string {
     if (systemErrorCode(error) !== 'ENOENT') throw error;
   }
   const uuid = randomUUID();
+  writeWhole(path, `${uuid}\n`);
+  return uuid;
+}
+
+/** Writes a file that has either its content or no name, whatever happens. */
+function writeWhole(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  writeFileSync(temporary, `${uuid}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
   renameSync(temporary, path);
   syncFolder(dirname(path));
-  return uuid;
 }

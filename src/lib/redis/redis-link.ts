@@ -67,6 +67,16 @@ export function guardedScript(text: string): RedisScript {
 }
 
 /**
+ * The form in which Redis is written. It rises whenever nodes before could not go on with what newer ones write: those then refuse, and
+ * every form before is read. Without its key the data is of form 1 (0.1.0).
+ */
+const ownForm = 2;
+
+/** KEYS form; ARGV own form. */
+const raiseFormScript = redisScript(`
+if tonumber(redis.call('GET', KEYS[1]) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
+
+/**
  * The way to Redis, watched: while Redis does not answer, commands fail at once instead of piling up; when it is back, what it may
  * have lost is repeated before anything else is asked of it.
  */
@@ -236,7 +246,11 @@ export class RedisLink implements RedisCaller {
     if (this.#isBeating || this.#isClosed) return;
     this.#isBeating = true;
     try {
-      const marker = (await this.#send(['GET', this.key('marker')])) as string | null;
+      const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
+      if (Number(form) > ownForm) {
+        this.#lost(`a newer svc uses it (form ${form}; this one knows up to ${ownForm})`);
+        return;
+      }
       // Without its marker the data is gone (FLUSHALL), though the connection is as it was.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
@@ -255,6 +269,7 @@ export class RedisLink implements RedisCaller {
     const losses = this.#losses;
     const info = String(await this.#send(['INFO', 'server']));
     const runId = /run_id:(\w+)/.exec(info)?.[1] ?? '';
+    await this.#eval(raiseFormScript, [this.key('form')], [ownForm]);
     await this.#send(['SET', this.key('marker'), randomUUID(), 'NX']);
     const [marker, usedRunId] = (await this.#send(['MGET', this.key('marker'), this.key('run')])) as [string, string | null];
     const isOther = this.#runId !== undefined && (runId !== this.#runId || marker !== this.#marker);

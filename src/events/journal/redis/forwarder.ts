@@ -28,6 +28,8 @@ export interface ForwarderOptions {
   log: Log;
   /** Told of the last position of the stream that was added. */
   onForwarded: (last: LogPosition) => void;
+  /** Told of a stream that lost what was forwarded, before it is forwarded again. */
+  onEmptied: () => Promise<void>;
 }
 
 /** Brings the events of this node's files into the stream, in order, and again when Redis lost them. */
@@ -53,6 +55,7 @@ export class EventForwarder {
   /** Ends the wait for more events. */
   #idle = new AbortController();
   #wasEmptied = false;
+  #forwardedEvents = 0;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: ForwarderOptions) {
@@ -81,6 +84,11 @@ export class EventForwarder {
 
   get neededFrom(): LogPosition {
     return this.#checkpoints.neededFrom;
+  }
+
+  /** How many events this process has brought into the stream. */
+  get forwardedEvents(): number {
+    return this.#forwardedEvents;
   }
 
   get wasEmptied(): boolean {
@@ -178,6 +186,7 @@ export class EventForwarder {
       link.doubt('its journal is not what it was');
       throw new Error('the journal in Redis is not what it was');
     }
+    this.#forwardedEvents += ids.length;
     const lastId = ids.at(-1) as string;
     this.#known = { ...known, lastId };
     for (const [index, { event }] of events.entries()) {
@@ -211,6 +220,7 @@ export class EventForwarder {
     if (await this.#isWhole(marker)) {
       if (this.#checkpoints.marker !== marker) this.#checkpoints.belongTo(marker, await this.#stream.lastId());
     } else {
+      await this.#options.onEmptied();
       this.#wasEmptied = true;
       this.#checkpoints.restart(marker);
       log.warn('the journal in Redis was emptied; what may not have been delivered is forwarded again', {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../../../lib/clock.ts';
 import { isServiceError } from '../../../lib/errors.ts';
@@ -9,7 +10,9 @@ import type { FileEventLog } from '../file-event-log.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
+import { noteLoss } from './losses.ts';
 import { fieldOf, idBefore, idOfPosition, positionAfter, positionAfterId, positionOfId, type StreamEntry, StreamReader } from './reader.ts';
+import { serverOf } from './stream.ts';
 
 /** How often a journal that somebody waits for is looked at; events of this node wake at once. */
 const lookEveryMs = 100;
@@ -79,7 +82,7 @@ export class RedisEventLog implements EventLog {
   #isClosed = false;
 
   private constructor(options: RedisEventLogOptions) {
-    const { link, local, node, dataFolderPath, clock, log } = options;
+    const { link, local, node, dataFolderPath, retentionDays, clock, log } = options;
     this.#options = options;
     this.#stream = journalStream(link);
     this.#forwarder = new EventForwarder({
@@ -91,6 +94,10 @@ export class RedisEventLog implements EventLog {
       clock,
       log,
       onForwarded: (last) => this.#advance(positionAfter(last)),
+      onEmptied: () => {
+        const at = new Date(clock.nowMs()).toISOString();
+        return noteLoss(link, serverOf(node), { at, host: hostname(), data_folder: dataFolderPath }, retentionDays * dayMs);
+      },
     });
     link.onRecover(async (caller) => {
       await this.#raise(caller);
@@ -124,6 +131,11 @@ export class RedisEventLog implements EventLog {
   /** Events in this node's files that are not in the stream yet, or may have been lost from it. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
+  }
+
+  /** How many events this process has brought into the stream. */
+  get forwardedEvents(): number {
+    return this.#forwarder.forwardedEvents;
   }
 
   /** The oldest position of the local files that is still needed. */

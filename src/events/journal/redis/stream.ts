@@ -54,7 +54,7 @@ export interface KnownStream {
 }
 
 /** The server that a node's name belongs to: each of its processes adds eight digits of its own. */
-function serverOf(node: string): string {
+export function serverOf(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
 

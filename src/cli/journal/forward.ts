@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { loadConfig } from '../../config/check.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import { FileEventLog, journalFolder } from '../../events/journal/file-event-log.ts';
+import { keptSpool, RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { type DataFolder, openDataFolder } from '../../lib/disk/data-folder.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisLinkOf } from '../../server/state-redis.ts';
+import { exitCode } from '../exit-codes.ts';
+import { interruptible } from '../interrupt.ts';
+import { count, print, visible } from '../output.ts';
+
+export interface ForwardOptions {
+  config?: string;
+  dataFolder?: string;
+  json?: boolean;
+}
+
+/** How often it is looked how far it is, in milliseconds. */
+const lookEveryMs = 100;
+
+/**
+ * Hands the events that a dead node could not forward to Redis, from its data folder (cli-and-config.md, `svc events forward`).
+ *
+ * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` when a service uses the folder or Redis is away
+ */
+export async function forwardEvents(options: ForwardOptions): Promise<number> {
+  if (options.dataFolder === undefined) throw new ServiceError('bad-request', "--data-folder is missing: the dead node's.");
+  const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
+  if (config.server.state.type !== 'redis') throw new ServiceError('bad-request', 'server.state of the configuration is no Redis.');
+  const folder = resolve(options.dataFolder);
+  if (!existsSync(journalFolder(folder))) throw new ServiceError('bad-request', `There is no journal in ${journalFolder(folder)}.`);
+  const dataFolder = openDataFolder(folder);
+  const link = redisLinkOf(config.server.state, systemClock, silentLog);
+  try {
+    await link.start();
+    return await interruptible(async (signal) => {
+      const forwarded = await forward(config, dataFolder, link, signal);
+      if (options.json) print(JSON.stringify({ data_folder: folder, forwarded }));
+      else print(visible(`forwarded ${count(forwarded, 'event')} of ${folder}`));
+      return exitCode.done;
+    });
+  } finally {
+    await link.close();
+    dataFolder.release();
+  }
+}
+
+async function forward(config: Config, dataFolder: DataFolder, link: RedisLink, signal: AbortSignal): Promise<number> {
+  const { state, events } = config.server;
+  const shared = { dataFolderPath: dataFolder.path, clock: systemClock, log: silentLog };
+  let journal: RedisEventLog | undefined;
+  const local = new FileEventLog({
+    ...shared,
+    folder: journalFolder(dataFolder.path),
+    maximumFileSizeBytes: events.maximum_file_size,
+    retentionDays: events.retention_days,
+    neededFrom: () => journal?.neededFrom() ?? keptSpool(dataFolder.path),
+  });
+  const node = `${dataFolder.serverUuid()}.${randomBytes(4).toString('hex')}`;
+  const opened = await RedisEventLog.open({ ...shared, link, local, node, retentionDays: state.retention_days || events.retention_days });
+  journal = opened;
+  try {
+    for (;;) {
+      const answer = link.check();
+      if (answer !== true) throw new ServiceError('unavailable', `${answer}. What is left stays in ${dataFolder.path}.`);
+      if (signal.aborted || (await opened.spooled()).events === 0) return opened.forwardedEvents;
+      await systemClock.sleep(lookEveryMs, signal).catch(() => {});
+    }
+  } finally {
+    await opened.close();
+  }
+}
