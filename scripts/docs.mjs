@@ -1,4 +1,4 @@
-// Writes what is generated: in README.md option tables from the schema, commands from --help, events from the catalogue and
+// Writes what is generated: in docs/reference option tables from the schema, commands from --help, events from the catalogue and
 // codes of findings; the JSON Schema beside the examples.
 //   node scripts/docs.mjs          writes them
 //   node scripts/docs.mjs --check  fails when they are stale
@@ -51,7 +51,7 @@ function table(title, node, required = []) {
     const must = required.includes(name) && option.default === undefined ? ' (required)' : '';
     return `| \`${name}\` | ${defaultText(option)} | ${cell(option.description ?? '')}${must} |`;
   });
-  return `#### ${title}\n\n${node.description ? `${node.description}\n\n` : ''}| option | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
+  return `### ${title}\n\n${node.description ? `${node.description}\n\n` : ''}| option | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
 }
 
 function options() {
@@ -104,7 +104,7 @@ function commands() {
     .map((match) => match[1])
     .filter((name) => name !== 'help' && name !== 'svc');
   const all = names.flatMap((name) => (name === 'mock' ? [['mock', 'auth']] : [[name]]));
-  return all.map((words) => `#### \`svc ${words.join(' ')}\`\n\n\`\`\`text\n${help(...words)}\n\`\`\`\n`).join('\n');
+  return all.map((words) => `## \`svc ${words.join(' ')}\`\n\n\`\`\`text\n${help(...words)}\n\`\`\`\n`).join('\n');
 }
 
 function events() {
@@ -120,13 +120,18 @@ function findings() {
   return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-let text = readFileSync('README.md', 'utf8');
-for (const [name, make] of Object.entries({ options, commands, events, findings })) {
+/** A page of the reference with the part between its marks made anew. */
+function referencePage(name, make) {
+  const file = `docs/reference/${name}.md`;
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
-  if (!pattern.test(text)) throw new Error(`README.md has no place for the generated ${name}.`);
-  text = text.replace(pattern, (_, start, end) => `${start}\n${make()}\n${end}`);
+  const text = readFileSync(file, 'utf8');
+  if (!pattern.test(text)) throw new Error(`${file} has no place for the generated ${name}.`);
+  return text.replace(pattern, (_, start, end) => `${start}\n${make()}\n${end}`);
 }
-const generated = { 'README.md': text, 'examples/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n` };
+
+const generated = { 'examples/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n` };
+for (const [name, make] of Object.entries({ configuration: options, commands, events, findings }))
+  generated[`docs/reference/${name}.md`] = referencePage(name, make);
 for (const [file, content] of Object.entries(generated)) {
   if (!process.argv.includes('--check')) writeFileSync(file, content);
   else if (!existsSync(file) || content !== readFileSync(file, 'utf8')) {

@@ -1,4 +1,4 @@
-// Makes the README's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). With `--all FOLDER` it puts
+// Makes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). With `--all FOLDER` it puts
 // every page in both colours and both widths there, to be looked at before a release.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 
-/** Who stands above whom: a file imports from a strictly lower rank or its own folder (CONTRIBUTING, "Structure"). */
+/** Who stands above whom: a file imports from a strictly lower rank or its own folder (docs/design/architecture.md#who-may-import-whom). */
 const ranks = [
   ['lib'],
   ['accounts'],

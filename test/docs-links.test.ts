@@ -126,12 +126,3 @@ test('dead links and citations are found, living ones and code are not', (t) => 
     [cite('gone.md'), `${cite('b.md')}#there`, 'gone.md'].map((citation) => `src/a.ts: ${citation}`),
   );
 });
-
-test('the lines of the contract are at most 120 characters wide', () => {
-  const wide = filesBelow(join(root, 'docs/spec'), /\.md$/).flatMap((file) =>
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line, index) => (line.length > 120 ? [`${relative(root, file)}:${index + 1}`] : [])),
-  );
-  assert.deepEqual(wide, []);
-});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readCases } from '../src/cli/config/config-cases.ts';
@@ -10,7 +10,16 @@ import { executable, run } from './support/child.ts';
 import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+/** The pages for those who use the product, as paths from the root; the contract and the design have tests of their own or nothing to run. */
+const pages = [
+  'README.md',
+  ...['integrate', 'operate', 'reference', 'use'].flatMap((folder) =>
+    readdirSync(join(root, 'docs', folder)).map((name) => `docs/${folder}/${name}`),
+  ),
+];
+const read = (page: string) => readFileSync(join(root, page), 'utf8');
+const commands = read('docs/reference/commands.md');
 
 interface Snippet {
   language: string;
@@ -45,7 +54,7 @@ function callsOf(text: string): string[][] {
 /** Snippets take secrets from the environment; here each variable has a value. */
 const everyVariable = new Proxy<Record<string, string>>({}, { get: () => 'value', has: () => true });
 
-test('every snippet of the README is run, or of a kind that is checked', () => {
+test('every snippet of the documentation is run, or of a kind that is checked', () => {
   const kinds: Record<string, (text: string) => void> = {
     // The tours: test/readme.test.ts runs them.
     console: (text) => assert.match(text, /^\$ /),
@@ -53,7 +62,7 @@ test('every snippet of the README is run, or of a kind that is checked', () => {
     text: (text) => assert.match(text, /^Usage: svc /),
     json: (text) => assert.ok(JSON.parse(text)),
     yaml: (text) => {
-      if (/^cases:/m.test(text)) readCases(text, 'README.md');
+      if (/^cases:/m.test(text)) readCases(text, 'svc.test.yaml');
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
     sh: (text) => {
@@ -62,7 +71,7 @@ test('every snippet of the README is run, or of a kind that is checked', () => {
       for (const words of callsOf(text)) assert.deepEqual(unknownOptions(words, root), [], `svc ${words.join(' ')}`);
     },
   };
-  const snippets = snippetsOf(readme);
+  const snippets = pages.flatMap((page) => snippetsOf(read(page)));
   assert.ok(snippets.length > 20);
   for (const { language, text } of snippets) {
     const check = kinds[language];
@@ -71,10 +80,10 @@ test('every snippet of the README is run, or of a kind that is checked', () => {
   }
 });
 
-test('the shell commands of the configuration section run as they stand', async (t) => {
+test('the shell commands of the page on testing run as they stand', async (t) => {
   const cwd = temporaryFolder(t);
   assert.equal((await run(t, ['init'], { cwd })).code, 0);
-  const cases = snippetsOf(readme).find(({ text }) => /^cases:/m.test(text))?.text ?? '';
+  const cases = snippetsOf(read('docs/operate/testing.md')).find(({ text }) => /^cases:/m.test(text))?.text ?? '';
   writeFileSync(join(cwd, 'svc.test.yaml'), cases);
   const end = await run(t, ['test', 'svc.test.yaml', '--junit', 'report.xml'], { cwd });
   assert.equal(end.code, 1, 'the starter has no STAFF and no crm');
@@ -83,7 +92,7 @@ test('the shell commands of the configuration section run as they stand', async 
 
 test('the examples in the help of every command use options that exist', async (t) => {
   const cwd = temporaryFolder(t);
-  const blocks = snippetsOf(readme).filter(({ language }) => language === 'text');
+  const blocks = snippetsOf(commands).filter(({ language }) => language === 'text');
   assert.ok(blocks.length >= 15);
   for (const { text } of blocks) {
     const examples = text.slice(text.search(/^Examples?:$/m));
@@ -93,9 +102,59 @@ test('the examples in the help of every command use options that exist', async (
   }
 });
 
-test('every command that is documented has a place in the README, and none is missing', async (t) => {
+test('every command has a place in the reference', async (t) => {
   const { stdout } = await run(t, ['--help'], { cwd: temporaryFolder(t) });
   const list = stdout.slice(stdout.indexOf('\nCommands:'), stdout.indexOf('\nExit codes:'));
   const names = [...list.matchAll(/^ {2}([a-z][a-z-]+)/gm)].map((match) => match[1] as string).filter((name) => name !== 'help');
-  for (const name of names) assert.match(readme, new RegExp(`^#### \`svc ${name}`, 'm'));
+  for (const name of names) assert.match(commands, new RegExp(`^## \`svc ${name}`, 'm'));
+});
+
+/** Lines that are too wide where they could be broken: rows of tables and what a tour prints cannot. */
+function wideLines(page: string): string[] {
+  let fence: string | undefined;
+  let isGenerated = page.startsWith('docs/reference/');
+  return read(page)
+    .split('\n')
+    .flatMap((line, index) => {
+      if (/^ *```/.test(line)) fence = fence === undefined ? line : undefined;
+      if (/^<!-- \S+:start/.test(line)) isGenerated = true;
+      if (/^<!-- \S+:end/.test(line)) isGenerated = page.startsWith('docs/reference/');
+      const isPrinted = fence === '```console' && !/^[$>] /.test(line);
+      return line.length <= 120 || isPrinted || (isGenerated && line.startsWith('|')) ? [] : [`${page}:${index + 1}`];
+    });
+}
+
+test('lines of the documentation are at most 120 characters wide', () => {
+  const design = readdirSync(join(root, 'docs/design')).map((name) => `docs/design/${name}`);
+  const spec = readdirSync(join(root, 'docs/spec')).map((name) => `docs/spec/${name}`);
+  assert.deepEqual([...pages, ...design, ...spec, 'CONTRIBUTING.md', 'CHANGELOG.md'].flatMap(wideLines), []);
+});
+
+test('the front door stays small, and leads to every page', () => {
+  const readme = read('README.md');
+  assert.ok(Buffer.byteLength(readme) <= 12_000, 'README.md');
+  assert.ok(Buffer.byteLength(read('CONTRIBUTING.md')) <= 6_000, 'CONTRIBUTING.md');
+  const design = readdirSync(join(root, 'docs/design')).map((name) => `docs/design/${name}`);
+  assert.deepEqual(
+    [...pages, ...design].filter((page) => page !== 'README.md' && !readme.includes(`(${page})`)),
+    [],
+  );
+});
+
+test('decisions are numbered in each room, and none stands twice', () => {
+  const rooms = read('docs/design/decisions.md').split(/^## /m).slice(1);
+  assert.ok(rooms.length > 10);
+  const titles = rooms.flatMap((room) => {
+    const entries = [...room.matchAll(/^(\d+)\. \*\*([\s\S]+?)\*\*/gm)];
+    assert.deepEqual(
+      [...room.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number)),
+      entries.map((_, index) => index + 1),
+      room.slice(0, 40),
+    );
+    return entries.map(([, , title = '']) => title.replace(/\s+/g, ' '));
+  });
+  assert.deepEqual(
+    titles.filter((title, index) => titles.indexOf(title) !== index),
+    [],
+  );
 });

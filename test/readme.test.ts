@@ -15,11 +15,13 @@ interface Step {
   expected: string;
 }
 
-/** The commands of a section with what the README says they print; lines that begin with `> ` continue a command. */
-function tour(heading: string): Step[] {
-  const readme = readFileSync(join(process.env.SVC_ROOT ?? '.', 'README.md'), 'utf8');
-  const start = readme.indexOf(`## ${heading}`);
-  const section = readme.slice(start, readme.indexOf('\n## ', start + 1));
+/** The commands of a section, of a whole page without one, with what it says they print; lines that begin with `> ` continue a command. */
+function tour(file: string, heading?: string): Step[] {
+  const page = readFileSync(join(process.env.SVC_ROOT ?? '.', file), 'utf8');
+  const start = heading === undefined ? 0 : page.indexOf(`\n## ${heading}\n`);
+  assert.ok(start >= 0, `${file} has the section ${heading}`);
+  const end = heading === undefined ? -1 : page.indexOf('\n## ', start + 1);
+  const section = page.slice(start, end < 0 ? page.length : end);
   return [...section.matchAll(/```console\n([\s\S]*?)```/g)].flatMap((block) =>
     (block[1] as string)
       .split(/^\$ /m)
@@ -56,7 +58,7 @@ async function untilAccepting(port: number): Promise<void> {
   }
 }
 
-async function runTour(t: TestContext, heading: string): Promise<void> {
+async function runTour(t: TestContext, file: string, heading?: string): Promise<void> {
   if (!hasProgram(t, 'curl')) return;
   const ports = new Map([
     ['8080', String(await freePort())],
@@ -84,7 +86,7 @@ async function runTour(t: TestContext, heading: string): Promise<void> {
   shell.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  const steps = tour(heading);
+  const steps = tour(file, heading);
   assert.ok(steps.length >= 10, 'the tour was found');
   for (const [index, { command, expected }] of steps.entries()) {
     output = '';
@@ -115,13 +117,13 @@ function usePort(file: string, port: string): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', `port: ${port}`));
 }
 
-test('the five-minute tour prints what the README says', { timeout: 90_000 }, (t) => runTour(t, 'Five-minute tour'));
+test('the five-minute tour prints what the README says', { timeout: 90_000 }, (t) => runTour(t, 'README.md', 'Five-minute tour'));
 
-test('the second tour, from init to a tested configuration, prints what the README says', { timeout: 90_000 }, (t) =>
-  runTour(t, 'Second tour'),
+test('the second tour, from init to a tested configuration, prints what its page says', { timeout: 90_000 }, (t) =>
+  runTour(t, 'docs/integrate/tour.md'),
 );
 
-test('three nodes on one machine, and a rolling restart without a failed request, as the README says', { timeout: 110_000 }, async (t) => {
+test('three nodes on one machine, and a rolling restart without a failed request, as their page says', { timeout: 110_000 }, async (t) => {
   for (const program of ['curl', 'nginx', 'redis-server']) if (!hasProgram(t, program)) return;
   let group: ChildProcess | undefined;
   t.after(async () => {
@@ -158,7 +160,7 @@ test('three nodes on one machine, and a rolling restart without a failed request
   shell.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  const steps = tour('Three nodes on one machine');
+  const steps = tour('docs/operate/nodes.md', 'Three nodes on one machine');
   assert.ok(steps.length >= 15, 'the tours were found');
   for (const [index, { command, expected }] of steps.entries()) {
     output = '';

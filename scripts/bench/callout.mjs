@@ -112,6 +112,7 @@ const rows = Object.entries(results).map(([name, runs]) => [
 ]);
 const text = `${table(['GET 1 KiB, 32 connections', 'req/s', 'service CPU', 'p50', 'p99'], rows)}
 
-Sockets at the endpoint: ${sockets} (at most ${connections} and one for the start test). ${machineLine()}, medians of ${rounds} rounds.`;
+Sockets at the endpoint: ${sockets} (at most ${connections} and one for the start test).
+${machineLine()}, medians of ${rounds} rounds.`;
 console.log(text);
-if (options.write) writeBetween('docs/performance.md', 'bench-callout', text);
+if (options.write) writeBetween('docs/operate/performance.md', 'bench-callout', text);

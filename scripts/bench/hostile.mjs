@@ -98,12 +98,13 @@ try {
   }
   rows.push(['`svc validate`, 5,000 wrong services (elapsed)', ...parts.map((part) => validateMs(5000 * part).toFixed(0)), 'exit 1']);
   const text = [
-    `${machineLine()}; CPU of the server in ms, medians of ${rounds} rounds.`,
+    `${machineLine()};`,
+    `CPU of the server in ms, medians of ${rounds} rounds.`,
     '',
     table(['what is sent', 'a quarter of it', 'half of it', 'all of it', 'answer to all of it'], rows),
   ].join('\n');
   console.log(text);
-  if (options.write) writeBetween('docs/performance.md', 'bench-hostile', text);
+  if (options.write) writeBetween('docs/operate/performance.md', 'bench-hostile', text);
 } finally {
   servers.stop();
   await new Promise((resolve) => setTimeout(resolve, 300));

@@ -1,7 +1,7 @@
 // Where the time of a request goes: runs svc under V8's sampling profiler, with one workload, and prints shares of the busy time of its
 // main thread by what was running. Compare shares, not times: the profiler costs some itself.
 //   node scripts/bench/profile.mjs [get|basic|put|put-large|zip|listing|start] [--seconds N] [--functions N] [--write]
-//   without a name all of them; --functions prints so many functions of svc; --write puts the table into docs/performance.md
+//   without a name all of them; --functions prints so many functions of svc; --write puts the table into docs/operate/performance.md
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ for (const { title, functions } of columns) {
   const listed = functions.slice(0, Number(options.functions));
   if (listed.length > 0) console.log(`\n${title}\n${listed.map(([name, share]) => `  ${(100 * share).toFixed(1)} %  ${name}`).join('\n')}`);
 }
-if (options.write) writeBetween('docs/performance.md', 'bench-profile', text);
+if (options.write) writeBetween('docs/operate/performance.md', 'bench-profile', text);
 rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 
 function kindOf({ functionName, url }) {

@@ -1,7 +1,7 @@
 // `npm run bench`: measures svc and, where they are installed, nginx (nginx-extras), Apache mod_dav, Caddy and `rclone serve webdav`
 // in the same run, interleaved; prints Markdown tables. Needs a quiet machine; `wrk` makes the load where it is installed.
 //   node scripts/bench/run.mjs [--rounds N] [--only TEXT] [--smoke] [--write]; then callout.mjs and webhooks.mjs, which have no peers
-//   --only measures the workloads whose name has TEXT; --write puts the tables into docs/performance.md
+//   --only measures the workloads whose name has TEXT; --write puts the tables into docs/operate/performance.md
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -199,7 +199,9 @@ function report() {
   const versions = peers.flatMap((peer) => (peer?.version ? [`${peer.name} ${peer.version}`] : []));
   const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
-    `${machineLine()}; load by ${loader}; ${versions.join(', ')}; svc at ${commit}. Medians of ${rounds} rounds [least–most], CPU of the server for each request or GiB.`,
+    `${machineLine()}; load by ${loader};`,
+    `${versions.join(', ')}; svc at ${commit}.`,
+    `Medians of ${rounds} rounds [least–most], CPU of the server for each request or GiB.`,
     '',
     table(['workload', ...names], rows),
     '',
@@ -209,6 +211,5 @@ function report() {
   ].join('\n');
   console.log(text);
   if (!options.write) return;
-  writeBetween('README.md', 'bench-summary', table(aimHead, aims));
-  writeBetween('docs/performance.md', 'bench', text);
+  writeBetween('docs/operate/performance.md', 'bench', text);
 }

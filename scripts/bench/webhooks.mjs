@@ -1,5 +1,5 @@
 // Events to webhooks: journal, delivery, latency, a long backlog, replay; beside a bare loop of POSTs in the same run.
-//   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into docs/performance.md
+//   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into docs/operate/performance.md
 import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -313,4 +313,4 @@ rmSync(folder, { recursive: true, force: true });
 const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
 const machine = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}, medians of ${rounds} rounds; sender and receiver share the cores.`;
 console.log(`${table}\n\n${machine}`);
-if (options.write) writeBetween('docs/performance.md', 'bench-webhooks', `${table}\n\n${machine}`);
+if (options.write) writeBetween('docs/operate/performance.md', 'bench-webhooks', `${table}\n\n${machine}`);

@@ -15,7 +15,7 @@ import { watchOutput } from '../support/secret-watch.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** `SVC_LOAD=full` is the form whose figures stand in docs/reliability.md: 2,000 idle connections and 200 of each slow kind. */
+/** `SVC_LOAD=full` is the form whose figures stand in docs/operate/reliability.md: 2,000 idle connections and 200 of each slow kind. */
 const isFull = process.env.SVC_LOAD === 'full';
 const scale = isFull ? 1 : 0.2;
 

@@ -34,7 +34,7 @@ async function knownNames(): Promise<Set<string>> {
   return names;
 }
 
-test('dashboard, alert rules and README speak of metrics that exist, and the README of all of them', async () => {
+test('dashboard, alert rules and documentation speak of metrics that exist, and the documentation of all of them', async () => {
   const known = await knownNames();
   const named = (text: string) => new Set(text.match(/\b(?:svc|process)_[a-z_]+\b/g));
   assert.ok(known.size > 30);
@@ -43,12 +43,12 @@ test('dashboard, alert rules and README speak of metrics that exist, and the REA
   assert.ok(expressions.length >= 15);
   for (const text of [...expressions, readExample('alerts.yaml')])
     for (const name of named(text)) assert.ok(known.has(name), `${name} of ${text.slice(0, 80)}`);
-  const readme = readFileSync(join(folder, '../../README.md'), 'utf8');
+  const page = readFileSync(join(folder, '../../docs/operate/monitoring.md'), 'utf8');
   const own = [...known].filter((name) => name.startsWith('svc_') && !/_(bucket|count|sum)$/.test(name));
   assert.deepEqual(
-    own.filter((name) => !readme.includes(name)),
+    own.filter((name) => !page.includes(name)),
     [],
-    'missing in the README',
+    'missing in the documentation',
   );
 });
 

@@ -7,7 +7,7 @@ import { sharedFilesContract } from '../contracts/shared-files.ts';
 import { runOnNfs } from '../support/nfs.ts';
 import { hasProgram } from '../support/requires.ts';
 
-/** The options of the mounts that the README asks for. */
+/** The options of the mounts that docs/operate/nodes.md asks for. */
 const mountOptions = process.env.SVC_NFS_OPTIONS ?? 'actimeo=0,lookupcache=positive';
 
 const [here, there] = (process.env.SVC_SHARED_FOLDERS ?? '').split(':');

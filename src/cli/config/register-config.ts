@@ -1,7 +1,7 @@
 import type { Register } from '../arguments.ts';
 
 const validateHelp = `
-Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; the README lists them.
+Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; docs/reference/findings.md lists them.
 
 Exit codes: 0 valid, 1 not valid (with --strict: or warnings), 2 file not found or unreadable.
 

@@ -8,7 +8,7 @@ const outcome = z.enum(['authenticated', 'next', 'rejected']);
 const finding = z
   .strictObject({
     severity: z.enum(['error', 'warning']),
-    code: z.enum(Object.keys(findingCodes) as [string, ...string[]]).describe('Stable; the README says what each means.'),
+    code: z.enum(Object.keys(findingCodes) as [string, ...string[]]).describe('Stable; docs/reference/findings.md says what each means.'),
     file: z.string(),
     line: z.int().describe('From 1; 0 when the problem has no place.'),
     column: z.int().describe('From 1; 0 when the problem has no place.'),

@@ -11,7 +11,7 @@ const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
 /**
  * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
- * (docs/performance.md#costs-that-shaped-the-code).
+ * (docs/operate/performance.md#costs-that-shaped-the-code).
  */
 const batchEntries = 256;
 

@@ -11,7 +11,7 @@ export type ReplyHeaders = Record<string, string | number | readonly string[] | 
 /**
  * A whole small reply as a value. Handlers return one, or throw; bodies that stream (files, archives, listings)
  * are written by their sender straight to the Node response, because a web stream between a file and a socket
- * costs more than the transfer itself (docs/performance.md#costs-that-shaped-the-code).
+ * costs more than the transfer itself (docs/operate/performance.md#costs-that-shaped-the-code).
  */
 export interface Reply {
   status: number;

@@ -10,7 +10,7 @@ import { type ReplyHeaders, writeHead } from './reply.ts';
 
 const readAsync = promisify(read);
 
-/** Up to this size one synchronous read beats the thread pool by far (docs/performance.md#costs-that-shaped-the-code). */
+/** Up to this size one synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
 const smallFileBytes = 128 * 1024;
 
 /** Up to this size Node.js sends headers and body without taking memory for them. */

@@ -16,7 +16,7 @@ import { gatherMembers, type Member } from './zip-members.ts';
 
 const readAsync = promisify(read);
 
-/** Up to this size a synchronous read beats the thread pool (docs/performance.md#costs-that-shaped-the-code). */
+/** Up to this size a synchronous read beats the thread pool (docs/operate/performance.md#costs-that-shaped-the-code). */
 const atOnceBytes = 128 * 1024;
 
 /** Less room than this is not worth a read. */
