@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { AccountConfiguration } from '../accounts/account.ts';
 import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
 import { permissionKeywords } from '../accounts/permissions.ts';
-import { JsonLimitError, parseJson } from '../lib/json.ts';
+import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest-name.ts';
 import type { AuthResult, PublicFailure } from './auth-method.ts';
 
@@ -140,7 +140,7 @@ function forbiddenVerdict(body: Buffer): AuthResult {
 function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
     const value = parseJson(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch (error) {
     if (error instanceof JsonLimitError) throw error;
     return undefined;

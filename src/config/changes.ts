@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../lib/json.ts';
 import type { Config } from './schema/schema.ts';
 
 /** Most changes that are listed one by one. */
@@ -12,7 +13,7 @@ export function changesBetween(before: Config, after: Config): string[] {
   const changes: string[] = [];
   const compare = (a: unknown, b: unknown, path: string): void => {
     if (isDeepStrictEqual(a, b) || changes.length >= mostListed) return;
-    if (isMap(a) && isMap(b)) {
+    if (isObject(a) && isObject(b)) {
       for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) compare(a[key], b[key], path === '' ? key : `${path}.${key}`);
       return;
     }
@@ -20,8 +21,4 @@ export function changesBetween(before: Config, after: Config): string[] {
   };
   compare(before, after, '');
   return changes;
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '../lib/json.ts';
 import type { Config } from './schema/schema.ts';
 
 /** What each node may have for itself, beside the addresses of its services. */
@@ -26,7 +27,7 @@ function without(value: object, names: readonly string[]): object {
 /** The order of keys in a file means nothing. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isObject(value)) return value;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([name, member]) => [name, sorted(member)]));
 }

@@ -62,3 +62,8 @@ function endOfText(json: string, start: number): number {
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
   return at;
 }
+
+/** Whether a value is an object as JSON has it: no list, and not null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -3,7 +3,7 @@ import { eventGroups, isEventId } from '../events/catalogue.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
-import { parseJson } from '../lib/json.ts';
+import { isObject, parseJson } from '../lib/json.ts';
 import {
   expressionText,
   type Filter,
@@ -167,7 +167,7 @@ function extraDataOf(value: string | Record<string, unknown>, context: z.core.$R
       issue(`is not usable as JSON: ${(error as Error).message}`);
       return {};
     }
-    if (typeof members !== 'object' || members === null || Array.isArray(members)) {
+    if (!isObject(members)) {
       issue('must be a JSON object');
       return {};
     }

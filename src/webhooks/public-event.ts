@@ -1,4 +1,5 @@
 import type { ServiceEvent } from '../events/event.ts';
+import { isObject } from '../lib/json.ts';
 import type { OutgoingEvent } from './payload/payload.ts';
 
 /** A 403 of the authentication endpoint: its body stands in `data.response`. */
@@ -20,7 +21,7 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 function publicResponse(response: unknown): unknown {
   // A text that was to be JSON may hold both, in a form that nobody can tell.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
-  if (typeof response !== 'object' || response === null || Array.isArray(response)) return undefined;
-  const { code: _code, extra: _extra, ...members } = response as Record<string, unknown>;
+  if (!isObject(response)) return undefined;
+  const { code: _code, extra: _extra, ...members } = response;
   return members;
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isObject } from '../../lib/json.ts';
 
 /**
  * A UUID made of a JSON value: the same for the same content, however it is spaced and in whatever order its members stand
@@ -15,6 +16,6 @@ export function contentUuid(value: unknown): string {
 }
 
 function inOrder(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -5,7 +5,7 @@ import { deepestEvent, eventProblem } from '../../events/event-shape.ts';
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions } from '../../events/journal/position.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { parseJson } from '../../lib/json.ts';
+import { isObject, parseJson } from '../../lib/json.ts';
 import type { SentEvent } from '../../webhooks/webhook-handler.ts';
 import { contentUuid } from './content-uuid.ts';
 import type { Journal } from './journal-shape.ts';
@@ -110,8 +110,8 @@ function parseEvents(text: string): unknown {
 
 /** An event written by hand need not have a UUID; receivers that look for repeats need the same one each time. */
 function withUuid(item: unknown): unknown {
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
-  const { id, uuid, ...rest } = item as Record<string, unknown>;
+  if (!isObject(item)) return item;
+  const { id, uuid, ...rest } = item;
   return uuid === undefined || uuid === null || uuid === '' ? { id, uuid: contentUuid({ id, ...rest }), ...rest } : item;
 }
 

@@ -1,6 +1,7 @@
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { type EventDefinition, eventCatalogue, pathMembers } from '../../events/catalogue.ts';
 import { isKnownVariable } from '../../events/variables.ts';
+import { isObject } from '../../lib/json.ts';
 import { didYouMean, nearestName } from '../../lib/nearest-name.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 import type { EventHandlerOptions } from '../../webhooks/options.ts';
@@ -124,8 +125,7 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
 function variablesOf(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(variablesOf);
-  if (typeof value === 'object' && value !== null)
-    return Object.entries(value).flatMap(([name, member]) => [...variablesOf(name), ...variablesOf(member)]);
+  if (isObject(value)) return Object.entries(value).flatMap(([name, member]) => [...variablesOf(name), ...variablesOf(member)]);
   return [];
 }
 

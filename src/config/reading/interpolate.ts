@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isObject } from '../../lib/json.ts';
 
 /** What `interpolate` did. */
 export interface Interpolated {
@@ -22,8 +23,7 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
   const problems: Interpolated['problems'] = [];
   const visit = (node: unknown, path: PropertyKey[]): unknown => {
     if (Array.isArray(node)) return node.map((item, index) => visit(item, [...path, index]));
-    if (typeof node === 'object' && node !== null)
-      return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, visit(item, [...path, key])]));
+    if (isObject(node)) return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, visit(item, [...path, key])]));
     if (typeof node !== 'string' || !node.includes('${')) return node;
     return node.replace(variable, (_, kind: string, argument: string) => {
       secretPaths.add(path.join('\0'));
