@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
-import { ExpiringMap } from '../lib/expiring-map.ts';
+import { dropOldest, ExpiringMap } from '../lib/expiring-map.ts';
 import {
   type AddressBans,
   type Admission,
@@ -157,6 +157,5 @@ function refused(leftMs: number): Admission {
 function keep<T>(records: Map<string, T>, key: string, record: T): void {
   records.delete(key);
   records.set(key, record);
-  const [oldest] = records.keys();
-  if (records.size > mostAddresses && oldest !== undefined) records.delete(oldest);
+  dropOldest(records, mostAddresses);
 }

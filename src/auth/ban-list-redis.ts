@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
+import { dropOldest } from '../lib/expiring-map.ts';
 import { guardedScript, type RedisCaller, type RedisLink, redisScript } from '../lib/redis/redis-link.ts';
 import {
   type AddressBans,
@@ -204,8 +205,7 @@ export class RedisBans implements AddressBans {
     this.#known.delete(source);
     if (leftMs <= 0) return;
     this.#known.set(source, this.#clock.monotonicMs() + leftMs);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostRemembered && oldest !== undefined) this.#known.delete(oldest);
+    dropOldest(this.#known, mostRemembered);
   }
 
   #banKey(source: string): string {

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
+import { dropOldest } from '../lib/expiring-map.ts';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
@@ -50,8 +51,7 @@ export class MemoryAcceptedCredentials implements AcceptedCredentials {
 
   async keep(key: string, result: AuthResult): Promise<void> {
     this.#accepted.set(key, { result, untilMs: this.#clock.monotonicMs() + this.#lifetimeMs });
-    const [oldest] = this.#accepted.keys();
-    if (this.#accepted.size > mostEntries && oldest !== undefined) this.#accepted.delete(oldest);
+    dropOldest(this.#accepted, mostEntries);
   }
 }
 

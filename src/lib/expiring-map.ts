@@ -17,8 +17,7 @@ export class ExpiringMap<Value> {
     this.#entries ??= new Map();
     this.#entries.delete(key);
     this.#entries.set(key, { value, untilMs });
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#most && oldest !== undefined) this.#entries.delete(oldest);
+    dropOldest(this.#entries, this.#most);
   }
 
   delete(key: string): void {
@@ -44,5 +43,14 @@ export class ExpiringMap<Value> {
   firstEndMs(nowMs: number): number | undefined {
     if (this.count(nowMs) === 0) return undefined;
     return Math.min(...[...(this.#entries?.values() ?? [])].map(({ untilMs }) => untilMs));
+  }
+}
+
+/** Takes the oldest entry out of a map, or a set, that has got one too many. */
+export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, most: number): void {
+  if (entries.size <= most) return;
+  for (const oldest of entries.keys()) {
+    entries.delete(oldest);
+    return;
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../auth/ban-list.ts';
 import { acceptedKeyOf } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { ExpiringMap } from '../../lib/expiring-map.ts';
+import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 import type { BanNote, ToPrimary } from './protocol.ts';
 
 /**
@@ -79,8 +79,7 @@ export class BanClient implements AddressBans {
       this.#bannedUntilMs.delete(source);
       if (bannedForMs < 0) continue;
       this.#bannedUntilMs.set(source, this.#clock.monotonicMs() + bannedForMs);
-      const [oldest] = this.#bannedUntilMs.keys();
-      if (this.#bannedUntilMs.size > mostAddresses && oldest !== undefined) this.#bannedUntilMs.delete(oldest);
+      dropOldest(this.#bannedUntilMs, mostAddresses);
     }
   }
 
