@@ -1,12 +1,9 @@
-import { read } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import type { Backlog } from './event-log.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { JournalReader } from './reader.ts';
 import { listSegments } from './segments.ts';
 
-const readAsync = promisify(read);
 const chunkBytes = 1024 * 1024;
 const newline = 0x0a;
 
@@ -45,7 +42,7 @@ async function countLines(folder: string, from: LogPosition, to: LogPosition): P
       const end = number === to.segment ? to.offset : (await file.stat()).size;
       let offset = number === from.segment ? from.offset : 0;
       for (; offset < end && counted < countedBytes; ) {
-        const { bytesRead } = await readAsync(file.fd, chunk, 0, Math.min(chunkBytes, end - offset), offset);
+        const { bytesRead } = await file.read(chunk, 0, Math.min(chunkBytes, end - offset), offset);
         if (bytesRead === 0) break;
         lines += linesOf(chunk.subarray(0, bytesRead));
         counted += bytesRead;

@@ -1,21 +1,19 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { makeFolders, syncFolder } from '../../lib/disk/durable-folder.ts';
+import { makeFolders, syncFolder } from '../../lib/disk/durable-files.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ServiceEvent } from '../event.ts';
 import { backlogOf } from './backlog.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
-import { isDiskFull, journalFault, journalFull, orEndProcess } from './faults.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { JournalReader } from './reader.ts';
 import { RecentEvents } from './recent.ts';
 import { JournalReserve } from './reserve.ts';
 import { removeOldSegments } from './retention.ts';
-import { SegmentWriter } from './segment-writer.ts';
+import { isDiskFull, journalFault, journalFull, orEndProcess, SegmentWriter } from './segment-writer.ts';
 import { listSegments, repairSegment, type Segment, segmentPath } from './segments.ts';
-import { serialisedEvents } from './serialised.ts';
-import { lineOf, type WaitingLine } from './waiting.ts';
+import { lineOf, serialisedEvents, type WaitingLine } from './serialised.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 

@@ -1,10 +1,9 @@
 import { closeSync, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { EventMarks } from './event-log.ts';
-import { endProcessUnlessExpected } from './faults.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
 
@@ -86,8 +85,7 @@ export class SegmentWriter {
       while (written < line.length) written += this.#write(this.#fd, written === 0 ? line : line.subarray(written));
     } catch (error) {
       if (written > 0) this.#cutBack();
-      const isFull = systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
-      if (!isFull) this.#failure ??= error;
+      if (!isDiskFull(error)) this.#failure ??= error;
       throw error;
     }
     this.#sizeBytes += line.length;
@@ -159,4 +157,43 @@ export class SegmentWriter {
       this.#failure ??= error;
     }
   }
+}
+
+/** Whether a write failed because there is no room. */
+export function isDiskFull(error: unknown): boolean {
+  return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
+}
+
+/** What is thrown when the journal has no room: no change is made that cannot be recorded (docs/spec/events.md#durability). */
+export function journalFull(cause?: unknown): ServiceError {
+  return new ServiceError('storage-full', 'The disk of the event journal is full; no change is made that cannot be recorded.', { cause });
+}
+
+/** What a failed write or sync of the journal means: `storage-full` or `internal`. */
+export function journalFault(cause: unknown): ServiceError {
+  return isDiskFull(cause) ? journalFull(cause) : new ServiceError('internal', 'The event journal could not be written.', { cause });
+}
+
+/**
+ * Runs a piece of the journal writer. What the system reports (a full or broken disk) goes to the caller; any other fault means that
+ * nobody knows what the journal holds, so it is thrown where no request can catch it, too, and ends the process.
+ *
+ * @throws what the action throws
+ */
+export function orEndProcess<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    endProcessUnlessExpected(error);
+    throw error;
+  }
+}
+
+/** Ends the process by a fault of the journal writer that is not the system's: see `orEndProcess`. */
+export function endProcessUnlessExpected(error: unknown): void {
+  const cause = isServiceError(error) ? (error.cause ?? error) : error;
+  if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;
+  queueMicrotask(() => {
+    throw error;
+  });
 }
