@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { stringify as toYaml } from 'yaml';
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { writeFileAtomically } from '../lib/disk/atomic-write.ts';
+import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { withFileLock } from '../lib/disk/file-lock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';

@@ -1,6 +1,6 @@
 import { lchownSync, lstatSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, sep } from 'node:path';
-import { makeFolders, syncNameOf } from '../lib/disk/durable-folder.ts';
+import { makeFolders, syncNameOf } from '../lib/disk/durable-files.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Account } from './account.ts';
 

@@ -1,5 +1,5 @@
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
-import { credentialsContentType, credentialsRequestBody } from '../auth/callout-request.ts';
+import { credentialsContentType, credentialsRequestBody } from '../auth/credentials.ts';
 import { systemClock } from '../lib/clock.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';

@@ -14,9 +14,7 @@ import { ApplicationMethod } from '../../auth/application.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 import { createCalloutEndpoint } from '../../auth/callout.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
-import { credentialsContentType, credentialsRequestBody } from '../../auth/callout-request.ts';
-import { replyWarnings } from '../../auth/callout-warnings.ts';
-import type { Credentials } from '../../auth/credentials.ts';
+import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
 import { type AuthenticationOptions, type CalloutOptions, calloutOptions } from '../../auth/options.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -24,6 +22,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import type { RemoteResult } from '../../lib/remote/remote-endpoint.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
+import { replyWarnings } from './reply-warnings.ts';
 
 /** What one method makes of credentials. Names are those of `--json`. */
 export interface MethodReport {

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { credentialsContentType, credentialsRequestBody } from '../../auth/callout-request.ts';
-import type { Credentials } from '../../auth/credentials.ts';
+import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
 import { loadConfig } from '../../config/check.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';

@@ -1,9 +1,9 @@
 import type { ServiceEvent } from '../../events/event.ts';
-import type { LogPosition } from '../../events/journal/position.ts';
+import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import { DeliveryHistory } from '../../webhooks/records/delivery-history.ts';
 import { createSubscription, type Subscription } from '../../webhooks/subscription.ts';
+import { journalEvents } from './event-source.ts';
 import type { Journal } from './journal-shape.ts';
-import { WaitingEvents } from './waiting-events.ts';
 
 /** What `--failed` selects: events that were failed, discarded or never sent, and that no running service is going to send. */
 export class UndeliveredEvents {
@@ -36,5 +36,32 @@ export class UndeliveredEvents {
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean {
     for (const [uuid, wants] of this.#subscriptions) if (wants(event, group) && this.isMissing(uuid, event, position)) return true;
     return this.#history.handlers.some((handler) => this.#history.isUndelivered(handler, event.uuid, position));
+  }
+}
+
+/** The events that a running service is still going to deliver: sending them by hand would double them. */
+class WaitingEvents {
+  readonly #positions: ReadonlyMap<string, LogPosition>;
+
+  private constructor(positions: ReadonlyMap<string, LogPosition>) {
+    this.#positions = positions;
+  }
+
+  /** Looks where the handlers of a running service stand; nothing waits where none runs, or for a handler that stopped. */
+  static async read(journal: Journal): Promise<WaitingEvents> {
+    const positions = await journal.runningPositions();
+    if (!positions) return new WaitingEvents(new Map());
+    const stopped = new Set<unknown>();
+    for await (const { event } of journalEvents(journal, undefined, () => {})) {
+      if (event.data.family !== 'event-handler') continue;
+      if (event.id === '20157') stopped.add(event.data.uuid);
+      if (event.id === '20156') stopped.delete(event.data.uuid);
+    }
+    return new WaitingEvents(new Map([...positions].filter(([uuid]) => !stopped.has(uuid))));
+  }
+
+  isWaiting(handler: string, position: LogPosition | undefined): boolean {
+    const from = this.#positions.get(handler);
+    return from !== undefined && position !== undefined && comparePositions(position, from) >= 0;
   }
 }

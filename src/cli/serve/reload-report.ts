@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding } from '../../config/findings.ts';
-import { writeFileAtomically } from '../../lib/disk/atomic-write.ts';
+import { writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 
 /** What came of a reload; the running service leaves it in its data folder for `svc reload`. Names are those of `--json`. */

@@ -5,7 +5,7 @@ import { isUserName, longestCredentialCharacters } from '../../accounts/user-nam
 import { loadConfigFile } from '../../config/check.ts';
 import { configFromObject, findConfigFile, type LoadedConfig } from '../../config/reading/load.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { makeFolders } from '../../lib/disk/durable-folder.ts';
+import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/log.ts';
 import { createService, type Service } from '../../server/server.ts';

@@ -1,7 +1,7 @@
 import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { syncFolder } from '../../lib/disk/durable-folder.ts';
+import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { EventMarks } from './event-log.ts';
 

@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { syncFolder } from '../../lib/disk/durable-folder.ts';
+import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { takeNameAway } from './freeing.ts';

@@ -1,5 +1,4 @@
-import type { Account } from '../../accounts/account.ts';
-import { accountOfText, accountText } from '../../accounts/account-record.ts';
+import { type Account, accountOfText, accountText } from '../../accounts/account.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { type RedisCaller, type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';

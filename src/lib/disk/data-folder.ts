@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, fstatSync, linkSync, openSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
-import { makeFolders, syncFolder } from './durable-folder.ts';
+import { makeFolders, syncFolder } from './durable-files.ts';
 
 /** The service's own folder, held by one process. */
 export interface DataFolder {

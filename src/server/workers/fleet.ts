@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { CalloutMethod } from '../../auth/callout.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { EventComponent, EventServer } from '../../events/event.ts';
@@ -12,7 +13,6 @@ import { sumFigures } from '../../monitor/metric-figures.ts';
 import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
 import { type Announce, componentOf, type Listeners, type PreparedReload, startData } from '../listeners.ts';
 import { httpServices, type RequestParts } from '../parts.ts';
-import { freePort } from './free-port.ts';
 import type { JournalHost } from './journal-host.ts';
 import { Member } from './member.ts';
 import type { Peer } from './peer.ts';
@@ -358,4 +358,20 @@ async function chosenPort(address: string): Promise<number> {
 function isSameAddress(before: HttpServiceOptions | undefined, config: Config, uuid: string): boolean {
   const after = config.services[uuid] as HttpServiceOptions;
   return before?.enabled === true && before.type === after.type && before.address === after.address && before.port === after.port;
+}
+
+/**
+ * A port that is free at present. Workers listen on a port that is named, so that one that takes the place of another finds the same.
+ *
+ * @throws when the address is not one of this machine
+ */
+function freePort(address: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host: address, port: 0 }, () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
 }

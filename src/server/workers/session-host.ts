@@ -1,5 +1,4 @@
-import type { Account } from '../../accounts/account.ts';
-import { accountOfText } from '../../accounts/account-record.ts';
+import { type Account, accountOfText } from '../../accounts/account.ts';
 import {
   expiryMs,
   type ListedSession,

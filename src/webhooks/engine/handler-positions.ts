@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
-import { writeFileAtomically } from '../../lib/disk/atomic-write.ts';
-import { makeFolders } from '../../lib/disk/durable-folder.ts';
+import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../records/delivery-log.ts';

@@ -6,7 +6,7 @@ import { removeOldSegments } from '../../events/journal/retention.ts';
 import { SegmentWriter } from '../../events/journal/segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from '../../events/journal/segments.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { makeFolders } from '../../lib/disk/durable-folder.ts';
+import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { type DeliveryRecord, type DeliveryRecords, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';

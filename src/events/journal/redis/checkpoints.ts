@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { writeFileAtomically } from '../../../lib/disk/atomic-write.ts';
+import { writeFileAtomically } from '../../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../../lib/errors.ts';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../position.ts';
 import { positionAfter, positionOfId } from './reader.ts';

@@ -1,4 +1,4 @@
-import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
+import type { RemoteResult } from '../../lib/remote/remote-endpoint.ts';
 
 /** A 401 body longer than this is no short text. */
 const shortTextBytes = 200;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeFileAtomically } from '../../src/lib/disk/atomic-write.ts';
+import { writeFileAtomically } from '../../src/lib/disk/durable-files.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
