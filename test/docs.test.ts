@@ -30,16 +30,28 @@ function snippetsOf(markdown: string): Snippet[] {
   return [...markdown.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map((match) => ({ language: match[1] ?? '', text: match[2] ?? '' }));
 }
 
-/** The options of a command line that its help does not know; the command must exist. */
+const helpTexts = new Map<string, string>();
+
+/** The help of a command, which must exist. */
+function helpOf(names: readonly string[], cwd: string): string {
+  const command = names.join(' ');
+  const known = helpTexts.get(command);
+  if (known !== undefined) return known;
+  const end = spawnSync(process.execPath, [executable, ...names, '--help'], { cwd, encoding: 'utf8' });
+  assert.equal(end.status, 0, `svc ${command}: ${end.stderr}`);
+  helpTexts.set(command, end.stdout);
+  return end.stdout;
+}
+
+/** The options of a command line that its help does not know. */
 function unknownOptions(words: readonly string[], cwd: string): string[] {
   const names: string[] = [];
   for (const word of words) {
     if (!/^[a-z][a-z-]*$/.test(word) || names.length === 2 || (names.length === 1 && names[0] !== 'mock')) break;
     names.push(word);
   }
-  const end = spawnSync(process.execPath, [executable, ...names, '--help'], { cwd, encoding: 'utf8' });
-  assert.equal(end.status, 0, `svc ${names.join(' ')}: ${end.stderr}`);
-  return words.filter((word) => /^--?[a-z]/.test(word)).filter((word) => !end.stdout.includes(word.split('=', 1)[0] as string));
+  const help = helpOf(names, cwd);
+  return words.filter((word) => /^--?[a-z]/.test(word)).filter((word) => !help.includes(word.split('=', 1)[0] as string));
 }
 
 /** The calls of svc in lines of a shell, as words. */
