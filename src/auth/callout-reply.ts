@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { AccountConfiguration } from '../accounts/account.ts';
+import { expressionCost } from '../accounts/expression-cost.ts';
 import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
 import { permissionKeywords } from '../accounts/permissions.ts';
 import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';
@@ -19,6 +20,12 @@ const longestTextCharacters = 1000;
 /** Most values of an account: more would take noticeable time to check. */
 const mostAccountValues = 20_000;
 
+/** Most that the lists of an account may have: all rules may be asked about each path, and each folder is looked at or made. */
+const mostItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
+
+/** Most that the expressions of an account may cost together (`expressionCost`): a longer path would keep others waiting. */
+const mostExpressionCost = 2000;
+
 /** Most unknown keys or bad values that are told of one reply. */
 const mostProblems = 20;
 
@@ -27,8 +34,14 @@ const permissions = z
   .union([z.array(z.array(z.string())), z.array(z.enum(permissionKeywords))], {
     error: 'must be a list of lists of permissions, or one list of permissions',
   })
+  .superRefine((entries, context) => {
+    if (entries.length > mostItems.permissions) context.addIssue(`has more than ${mostItems.permissions} items`);
+    const cost = entries.slice(1).reduce((sum, entry) => sum + (Array.isArray(entry) ? expressionCost(entry[0] ?? '') : 0), 0);
+    if (cost > mostExpressionCost) context.addIssue('has expressions that would take too long to match');
+  })
   .transform((value): unknown[] | string => value)
   .pipe(permissionsOption);
+const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const absolutePath = z.string().refine(isAbsolute, 'must be an absolute path');
 
 /** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply): lower-case keys, nothing else. */
@@ -40,9 +53,10 @@ const accountReply = z.strictObject({
   create_home_folder: z.boolean().optional(),
   create_home_folder_owner: z.string().optional(),
   create_home_folder_group: z.string().optional(),
-  home_folder_structure: structureList.optional(),
+  home_folder_structure: z.array(z.unknown()).max(mostItems.homeFolderStructure, tooMany).pipe(structureList).optional(),
   virtual_folders: z
     .array(z.tuple([z.string(), absolutePath]))
+    .max(mostItems.virtualFolders, tooMany)
     .pipe(virtualFoldersOption)
     .optional(),
   permissions: permissions.optional(),

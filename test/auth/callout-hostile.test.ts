@@ -101,6 +101,13 @@ test('codings that change nothing are taken', async (t) => {
   }
 });
 
+test('a reply in a version of HTTP that was not spoken is invalid', async (t) => {
+  for (const version of ['0.9', '2.0']) {
+    const server = await startWith(t, await replying(t, `HTTP/${version} 200 OK\r\nContent-Length: 0\r\n\r\n`));
+    assert.equal((await login(server)).status, 401, version);
+  }
+});
+
 /** Status, body, exit code of `svc auth-test`, and what it says. */
 const odd: [string, string, string, number, RegExp][] = [
   ['a 403 of 100,000 levels', '403 No', `{"public_response":${lists(100_000)}}`, 11, /nested deeper than 64 levels/],
@@ -131,3 +138,34 @@ for (const [name, status, body, code, pattern] of odd) {
     }
   });
 }
+
+test('an account whose lists or expressions would keep others waiting is refused, and one with all that is allowed is not', async (t) => {
+  let account: Record<string, unknown> = {};
+  const url = await rawEndpoint(t, (socket) => socket.end(withLength('200 OK', JSON.stringify({ account }))));
+  const server = await startWith(t, url);
+  const rules = (count: number, expression: string) => ({
+    permissions: [['allow-full-control'], ...Array.from({ length: count }, () => [expression, 'allow-read'])],
+  });
+  const folders = (count: number) => Array.from({ length: count }, (_, index) => [`/v${index}`, server.home]);
+  const structure = (count: number) => Array.from({ length: count }, (_, index) => `s${index}`);
+  const costly = [
+    rules(1, `e/${'a{0,1000}'.repeat(400)}/`),
+    rules(6000, 'e/(a|b|c){1000}/'),
+    rules(1, `*${'?a'.repeat(1500)}`),
+    rules(5000, '/x*'),
+    { virtual_folders: folders(5000) },
+    { home_folder_structure: structure(9000) },
+  ];
+  for (account of costly) {
+    const before = process.cpuUsage();
+    assert.equal((await login(server)).status, 401);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 2_000_000, `${JSON.stringify(account).slice(0, 60)}: ${(user + system) / 1000} ms`);
+  }
+  assert.equal((await refusals(server)).length, costly.length);
+  const allowed = [
+    { ...rules(999, '/never/*'), virtual_folders: folders(1000), home_folder_structure: structure(200) },
+    rules(10, 'e/^\\/in\\/\\d{4}-\\d{2}-\\d{2}\\.csv$/i'),
+  ];
+  for (account of allowed) assert.equal((await login(server)).status, 200);
+});

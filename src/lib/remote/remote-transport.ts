@@ -92,6 +92,11 @@ export function createTransport(caPem?: string): Transport {
           reject(new RangeError(`the status ${status} is none of HTTP`));
           return;
         }
+        if (incoming.httpVersionMajor !== 1) {
+          incoming.destroy();
+          reject(new RangeError(`the version ${incoming.httpVersion} is none of HTTP/1`));
+          return;
+        }
         const coding = incoming.headers['transfer-encoding'] ?? 'chunked';
         if (coding.toLowerCase() !== 'chunked') {
           incoming.destroy();
