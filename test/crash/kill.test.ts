@@ -12,7 +12,7 @@ import { Client } from '../support/client.ts';
 import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 50);
+const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 15);
 
 /** A body whose content says which upload it is. */
 function body(round: number, bytes: number): Buffer {

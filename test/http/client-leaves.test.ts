@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
@@ -170,6 +171,7 @@ async function overHttp2(server: TestServer, ca: string, request: Leaving, name:
   const { method, path, body } = request;
   const session = connectHttp2(server.url, { ca });
   session.on('error', () => {});
+  await once(session, 'connect');
   const stream = session.request(
     { ...headersOf(request, name), ':method': method, ':path': path.replaceAll('FILE', name) },
     { endStream: body === undefined },

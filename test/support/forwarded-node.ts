@@ -39,6 +39,7 @@ class BreakingLink implements RedisCaller {
   readonly #onAdded: (ids: string[], texts: string[]) => void;
   readonly #hooks: ((caller: RedisCaller) => Promise<void>)[] = [];
   #break: { isDone: boolean; after: number } | undefined;
+  #asking = 0;
   isReady = false;
   isOver = false;
   marker: string | undefined;
@@ -46,6 +47,11 @@ class BreakingLink implements RedisCaller {
   constructor(client: RedisClient, onAdded: (ids: string[], texts: string[]) => void) {
     this.#client = client;
     this.#onAdded = onAdded;
+  }
+
+  /** Whether a command is on its way. */
+  get isAsking(): boolean {
+    return this.#asking > 0;
   }
 
   breakLater(breaks: { isDone: boolean; after: number }): void {
@@ -88,6 +94,15 @@ class BreakingLink implements RedisCaller {
   }
 
   async #command(send: () => Promise<unknown>): Promise<unknown> {
+    this.#asking++;
+    try {
+      return await this.#sendOrBreak(send);
+    } finally {
+      this.#asking--;
+    }
+  }
+
+  async #sendOrBreak(send: () => Promise<unknown>): Promise<unknown> {
     if (!this.isReady || this.isOver) throw new ServiceError('unavailable', 'away');
     if (!this.#break || this.#break.after-- > 0) return send();
     const { isDone } = this.#break;
@@ -162,9 +177,13 @@ export class ForwardedNode {
   async drain(): Promise<void> {
     // Whatever happened has been noticed by then.
     await this.pass(1500);
+    // It counts only where it lasts: while a forwarder waits to look again at what Redis has, its last checkpoint may be the end.
+    let quietRounds = 0;
     for (let round = 0; round < 1000; round++) {
       await this.pass(500);
-      if (this.#link.isReady && comparePositions(this.#forwarder.position, this.#local.end) === 0) return;
+      const isDone = this.#link.isReady && !this.#link.isAsking && comparePositions(this.#forwarder.position, this.#local.end) === 0;
+      quietRounds = isDone ? quietRounds + 1 : 0;
+      if (quietRounds === 10) return;
     }
     assert.fail('it was not drained');
   }
