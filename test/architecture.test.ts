@@ -56,6 +56,7 @@ const homes: Record<string, string[]> = {
     'src/http/html/appearance.ts',
     'src/http/reply/send-file.ts',
     'src/http/rest/',
+    'src/webhooks/replay/event-file.ts',
     'src/webhooks/records/delivery-log.ts',
     'src/webhooks/engine/handler-positions.ts',
   ],

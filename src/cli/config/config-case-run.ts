@@ -14,8 +14,7 @@ import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
 import { type MethodReport, readingOf } from '../auth/auth-probe.ts';
 import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './config-cases.ts';
-import { decide } from './decision.ts';
-import { localAccount } from './decision-account.ts';
+import { decide, localAccount } from './decision.ts';
 
 /** What came of a case. */
 export interface CaseOutcome {

@@ -1,14 +1,37 @@
-import type { Account } from '../../accounts/account.ts';
+import { join } from 'node:path';
+import { type Account, AccountError, defaultGroupUuid, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
+import { AccountsFile } from '../../accounts/accounts-file.ts';
+import { groupOptions } from '../../accounts/options.ts';
 import type { PermissionSet, Right } from '../../accounts/permissions.ts';
+import { isUserName } from '../../accounts/user-names.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
 import { statusOf } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
-import { isServiceError } from '../../lib/errors.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { type ErrorCode, isServiceError } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
 import { parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
-import { accountInForce, type Note, Refused, type StepName } from './decision-account.ts';
 import { type ConditionalRight, neededRights, supportedMethods } from './method-rights.ts';
+
+/** Where in a decision something was found. */
+type StepName = 'request' | 'account' | 'group' | 'home' | 'mount' | 'rule' | 'permission';
+
+/** Ends a decision with a refusal. */
+class Refused extends Error {
+  readonly code: ErrorCode;
+  readonly step: StepName;
+
+  constructor(step: StepName, code: ErrorCode, message: string) {
+    super(message);
+    this.step = step;
+    this.code = code;
+  }
+}
+
+/** Takes one step of a decision that holds. */
+type Note = (step: StepName, text: string) => void;
 
 /** What is asked. */
 export interface Question {
@@ -174,4 +197,50 @@ function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: 
     throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
   if (kind === 'nowhere')
     throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');
+}
+
+/**
+ * The account as it would be in force after a login.
+ *
+ * @throws Refused when nobody could log in with it
+ */
+function accountInForce(config: Config, question: { user: string; group?: string | undefined }, note: Note): Account {
+  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
+  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
+  const known = localAccount(config, question.user);
+  const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
+  if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
+  if (known) note('account', `account "${question.user}" of ${known.where}`);
+  else if (question.user === 'anonymous' && anonymous) note('account', 'requests without credentials');
+  else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
+    note('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
+  else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
+  const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
+  const configuration = {
+    ...known?.account.configuration,
+    ...ofMethod,
+    ...(question.group === undefined ? {} : { group: question.group }),
+  };
+  try {
+    const account = effectiveAccount(question.user, configuration, groups, { uuid: 'svc-explain', type: 'application' });
+    note('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
+    return account;
+  } catch (error) {
+    if (!(error instanceof AccountError)) throw error;
+    throw new Refused(error.problem.startsWith('group') ? 'group' : 'home', 'unauthorized', error.message);
+  }
+}
+
+/** An account of the configuration or of an accounts file. */
+export function localAccount(config: Config, name: string) {
+  const methods = Object.entries(config.authentications).filter(([, method]) => method.type === 'application' && method.enabled);
+  const paths = methods.map(([, method]) => (method.type === 'application' ? method.accounts_file_path : ''));
+  if (Object.keys(config.authentications).length === 0) paths.push('');
+  for (const path of paths) {
+    const file = path || join(config.server.data_folder_path, 'accounts.yaml');
+    const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
+    if (account) return { account, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
+  }
+  return undefined;
 }

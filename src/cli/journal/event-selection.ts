@@ -1,13 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { ServiceEvent } from '../../events/event.ts';
+import type { EventSelection } from '../../events/journal/event-search.ts';
 
 /** Which events a command is about: the options that `svc webhook-replay` and `svc events` share. */
-export interface SelectionOptions {
-  id: number[];
-  uuid: string[];
-  /** Unix time in milliseconds. */
-  since?: number;
-  until?: number;
+export interface SelectionOptions extends EventSelection {
   failed?: boolean;
   limit?: number;
 }
@@ -21,14 +16,6 @@ export function addSelection(command: Command): Command {
     .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .option('--failed', 'only what was not delivered: failed, discarded or never sent')
     .option('--limit <number>', 'at most so many events, the oldest first', positiveNumber);
-}
-
-/** Whether an event is selected by its ID, UUID and time. */
-export function isSelected(event: ServiceEvent, options: SelectionOptions): boolean {
-  if (options.id.length > 0 && !options.id.includes(Number(event.id))) return false;
-  if (options.uuid.length > 0 && !options.uuid.includes(event.uuid)) return false;
-  const atMs = Number(event.timestamp.timestamp) * 1000;
-  return !(options.since !== undefined && atMs < options.since) && !(options.until !== undefined && atMs >= options.until);
 }
 
 const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };

@@ -1,14 +1,14 @@
 import { eventCatalogue } from '../../events/catalogue.ts';
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
+import { isSelected } from '../../events/journal/event-search.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { UndeliveredEvents } from '../../webhooks/replay/undelivered-events.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { complain, paint, print, visible } from '../output.ts';
-import { isSelected } from './event-selection.ts';
 import { type DeliveriesOptions, printDeliveries } from './events-deliveries.ts';
 import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 import type { Journal } from './journal-shape.ts';
-import { UndeliveredEvents } from './undelivered-events.ts';
 
 /** Options of `svc events`. */
 export interface EventsOptions extends DeliveriesOptions, JournalOptions {

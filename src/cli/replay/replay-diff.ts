@@ -1,12 +1,12 @@
+import { isSelected, journalEvents } from '../../events/journal/event-search.ts';
+import { recordedRequests } from '../../webhooks/replay/recorded-requests.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
 import type { BadLines } from '../journal/bad-lines.ts';
-import { isSelected, type SelectionOptions } from '../journal/event-selection.ts';
-import { journalEvents } from '../journal/event-source.ts';
+import type { SelectionOptions } from '../journal/event-selection.ts';
 import type { Journal } from '../journal/journal-shape.ts';
 import { complain, count, paint, print } from '../output.ts';
 import { lineDiff } from './line-diff.ts';
-import { recordedRequests } from './replay-exact.ts';
 import { comparedText } from './replay-request.ts';
 
 /**

@@ -3,21 +3,18 @@ import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { MemoryUrlHealth } from '../../lib/remote/url-health.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
-import { DeliveryHistory } from '../../webhooks/records/delivery-history.ts';
+import { plainHandler, replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
+import { ReplayLane } from '../../webhooks/replay/replay-lane.ts';
 import { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { BadLines, type MalformedOptions } from '../journal/bad-lines.ts';
-import { isSelected, type SelectionOptions } from '../journal/event-selection.ts';
-import { fileEvents, journalEvents, type SourceEvent } from '../journal/event-source.ts';
+import type { SelectionOptions } from '../journal/event-selection.ts';
 import { assertJournal, findJournal, type JournalOptions } from '../journal/journal.ts';
 import type { Journal } from '../journal/journal-shape.ts';
-import { UndeliveredEvents } from '../journal/undelivered-events.ts';
 import { complain, print } from '../output.ts';
 import { literalHeaders } from './literal-headers.ts';
 import { diffRequests } from './replay-diff.ts';
-import { recordedRequests } from './replay-exact.ts';
-import { ReplayLane } from './replay-lane.ts';
 import { ReplayReport } from './replay-report.ts';
 import { requestOf, requestText } from './replay-request.ts';
 
@@ -32,9 +29,6 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
   concurrency?: number;
   json?: boolean;
 }
-
-/** The name under which deliveries to `--url` are reported. */
-const plainHandler = 'url';
 
 /** Sends events again (docs/spec/command-line.md#webhook-replay). */
 export async function webhookReplay(source: string | undefined, options: ReplayOptions): Promise<number> {
@@ -74,8 +68,8 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
     );
     try {
       const selected = options.exact
-        ? replayExactly(journal, lanes, options, bad, signal)
-        : replay(source, journal, lanes, options, bad, signal);
+        ? replayRecorded(journal, lanes, options, bad, signal)
+        : replayEvents(source, journal, lanes, options, bad, signal);
       const matched = await bad.unlessEnded(selected);
       for (const lane of lanes) await lane.finish();
       if (!options.dryRun) report.finish(bad);
@@ -128,64 +122,6 @@ function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] 
   if (chosen.length === 0)
     throw new ServiceError('bad-request', 'No event handler is configured and enabled; name a destination with --url.');
   return chosen.map(([uuid, handler]) => make(uuid, handler));
-}
-
-/** @returns number of events that somebody wants */
-async function replay(
-  source: string | undefined,
-  journal: Journal,
-  lanes: readonly ReplayLane[],
-  options: ReplayOptions,
-  bad: BadLines,
-  signal: AbortSignal,
-): Promise<number> {
-  const onBadLine = (place: string, reason: string) => bad.add(place, reason);
-  const events: AsyncIterable<SourceEvent> =
-    source === undefined ? journalEvents(journal, options.since, onBadLine) : fileEvents(source, onBadLine, signal);
-  const undelivered = options.failed
-    ? await UndeliveredEvents.read(journal, source !== undefined, (reason) => bad.add('records', reason))
-    : undefined;
-  let matched = 0;
-  for await (const sent of events) {
-    if (signal.aborted) break;
-    if (!isSelected(sent.event, options)) continue;
-    const takers = lanes.filter(({ handler }) => {
-      if (handler.uuid === plainHandler) return undelivered?.isMissingSomewhere(sent.event, sent.group, sent.position) ?? true;
-      if (!options.force && !handler.wants(sent.event, sent.group)) return false;
-      return undelivered?.isMissing(handler.uuid, sent.event, sent.position) ?? true;
-    });
-    if (takers.length === 0) continue;
-    matched++;
-    for (const lane of takers) await lane.add(sent);
-    if (options.limit !== undefined && matched >= options.limit) break;
-  }
-  return matched;
-}
-
-/** Sends what was recorded, to the handlers it was recorded for. */
-async function replayExactly(
-  journal: Journal,
-  lanes: readonly ReplayLane[],
-  options: ReplayOptions,
-  bad: BadLines,
-  signal: AbortSignal,
-): Promise<number> {
-  const history = await DeliveryHistory.read(journal.records, (reason) => bad.add('records', reason));
-  const selected = new Set<string>();
-  for await (const { event } of journalEvents(journal, options.since, (place, reason) => bad.add(place, reason)))
-    if (isSelected(event, options)) selected.add(event.uuid);
-  const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
-  let matched = 0;
-  const requests = recordedRequests(journal, (handler, uuid) => byHandler.has(handler) && selected.has(uuid), bad);
-  for await (const { record, events, rendered } of requests) {
-    if (signal.aborted) break;
-    const lane = byHandler.get(record.handler) as ReplayLane;
-    if (options.failed && events.every(({ event, position }) => history.isDelivered(record.handler, event.uuid, position))) continue;
-    if (options.limit !== undefined && matched + events.length > options.limit && matched > 0) break;
-    matched += events.length;
-    await lane.send(events, rendered);
-  }
-  return matched;
 }
 
 function shownText(options: ReplayOptions, request: ReturnType<typeof requestOf>): string {

@@ -1,41 +1,20 @@
+import { hash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ServiceEvent } from '../../events/event.ts';
 import { deepestEvent, eventProblem } from '../../events/event-shape.ts';
-import type { LoggedEvent } from '../../events/journal/event-log.ts';
-import { comparePositions } from '../../events/journal/position.ts';
+import type { OnBadLine } from '../../events/journal/event-search.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject, parseJson } from '../../lib/json.ts';
-import type { SentEvent } from '../../webhooks/webhook-handler.ts';
-import { contentUuid } from './content-uuid.ts';
-import type { Journal } from './journal-shape.ts';
+import type { SentEvent } from '../webhook-handler.ts';
 
 /** An event to be looked at or sent again; `group` is known for events of the journal. */
 export interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** Says where a line that is no event stands, and why. */
-export type OnBadLine = (place: string, reason: string) => void;
-
 /** Largest document that is read whole: one request body in pretty print. */
 const largestDocumentBytes = 64 * 1024 * 1024;
-
-/** The events of the journal, from a time on. */
-export async function* journalEvents(journal: Journal, sinceMs: number | undefined, onBadLine: OnBadLine): AsyncGenerator<LoggedEvent> {
-  const report = (bad: { path: string; offset: number; reason: string }) => onBadLine(`${bad.path}, byte ${bad.offset}`, bad.reason);
-  const reader = journal.openReader(report);
-  try {
-    for (let position = journal.since(sinceMs); ; ) {
-      const { events, next } = await reader.next(position);
-      if (events.length === 0 && (!position || comparePositions(position, next) === 0)) return;
-      yield* events;
-      position = next;
-    }
-  } finally {
-    reader.close();
-  }
-}
 
 /**
  * The events of a file or stdin: one event a line, request bodies (`{"events": […]}`) a line, or one such document.
@@ -154,4 +133,23 @@ async function* lines(stream: Readable, name: string, signal: AbortSignal | unde
     throw new ServiceError('bad-request', `${name} cannot be read: ${(error as Error).message}`, { cause: error });
   }
   if (rest.some(({ length }) => length > 0)) yield text(Buffer.concat(rest));
+}
+
+/**
+ * A UUID made of a JSON value: the same for the same content, however it is spaced and in whatever order its members stand
+ * (version 8, RFC 9562 §5.8; the first bits of SHA-256).
+ *
+ * @throws RangeError when the value nests too deep to be written
+ */
+function contentUuid(value: unknown): string {
+  const digits = hash('sha256', JSON.stringify(value, inOrder));
+  const variant = ((Number.parseInt(digits.charAt(16), 16) & 3) | 8).toString(16);
+  return [digits.slice(0, 8), digits.slice(8, 12), `8${digits.slice(13, 16)}`, variant + digits.slice(17, 20), digits.slice(20, 32)].join(
+    '-',
+  );
+}
+
+function inOrder(_name: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,9 +1,18 @@
 import type { ServiceEvent } from '../../events/event.ts';
+import { journalEvents, type SearchedJournal } from '../../events/journal/event-search.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
-import { DeliveryHistory } from '../../webhooks/records/delivery-history.ts';
-import { createSubscription, type Subscription } from '../../webhooks/subscription.ts';
-import { journalEvents } from './event-source.ts';
-import type { Journal } from './journal-shape.ts';
+import type { EventHandlerOptions } from '../options.ts';
+import { DeliveryHistory } from '../records/delivery-history.ts';
+import type { DeliveryRecords } from '../records/delivery-record.ts';
+import { createSubscription, type Subscription } from '../subscription.ts';
+
+/** The journal of a service, or of all nodes of one, as events are sent from it again. */
+export interface ReplayedJournal extends SearchedJournal {
+  config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
+  records: DeliveryRecords;
+  /** Where the handlers of a running service stand; undefined when none runs. */
+  runningPositions(): Promise<ReadonlyMap<string, LogPosition> | undefined>;
+}
 
 /** What `--failed` selects: events that were failed, discarded or never sent, and that no running service is going to send. */
 export class UndeliveredEvents {
@@ -18,7 +27,7 @@ export class UndeliveredEvents {
   }
 
   /** @param isFile whether the events come from a file, where they have no places in the journal */
-  static async read(journal: Journal, isFile: boolean, onBadLine: (reason: string) => void): Promise<UndeliveredEvents> {
+  static async read(journal: ReplayedJournal, isFile: boolean, onBadLine: (reason: string) => void): Promise<UndeliveredEvents> {
     const enabled = Object.entries(journal.config?.event_handlers ?? {}).filter(([, handler]) => handler.enabled);
     return new UndeliveredEvents(
       await DeliveryHistory.read(journal.records, onBadLine, isFile),
@@ -48,7 +57,7 @@ class WaitingEvents {
   }
 
   /** Looks where the handlers of a running service stand; nothing waits where none runs, or for a handler that stopped. */
-  static async read(journal: Journal): Promise<WaitingEvents> {
+  static async read(journal: ReplayedJournal): Promise<WaitingEvents> {
     const positions = await journal.runningPositions();
     if (!positions) return new WaitingEvents(new Map());
     const stopped = new Set<unknown>();

@@ -1,6 +1,6 @@
-import type { RenderedPayload } from '../../webhooks/payload/payload.ts';
-import type { DeliveryLog } from '../../webhooks/records/delivery-log.ts';
-import type { Delivered, SentEvent, WebhookHandler } from '../../webhooks/webhook-handler.ts';
+import type { RenderedPayload } from '../payload/payload.ts';
+import type { DeliveryLog } from '../records/delivery-log.ts';
+import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
 
 /** What a replay does with each delivery. */
 export interface LaneOptions {

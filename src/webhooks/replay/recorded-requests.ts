@@ -1,12 +1,20 @@
 import type { EventReader } from '../../events/journal/event-log.ts';
+import type { OnBadLine } from '../../events/journal/event-search.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { parseEvent } from '../../events/journal/reader.ts';
-import type { RenderedPayload } from '../../webhooks/payload/payload.ts';
-import { publicEvent } from '../../webhooks/public-event.ts';
-import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
-import type { SentEvent } from '../../webhooks/webhook-handler.ts';
-import type { BadLines } from '../journal/bad-lines.ts';
-import type { Journal } from '../journal/journal-shape.ts';
+import type { RenderedPayload } from '../payload/payload.ts';
+import { publicEvent } from '../public-event.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { SentEvent } from '../webhook-handler.ts';
+import type { ReplayedJournal } from './undelivered-events.ts';
+
+/** Told of what cannot be sent again. */
+export interface BadLineReport {
+  /** A malformed line, or record. It may throw, which ends the run. */
+  add: OnBadLine;
+  /** Something well-formed that cannot be had any more. */
+  missing: OnBadLine;
+}
 
 /** A request as it was sent once. */
 export interface RecordedRequest {
@@ -23,9 +31,9 @@ export interface RecordedRequest {
  * @param bad told of malformed records, and of those whose events the journal does not have any more or whose body was not kept
  */
 export async function* recordedRequests(
-  journal: Journal,
+  journal: ReplayedJournal,
   isWanted: (handler: string, uuid: string) => boolean,
-  bad: Pick<BadLines, 'add' | 'missing'>,
+  bad: BadLineReport,
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
@@ -47,7 +55,10 @@ export async function* recordedRequests(
   }
 }
 
-async function* records(journal: Journal, onBadLine: (reason: string) => void): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
+async function* records(
+  journal: ReplayedJournal,
+  onBadLine: (reason: string) => void,
+): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
   for (const kind of ['deliveries', 'replays'] as const) {
     for await (const { record, position } of journal.records.read(kind, undefined, onBadLine))
       yield { record, place: `${kind} ${formatPosition(position)}` };
@@ -64,7 +75,7 @@ class JournalLines {
   readonly #block = new Map<number, Buffer>();
   #segment = 0;
 
-  constructor(journal: Journal) {
+  constructor(journal: ReplayedJournal) {
     this.#reader = journal.openReader(() => {});
   }
 
