@@ -1,27 +1,13 @@
-import { lchownSync, lstatSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { lchownSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, sep } from 'node:path';
 import { makeFolders, syncNameOf } from '../lib/disk/durable-files.ts';
+import { systemId } from '../lib/disk/system-id.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Account } from './account.ts';
 
 /** What `prepareHomeFolder` did; `created` lists real paths, empty when all was there. */
 export interface PreparedHomeFolder {
   created: string[];
-}
-
-/**
- * The number of an account or a group of the operating system.
- *
- * @param column which number: 2 its own, 3 in `/etc/passwd` that of the account's group
- * @throws ServiceError `unauthorized` when there is none of this name
- */
-export function systemId(file: '/etc/passwd' | '/etc/group', name: string, column = 2): number {
-  if (/^\d+$/.test(name) && column === 2) return Number(name);
-  for (const line of readFileSync(file, 'utf8').split('\n')) {
-    const fields = line.split(':');
-    if (fields[0] === name) return Number(fields[column]);
-  }
-  throw new ServiceError('unauthorized', `"${name}" is not in ${file}.`);
 }
 
 function ownerIds(account: Account): { uid: number; gid: number } | undefined {

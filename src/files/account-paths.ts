@@ -11,7 +11,7 @@ import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
-import { walkTree } from './operations/folder-remover.ts';
+import { walkTree } from './operations/folder-reader.ts';
 
 export type MaybeRights = readonly [Right, ...Right[]];
 

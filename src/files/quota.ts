@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { RealRoots } from './disk/real-roots.ts';
 import { isTemporaryName } from './disk/temporaries.ts';
-import { walkTree } from './operations/folder-remover.ts';
+import { walkTree } from './operations/folder-reader.ts';
 import { type Count, type CountBegun, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
 
 /** What an upload of unknown length claims at a time, so that it need not ask for each piece. */

@@ -1,8 +1,8 @@
 import { lchownSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemId } from '../../accounts/home-folder.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import type { Config } from '../../config/schema/schema.ts';
+import { systemId } from '../../lib/disk/system-id.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 
