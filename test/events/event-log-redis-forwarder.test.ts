@@ -1,7 +1,7 @@
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../src/lib/clock.ts';
-import { Door, type RedisClient } from '../../src/lib/redis/redis-door.ts';
+import { ClientConnector, type RedisClient } from '../../src/lib/redis/redis-connector.ts';
 import { parseRedisUrl } from '../../src/lib/redis/redis-url.ts';
 import { ForwardedNode, type Mishap } from '../support/forwarded-node.ts';
 import { startRedis } from '../support/redis.ts';
@@ -15,8 +15,8 @@ async function connect(t: TestContext): Promise<RedisClient | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
   const { url } = await startRedis(t, ['--appendonly', 'no']);
   const address = parseRedisUrl(url);
-  const door = new Door(address, { caPem: undefined, sentinel: undefined, clock: systemClock });
-  const client = await door.open(address.hosts[0] as { host: string; port: number }, 'data', () => {});
+  const connector = new ClientConnector(address, { caPem: undefined, sentinel: undefined, clock: systemClock });
+  const client = await connector.open(address.hosts[0] as { host: string; port: number }, 'data', () => {});
   t.after(() => client.destroy());
   return client;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, lstatSync, openSync, readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { closeFile, takeNameAway } from '../../src/files/disk/freeing.ts';
+import { closeFile, freeInBackground } from '../../src/files/disk/freeing.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -27,7 +27,7 @@ test('a large file that loses its name is open still, and gone once it was close
   for (const action of [() => unlinkSync(path), () => renameSync(join(folder, 'b'), path)]) {
     writeFileSync(path, large);
     writeFileSync(join(folder, 'b'), 'new');
-    const { result, freed } = takeNameAway(path, undefined, () => {
+    const { result, freed } = freeInBackground(path, undefined, () => {
       action();
       return openBelow(folder);
     });
@@ -46,7 +46,7 @@ test('small files, links to large ones and folders are not opened; what fails le
   symlinkSync('large', join(folder, 'link'));
   for (const name of ['small', 'link']) {
     const held: string[][] = [];
-    const { result, freed } = takeNameAway(join(folder, name), undefined, () => {
+    const { result, freed } = freeInBackground(join(folder, name), undefined, () => {
       held.push(openBelow(folder));
       unlinkSync(join(folder, name));
       return name;
@@ -56,14 +56,14 @@ test('small files, links to large ones and folders are not opened; what fails le
   assert.ok(existsSync(join(folder, 'large')));
   assert.throws(
     () =>
-      takeNameAway(join(folder, 'large'), lstatSync(join(folder, 'large')), () => {
+      freeInBackground(join(folder, 'large'), lstatSync(join(folder, 'large')), () => {
         assert.deepEqual(openBelow(folder), ['large']);
         throw new Error('not removed');
       }),
     /not removed/,
   );
   assert.deepEqual(openBelow(folder), []);
-  assert.throws(() => takeNameAway(join(folder, 'absent'), undefined, () => unlinkSync(join(folder, 'absent'))), /ENOENT/);
+  assert.throws(() => freeInBackground(join(folder, 'absent'), undefined, () => unlinkSync(join(folder, 'absent'))), /ENOENT/);
 });
 
 test('a small file is closed at once, a large one elsewhere', onLinux, async (t) => {

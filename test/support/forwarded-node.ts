@@ -6,7 +6,7 @@ import { EventForwarder } from '../../src/events/journal/redis/forwarder.ts';
 import { positionAfter, positionOfId, StreamReader } from '../../src/events/journal/redis/reader.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { RedisClient } from '../../src/lib/redis/redis-door.ts';
+import type { RedisClient } from '../../src/lib/redis/redis-connector.ts';
 import type { RedisCaller, RedisScript } from '../../src/lib/redis/redis-link.ts';
 import { readAll, testEvent } from '../contracts/event-log.ts';
 import { ManualClock } from './manual-clock.ts';

@@ -111,6 +111,6 @@ function fleetHere(log: Log): FleetOptions | undefined {
     workers: 1,
     fork: () => forkHere(log),
     log: { level: 'debug', format: 'json', colour: false },
-    onHopeless: (reason) => assertNoBadLine(reason),
+    onGivenUp: (reason) => assertNoBadLine(reason),
   };
 }

@@ -37,7 +37,7 @@ test('a worker that cannot be replaced is tried again with longer and longer pau
   const lines: string[] = [];
   const log = createLog({ level: 'warn', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
   const forks: number[] = [];
-  let hopeless = '';
+  let givenUp = '';
   const good: WorkerProcess[] = [];
   const service = createService(await testConfig(folder), {
     clock: systemClock,
@@ -52,8 +52,8 @@ test('a worker that cannot be replaced is tried again with longer and longer pau
         return worker;
       },
       log: { level: 'error', format: 'json', colour: false },
-      onHopeless: (reason) => {
-        hopeless = reason;
+      onGivenUp: (reason) => {
+        givenUp = reason;
       },
     },
   });
@@ -62,8 +62,8 @@ test('a worker that cannot be replaced is tried again with longer and longer pau
   const client = new Client(service.listening()[0]?.url ?? '');
   assert.equal((await client.get('/home/', { headers: { accept: 'application/json' } })).status, 200);
   good[0]?.kill();
-  await until('it gives up', () => hopeless !== '');
-  assert.match(hopeless, /The worker ended: exit code 9/);
+  await until('it gives up', () => givenUp !== '');
+  assert.match(givenUp, /The worker ended: exit code 9/);
   assert.ok(forks.length >= 5, `${forks.length} processes`);
   const pauses = forks.slice(1).map((atMs, index) => atMs - (forks[index] as number));
   assert.ok((pauses.at(-1) as number) > 500, `pauses of ${pauses.map(Math.round)} ms`);

@@ -37,8 +37,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
-  const hopeless = new Hopeless();
-  const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, hopeless) });
+  const watcher = new FleetWatcher();
+  const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
   const dataFolderPath = loaded.config.server.data_folder_path;
   const afterStart = async () => {
     try {
@@ -48,7 +48,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       throw error;
     }
   };
-  return run(service, { log, dataFolderPath, hopeless, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
+  return run(service, { log, dataFolderPath, watcher, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -76,8 +76,8 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       process.cwd(),
     );
     prepareProcess(loaded, process.env, log);
-    const hopeless = new Hopeless();
-    const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, hopeless) });
+    const watcher = new FleetWatcher();
+    const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
     try {
       await service.start();
     } catch (error) {
@@ -86,7 +86,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       throw error;
     }
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
-    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, hopeless, isStarted: true });
+    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, watcher, isStarted: true });
   }
 }
 
@@ -117,18 +117,18 @@ function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
   };
 }
 
-/** Told when no worker can be started any more. */
-class Hopeless {
-  onHopeless: (reason: string) => void = () => {};
+/** Ties the fleet, which is made first, to the run that ends when the fleet gives up. */
+class FleetWatcher {
+  onGivenUp: (reason: string) => void = () => {};
 }
 
 /** The workers that the options ask for; undefined when this process is to answer requests itself. */
-async function fleetOf(options: ServeOptions, loaded: LoadedConfig, hopeless: Hopeless): Promise<FleetOptions | undefined> {
+async function fleetOf(options: ServeOptions, loaded: LoadedConfig, watcher: FleetWatcher): Promise<FleetOptions | undefined> {
   const workers = options.workers ?? 1;
   if (workers === 1) return undefined;
   const { workerForks } = await import('./fork-workers.ts');
   const log = logOptions(options, loaded.file === '' ? undefined : loaded);
-  return { workers, fork: workerForks(), log, onHopeless: (reason) => hopeless.onHopeless(reason) };
+  return { workers, fork: workerForks(), log, onGivenUp: (reason) => watcher.onGivenUp(reason) };
 }
 
 interface Surroundings {
@@ -137,19 +137,19 @@ interface Surroundings {
   /** Reads the configuration anew; undefined without a file. */
   readAgain?: () => LoadedConfig;
   isStarted?: boolean;
-  hopeless: Hopeless;
+  watcher: FleetWatcher;
   /** Runs once all addresses are bound. */
   afterStart?: () => Promise<void>;
 }
 
 async function run(
   service: Service,
-  { log, dataFolderPath, readAgain, afterStart, hopeless, isStarted = false }: Surroundings,
+  { log, dataFolderPath, readAgain, afterStart, watcher, isStarted = false }: Surroundings,
 ): Promise<number> {
   endByFault(log, () => service.flushNow());
   const stopped = new Promise<number>((done) => {
     let isStopping = false;
-    hopeless.onHopeless = (reason) => {
+    watcher.onGivenUp = (reason) => {
       if (isStopping) return;
       isStopping = true;
       log.error('no worker can be started; the server ends', { reason });

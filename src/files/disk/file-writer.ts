@@ -23,7 +23,7 @@ import type { FilesEnvironment } from '../file-scope.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
-import { closeFile, takeNameAway } from './freeing.ts';
+import { closeFile, freeInBackground } from './freeing.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -218,7 +218,7 @@ export class FileWriter {
     const { freed } = await reservation.commit(sizeBytes, isReplacement ? current.size : 0, () => {
       verify?.(this.#currentEntry());
       const rename = () => renameSync(parent.member(this.#temporaryName), parent.member(name));
-      if (current) return takeNameAway(parent.member(name), current, rename);
+      if (current) return freeInBackground(parent.member(name), current, rename);
       if (!verify || !this.#linkAsNew()) {
         verify?.(this.#currentEntry());
         rename();

@@ -18,7 +18,7 @@ const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0x
  * @returns what the action returned, and a promise that resolves once the space is free; undefined when it is already. It never rejects
  * @throws what the action throws
  */
-export function takeNameAway<T>(
+export function freeInBackground<T>(
   member: string,
   stats: Stats | undefined,
   action: () => T,

@@ -17,7 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { takeNameAway } from './freeing.ts';
+import { freeInBackground } from './freeing.ts';
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
 
@@ -70,7 +70,7 @@ export function removeAbandoned(path: string, nowMs: number): void {
     const stats = lstatSync(path);
     if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
     notAbandonedBeforeMs.set(name, stats.ctimeMs + abandonedAfterMs);
-    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) takeNameAway(path, stats, () => unlinkSync(path));
+    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) freeInBackground(path, stats, () => unlinkSync(path));
   } catch {
     // Gone, or not ours to remove.
   }

@@ -1,17 +1,11 @@
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { takeNameAway } from '../disk/freeing.ts';
-import { changeInParent, type OpenedFolder, openFolder } from '../disk/opened.ts';
+import { freeInBackground } from '../disk/freeing.ts';
+import { changeInParent, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isRemovedName, type Temporaries, temporaryName } from '../disk/temporaries.ts';
-
-/** One path below the folder, `/`-separated and relative to it (empty for the folder itself). */
-export interface TreeMember {
-  relativePath: string;
-  isFolder: boolean;
-}
 
 /** A path that a recursive removal left behind, and why. */
 export interface LeftBehind {
@@ -20,42 +14,6 @@ export interface LeftBehind {
 }
 
 const membersPerTurn = 256;
-
-/**
- * Walks a folder without following links, parents before their members, one open descriptor at a time.
- * The folder itself comes first.
- */
-export async function* walkTree(roots: RealRoots, path: string): AsyncGenerator<TreeMember> {
-  const waiting = [''];
-  let seen = 0;
-  for (let relative = waiting.pop(); relative !== undefined; relative = waiting.pop()) {
-    const folder = openIfThere(roots, path, relative);
-    if (!folder) continue;
-    try {
-      yield { relativePath: relative, isFolder: true };
-      for (const dirent of readdirSync(folder.member('.'), { withFileTypes: true })) {
-        const below = relative === '' ? dirent.name : `${relative}/${dirent.name}`;
-        if (dirent.isDirectory()) waiting.push(below);
-        else yield { relativePath: below, isFolder: false };
-        if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
-      }
-    } catch (error) {
-      throw asServiceError(error);
-    } finally {
-      folder.close();
-    }
-  }
-}
-
-function openIfThere(roots: RealRoots, path: string, relative: string): OpenedFolder | undefined {
-  try {
-    return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
-  } catch (error) {
-    // Gone meanwhile, or out of reach: only the top folder has to be there.
-    if (relative !== '' && asServiceError(error).code === 'not-found') return undefined;
-    throw error;
-  }
-}
 
 /**
  * Removes a folder with all it holds. Links are removed, never followed. What cannot be removed is
@@ -118,7 +76,7 @@ async function hideFolder(roots: RealRoots, path: string, temporaries: Temporari
 
 /** @returns why it could not be removed */
 function removeMember(path: string): { result: string | undefined; freed: Promise<void> | undefined } {
-  return takeNameAway(path, undefined, () => {
+  return freeInBackground(path, undefined, () => {
     try {
       unlinkSync(path);
       return undefined;
@@ -145,7 +103,7 @@ export async function removeFile(roots: RealRoots, path: string): Promise<void> 
   const { freed } = await changeInParent(roots, path, (member) => {
     const stats = lstatSync(member);
     if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
-    return takeNameAway(member, stats, () => unlinkSync(member));
+    return freeInBackground(member, stats, () => unlinkSync(member));
   });
   await freed;
 }

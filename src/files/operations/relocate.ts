@@ -3,7 +3,7 @@ import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { syncOpenedFolder } from '../disk/folder-sync.ts';
-import { takeNameAway } from '../disk/freeing.ts';
+import { freeInBackground } from '../disk/freeing.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { inodeOf, temporaryName } from '../disk/temporaries.ts';
@@ -90,7 +90,7 @@ async function putInPlace(
   }
   const replaced = paths.entryAt(to)?.isFolder ? 'folder' : 'file';
   if (!isFolder && !existing.isDirectory()) {
-    const { freed } = takeNameAway(target, existing, () => renameSync(member, target));
+    const { freed } = freeInBackground(target, existing, () => renameSync(member, target));
     return { replaced, freed };
   }
   const aside = setAside(ends.target, ends.targetName, paths.mounts.roots, paths.environment.temporaries);

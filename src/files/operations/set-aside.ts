@@ -1,9 +1,10 @@
 import { lstatSync, renameSync, unlinkSync } from 'node:fs';
-import { takeNameAway } from '../disk/freeing.ts';
+import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, type OpenedFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
-import { removeTree, walkTree } from './folder-remover.ts';
+import { walkTree } from './folder-reader.ts';
+import { removeTree } from './folder-remover.ts';
 
 /** Something moved out of the way under a hidden name beside it. Ends with `putBack` or `remove`. */
 export interface SetAside {
@@ -51,7 +52,7 @@ export async function removeAll(roots: RealRoots, realPath: string): Promise<boo
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
   if (!stats.isDirectory()) {
-    const { freed } = await changeInParent(roots, realPath, (member) => takeNameAway(member, stats, () => unlinkSync(member)));
+    const { freed } = await changeInParent(roots, realPath, (member) => freeInBackground(member, stats, () => unlinkSync(member)));
     await freed;
     return true;
   }

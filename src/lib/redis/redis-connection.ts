@@ -1,5 +1,12 @@
 import type { Clock, Timer } from '../clock.ts';
-import { Door, type DoorOptions, type HostPort, type RedisArguments, type RedisClient, type RedisDoor } from './redis-door.ts';
+import {
+  ClientConnector,
+  type ConnectorOptions,
+  type HostPort,
+  type RedisArguments,
+  type RedisClient,
+  type RedisConnector,
+} from './redis-connector.ts';
 import { createFinder, type PrimaryFinder } from './redis-finder.ts';
 import type { RedisAddress } from './redis-url.ts';
 
@@ -12,7 +19,7 @@ export interface RedisConnection {
   destroy(): void;
 }
 
-export interface ConnectionSurroundings extends DoorOptions {
+export interface ConnectionSurroundings extends ConnectorOptions {
   /** A key in the slot of a cluster that all keys are in. */
   slotKey: string;
   /** Told of troubles of the connection. */
@@ -39,13 +46,13 @@ const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
  */
 export function createConnection(address: RedisAddress, surroundings: ConnectionSurroundings): RedisConnection {
   const { slotKey, clock, onError } = surroundings;
-  const door = new Door(address, surroundings);
-  return new PrimaryConnection(createFinder(address, slotKey, door), door, clock, onError);
+  const connector = new ClientConnector(address, surroundings);
+  return new PrimaryConnection(createFinder(address, slotKey, connector), connector, clock, onError);
 }
 
 class PrimaryConnection implements RedisConnection {
   readonly #finder: PrimaryFinder;
-  readonly #door: RedisDoor;
+  readonly #connector: RedisConnector;
   readonly #clock: Clock;
   readonly #onError: (error: Error) => void;
   #client: { at: HostPort; client: RedisClient } | undefined;
@@ -55,9 +62,9 @@ class PrimaryConnection implements RedisConnection {
   #timer: Timer | undefined;
   #isDestroyed = false;
 
-  constructor(finder: PrimaryFinder, door: RedisDoor, clock: Clock, onError: (error: Error) => void) {
+  constructor(finder: PrimaryFinder, connector: RedisConnector, clock: Clock, onError: (error: Error) => void) {
     this.#finder = finder;
-    this.#door = door;
+    this.#connector = connector;
     this.#clock = clock;
     this.#onError = onError;
   }
@@ -89,7 +96,7 @@ class PrimaryConnection implements RedisConnection {
     try {
       const at = await this.#finder.find();
       if (this.#isDestroyed) return;
-      const client = await this.#door.open(at, 'data', (error) => this.#leave(client, error));
+      const client = await this.#connector.open(at, 'data', (error) => this.#leave(client, error));
       if (this.#isDestroyed) return client.destroy();
       this.#client = { at, client };
       this.#attempts = 0;

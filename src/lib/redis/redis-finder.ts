@@ -1,4 +1,4 @@
-import type { HostPort, RedisDoor } from './redis-door.ts';
+import type { HostPort, RedisConnector } from './redis-connector.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** Knows where the data is at present. */
@@ -13,15 +13,15 @@ export interface PrimaryFinder {
 }
 
 /** Makes what finds the server that has the data. @param slotKey a key in the slot that all keys are in */
-export function createFinder(address: RedisAddress, slotKey: string, door: RedisDoor): PrimaryFinder {
+export function createFinder(address: RedisAddress, slotKey: string, connector: RedisConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
     case 'single':
       return { mustCheck: false, find: async () => hosts[0] as HostPort };
     case 'sentinel':
-      return { mustCheck: true, find: () => askSentinels(hosts, address.primaryName, door) };
+      return { mustCheck: true, find: () => askSentinels(hosts, address.primaryName, connector) };
     case 'cluster':
-      return new ClusterFinder(hosts, slotKey, door);
+      return new ClusterFinder(hosts, slotKey, connector);
     default:
       return kind satisfies never;
   }
@@ -31,8 +31,8 @@ export function createFinder(address: RedisAddress, slotKey: string, door: Redis
  * Asks all Sentinels, and believes the one that knows of the latest failover: one that was cut off from the others still names the
  * old primary. https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
-async function askSentinels(hosts: readonly HostPort[], name: string, door: RedisDoor): Promise<HostPort> {
-  const answers = await Promise.allSettled(hosts.map((host) => door.ask(host, 'sentinel', ['SENTINEL', 'MASTER', name])));
+async function askSentinels(hosts: readonly HostPort[], name: string, connector: RedisConnector): Promise<HostPort> {
+  const answers = await Promise.allSettled(hosts.map((host) => connector.ask(host, 'sentinel', ['SENTINEL', 'MASTER', name])));
   let found: { host: string; port: number; epoch: number } | undefined;
   for (const answer of answers) {
     if (answer.status === 'rejected') continue;
@@ -53,16 +53,16 @@ class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
-  readonly #door: RedisDoor;
+  readonly #connector: RedisConnector;
   /** Who is asked; each time another first, as one that is cut off from the others answers what was true before. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
-  constructor(seeds: readonly HostPort[], slotKey: string, door: RedisDoor) {
+  constructor(seeds: readonly HostPort[], slotKey: string, connector: RedisConnector) {
     this.#seeds = seeds;
     this.#nodes = [...seeds];
     this.#slotKey = slotKey;
-    this.#door = door;
+    this.#connector = connector;
   }
 
   async find(): Promise<HostPort> {
@@ -79,9 +79,9 @@ class ClusterFinder implements PrimaryFinder {
   }
 
   async #askNode(node: HostPort): Promise<HostPort> {
-    this.#slot ??= Number(await this.#door.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
+    this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
-    const ranges = (await this.#door.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
+    const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
     // A node that does not know its own address leaves it out: it is where it was asked.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createConnection, type RedisConnection } from './redis-connection.ts';
-import type { RedisArguments } from './redis-door.ts';
+import type { RedisArguments } from './redis-connector.ts';
 import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
 
 /** How often Redis is asked for a sign of life. */

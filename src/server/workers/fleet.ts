@@ -27,7 +27,7 @@ const earlyEndMs = 5000;
 const longestPauseMs = 10_000;
 
 /** With no worker left, and so many failed starts in a row, there is nothing to wait for. */
-const hopelessAfter = 6;
+const giveUpAfter = 6;
 
 /** How often another free port is tried when somebody took the one before. */
 const portAttempts = 5;
@@ -37,8 +37,8 @@ export interface FleetOptions {
   workers: number;
   fork: Fork;
   log: WorkerSetup['log'];
-  /** No worker can be started any more. */
-  onHopeless: (reason: string) => void;
+  /** Told when no worker can be started any more. */
+  onGivenUp: (reason: string) => void;
 }
 
 /** What the fleet has of the server. */
@@ -266,7 +266,7 @@ export class WorkerFleet implements Listeners {
       if (this.#isStopping) return;
       this.#failures++;
       log.error('a worker could not be started', { reason: error, failures: this.#failures });
-      if (this.#failures >= hopelessAfter && this.#ready().length === 0) options.onHopeless((error as Error).message);
+      if (this.#failures >= giveUpAfter && this.#ready().length === 0) options.onGivenUp((error as Error).message);
       else void this.#replace();
     } finally {
       release();

@@ -10,7 +10,7 @@ export interface HostPort {
   port: number;
 }
 
-export interface DoorOptions {
+export interface ConnectorOptions {
   /** Certificate authorities to trust beside the system's. */
   caPem: string | undefined;
   /** Credentials for Sentinel, which those of the URL are not. */
@@ -19,7 +19,7 @@ export interface DoorOptions {
 }
 
 /** What the connections of one address have in common. */
-export interface RedisDoor {
+export interface RedisConnector {
   /** Opens a connection that does not connect again by itself. Rejects when that fails. */
   open(host: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient>;
   /** Asks one server one thing, on a connection of its own. Rejects when it does not answer in `askTimeoutMs`. */
@@ -38,13 +38,13 @@ const openTimeoutMs = 3000;
 const askTimeoutMs = 1500;
 
 /** Opens connections of the client library. */
-export class Door implements RedisDoor {
+export class ClientConnector implements RedisConnector {
   readonly #address: RedisAddress;
-  readonly #sentinel: DoorOptions['sentinel'];
+  readonly #sentinel: ConnectorOptions['sentinel'];
   readonly #tls: { tls: true; ca?: string[] } | undefined;
   readonly #clock: Clock;
 
-  constructor(address: RedisAddress, { caPem, sentinel, clock }: DoorOptions) {
+  constructor(address: RedisAddress, { caPem, sentinel, clock }: ConnectorOptions) {
     this.#address = address;
     this.#sentinel = sentinel;
     this.#tls = address.isTls ? { tls: true, ...(caPem === undefined ? {} : { ca: [...rootCertificates, caPem] }) } : undefined;
