@@ -87,7 +87,8 @@ test('who is not root cannot become somebody else', async (t) => {
 test('under the permission model of Node.js: checking needs to read one file; serving is refused, as it could not sync', async (t) => {
   const folder = await configure(t, {});
   const reads = [folder, executable].map((path) => `--allow-fs-read=${path}`);
-  const under = ['env', `NODE_OPTIONS=--experimental-permission --no-warnings ${reads.join(' ')}`];
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission';
+  const under = ['env', `NODE_OPTIONS=${permission} --no-warnings ${reads.join(' ')}`];
   assert.equal((await run(t, ['validate', 'svc.config.json'], { cwd: folder, under })).code, 0);
   const outside = temporaryFolder(t);
   writeFileSync(join(outside, 'other.yaml'), '{}');

@@ -204,14 +204,14 @@ test('X-OC-Mtime with milliseconds is stored and listed as it was sent, not cut'
     assert.equal(Math.trunc(statSync(join(server.home, 'a')).mtimeMs * 1000), Math.round(time * 1_000_000));
   }
   assert.equal((await server.put('/home/b', 'x', { headers: { 'x-oc-mtime': '1700000000.1239996' } })).status, 201);
-  assert.equal(statSync(join(server.home, 'b')).mtimeMs, 1_700_000_000_124);
+  assert.equal(Math.round(statSync(join(server.home, 'b')).mtimeMs), 1_700_000_000_124);
 });
 
 test('X-OC-Mtime sets the modification time', async (t) => {
   const server = await startServer(t);
   const put = await server.put('/home/a', 'x', { headers: { 'x-oc-mtime': '1500000000' } });
   assert.equal(put.headers['x-oc-mtime'], 'accepted');
-  assert.equal(statSync(join(server.home, 'a')).mtimeMs, 1_500_000_000_000);
+  assert.equal(Math.round(statSync(join(server.home, 'a')).mtimeMs), 1_500_000_000_000);
   assert.equal((await server.put('/home/a', 'y', { headers: { 'x-oc-mtime': 'yesterday' } })).status, 400);
   assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'x');
 });
