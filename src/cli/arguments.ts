@@ -13,6 +13,12 @@ export function portNumber(text: string): number {
   return port;
 }
 
+/** Reads a whole number above 0. */
+export function positiveNumber(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number above 0');
+  return Number(text);
+}
+
 /** Reads a time in seconds. */
 export function secondsNumber(text: string): number {
   if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('must be a number of seconds');

@@ -1,8 +1,8 @@
 import { ConfigError, type Finding } from '../config/findings.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
+import { maskSecrets } from './mask-secrets.ts';
 import { PromptLeft } from './prompt.ts';
-import { maskSecrets } from './replay/mask-secrets.ts';
 
 /** Whether a stream shows colours: a terminal, and no `NO_COLOR` (no-color.org). */
 export function hasColour(stream: NodeJS.WriteStream): boolean {

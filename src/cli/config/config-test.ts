@@ -8,8 +8,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { junitXml } from '../auth/junit.ts';
 import { exitCode } from '../exit-codes.ts';
+import { lineDiff } from '../line-diff.ts';
 import { count, paint, print, visible } from '../output.ts';
-import { lineDiff } from '../replay/line-diff.ts';
 import { runCase } from './config-case-run.ts';
 import { type CaseFile, type ConfigCase, readCases } from './config-cases.ts';
 

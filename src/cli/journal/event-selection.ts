@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { EventSelection } from '../../events/journal/event-search.ts';
+import { positiveNumber } from '../arguments.ts';
 
 /** Which events a command is about: the options that `svc webhook-replay` and `svc events` share. */
 export interface SelectionOptions extends EventSelection {
@@ -45,10 +46,4 @@ function gatheredIds(text: string, before: number[]): number[] {
 
 function gatheredTexts(text: string, before: string[]): string[] {
   return [...before, ...text.split(',').map((item) => item.trim())].filter((item) => item !== '');
-}
-
-/** Reads a whole number above 0. */
-export function positiveNumber(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number above 0');
-  return Number(text);
 }

@@ -1,5 +1,5 @@
-import { gathered, type Register } from '../arguments.ts';
-import { addSelection, positiveNumber } from './event-selection.ts';
+import { gathered, positiveNumber, type Register } from '../arguments.ts';
+import { addSelection } from './event-selection.ts';
 
 const replayHelp = `
 Without FILE the events of the journal are sent. FILE has one event a line, or request bodies ({"events": […]}); - is stdin.

@@ -1,6 +1,5 @@
 import { Option } from 'commander';
-import { gathered, portNumber, type Register, secondsNumber, statusNumber } from '../arguments.ts';
-import { positiveNumber } from '../journal/event-selection.ts';
+import { gathered, portNumber, positiveNumber, type Register, secondsNumber, statusNumber } from '../arguments.ts';
 
 const authHelp = `
 Prints the URL once it accepts connections, then one line for each request; secrets are masked. Ends with SIGINT or SIGTERM.

@@ -5,8 +5,8 @@ import { exitCode } from '../exit-codes.ts';
 import type { BadLines } from '../journal/bad-lines.ts';
 import type { SelectionOptions } from '../journal/event-selection.ts';
 import type { Journal } from '../journal/journal-shape.ts';
+import { lineDiff } from '../line-diff.ts';
 import { complain, count, paint, print } from '../output.ts';
-import { lineDiff } from './line-diff.ts';
 import { comparedText } from './replay-request.ts';
 
 /**
