@@ -39,6 +39,12 @@ test('/health and /ready answer, everything else is refused', async (t) => {
   const ready = await monitor.get('/ready?x', { user: null });
   assert.deepEqual([ready.status, ready.json()], [200, { status: 'ready', checks: { server: 'ok', journal: 'ok', state: 'ok' } }]);
   assert.equal((await monitor.get('/', { user: null })).status, 404);
+  const head = await monitor.send('HEAD', '/health', { user: null });
+  assert.deepEqual([head.status, head.headers['content-length'], head.text], [200, health.headers['content-length'], '']);
+  assert.match(
+    await monitor.raw('GET /health HTTP/1.1\r\nHost: a%41\r\nConnection: close\r\n\r\n'),
+    /^HTTP\/1\.1 200 .*\{"status":"ok"\}\n$/s,
+  );
   const post = await monitor.send('POST', '/ready', { user: null, body: 'x' });
   assert.deepEqual([post.status, post.headers.allow], [405, 'GET, HEAD']);
 });

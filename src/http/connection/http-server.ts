@@ -6,7 +6,6 @@ import { processAccount } from '../../events/event-factory.ts';
 import type { Timer } from '../../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
-import { createListener } from '../app.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import { noteInternalError } from '../reply/fault-reply.ts';
@@ -17,6 +16,7 @@ import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
 import { createNodeServer, tlsContextOf } from './node-server.ts';
 import { mostPending, PendingReplies } from './pending-replies.ts';
+import { createRequestListener } from './request-listener.ts';
 import { readTlsContext } from './tls-context.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
@@ -40,7 +40,7 @@ export class HttpServer {
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
-    const listener = createListener(() => this.#service);
+    const listener = createRequestListener(() => this.#service);
     const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean): void => {
       const congestion = this.#service.sharing?.congestion();
       if (congestion) {

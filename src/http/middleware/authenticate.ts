@@ -7,6 +7,7 @@ import { LockGuard } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { certificateCredentials } from '../connection/client-certificate.ts';
+import type { HttpMiddleware } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import type { Session } from '../rest/sessions.ts';
 import { checkBan, countedAttempt } from './bans.ts';
@@ -23,7 +24,12 @@ export const publicFailureDetail = 'public_failure';
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
-export async function authenticate(exchange: Exchange): Promise<void> {
+export const authenticate: HttpMiddleware = async (context, next) => {
+  await findClient(context.env.exchange);
+  return next();
+};
+
+async function findClient(exchange: Exchange): Promise<void> {
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined) return authenticateHeader(exchange, authorization);
   const cookie = cookieValue(header(exchange, 'cookie'), sessionCookie);

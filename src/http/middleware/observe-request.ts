@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts';
+import type { RequestCheck } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from './request-trace.ts';
@@ -7,8 +7,9 @@ const webdavMethods = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE',
 const knownMethods = new Set(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
 /** Has the service's observer told of the request once its reply has been sent, or its client is gone. */
-export function observeRequest(exchange: Exchange, clock: Clock): void {
-  const { observe } = exchange.service;
+export const observeRequest: RequestCheck = (context) => {
+  const { exchange } = context.env;
+  const { observe, clock } = exchange.service;
   if (!observe) return;
   const startedMs = clock.monotonicMs();
   const tell = () => {
@@ -18,7 +19,7 @@ export function observeRequest(exchange: Exchange, clock: Clock): void {
     observe({ method, style: styleOf(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
   };
   exchange.outgoing.once('close', exchange.guarded(tell));
-}
+};
 
 function styleOf(exchange: Exchange): RequestStyle {
   if (webdavMethods.has(exchange.method)) return 'webdav';

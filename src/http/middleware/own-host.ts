@@ -4,7 +4,7 @@ import { type Exchange, header } from '../request/exchange.ts';
 
 /** Hosts (`name` or `name:port`) that the client asked for: the request's own, behind a trusted proxy also the forwarded one. */
 function requestedHosts(exchange: Exchange): string[] {
-  const hosts = [requestHost(exchange)];
+  const hosts: (string | undefined)[] = [exchange.host];
   if (isForwarded(exchange.incoming, exchange.service.proxies)) {
     hosts.push(header(exchange, 'x-forwarded-host')?.split(',', 1)[0]?.trim(), forwardedHost(header(exchange, 'forwarded') ?? ''));
   }
@@ -30,9 +30,4 @@ export function isOwnAuthority(exchange: Exchange, authority: string): boolean {
   const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
   const accepted = exchange.service.options.accepted_origins.map((origin) => new URL(origin).host);
   return [...requestedHosts(exchange), ...accepted].some((host) => bare(host) === bare(authority));
-}
-
-/** The host that the client asked for: `:authority` in HTTP/2, else `Host`. */
-function requestHost(exchange: Exchange): string | undefined {
-  return header(exchange, ':authority') ?? header(exchange, 'host');
 }

@@ -95,7 +95,8 @@ export function internalErrorText(reference: string): string {
 function pathForEvents(exchange: Exchange): string {
   const { target } = exchange;
   if (target.kind === 'member') return target.path;
-  return target.kind === 'service' ? `/__svc__/${target.name}` : target.kind;
+  if (target.kind === 'service') return `/__svc__/${target.name}`;
+  return target.kind === 'refused' ? 'unknown' : target.kind;
 }
 
 function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {

@@ -44,12 +44,17 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
     return;
   }
   // As a list Node.js writes them in one go; set one by one they cost twice as much.
+  outgoing.writeHead(status, headerLines(requestId, base, headers));
+}
+
+/** The header lines of a reply, names and values in turn; where both have a header, that of `headers`. */
+export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
   const replaced = namesOf(headers);
   if (requestId !== undefined && !replaced.has(requestIdHeader)) lines.push(requestIdHeader, requestId);
   for (const name in base) if (!replaced.has(name)) addLines(lines, name, base[name]);
   for (const name in headers) addLines(lines, name, headers[name]);
-  outgoing.writeHead(status, lines);
+  return lines;
 }
 
 /** All headers of both; where both have one, however its name is written, that of `stronger`. */

@@ -20,7 +20,7 @@ import type { HttpServiceOptions } from '../options.ts';
 import type { Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
 import type { Session, SessionStore } from '../rest/sessions.ts';
-import { type RequestTarget, serverPathOf } from './request-target.ts';
+import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
 
 export type Incoming = IncomingMessage | Http2ServerRequest;
 
@@ -65,6 +65,10 @@ export class Exchange {
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
   readonly method: string;
+  /** The target as the client sent it. */
+  readonly rawTarget: string;
+  /** The host that the client asked for: `:authority` in HTTP/2, else `Host`. */
+  readonly host: string | undefined;
   readonly isHead: boolean;
   readonly target: RequestTarget;
   readonly peer: EventPeer;
@@ -81,7 +85,6 @@ export class Exchange {
     service: HttpService,
     incoming: Incoming,
     outgoing: Outgoing,
-    target: RequestTarget,
     expectsContinue: boolean,
     onFault: (exchange: Exchange, error: unknown) => void,
   ) {
@@ -90,8 +93,10 @@ export class Exchange {
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.method = incoming.method ?? 'GET';
+    this.rawTarget = incoming.url ?? '';
+    this.host = (incoming.headers[':authority'] as string | undefined) ?? incoming.headers.host;
     this.isHead = this.method === 'HEAD';
-    this.target = target;
+    this.target = targetOf(this.method, this.rawTarget);
     this.peer = clientPeer(incoming, service.proxies);
     this.request = requestTrace(incoming.headers);
     this.sendContinue = () => {

@@ -18,7 +18,35 @@ export type RequestTarget =
   | { kind: 'home'; query: string }
   /** `*` of an OPTIONS request. */
   | { kind: 'server'; query: '' }
-  | { kind: 'unknown'; query: string };
+  | { kind: 'unknown'; query: string }
+  /** What is no target of ours, and why. */
+  | { kind: 'refused'; fault: unknown; query: '' };
+
+/** The target of a request; one that cannot be read is a target as well. Never throws. */
+export function targetOf(method: string, raw: string): RequestTarget {
+  try {
+    const target = parseRequestTarget(raw);
+    // PROPFIND of a folder without its final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders); the home
+    // folder is no exception.
+    if (target.kind !== 'home' || method !== 'PROPFIND') return target;
+    return { kind: 'member', path: virtualPathOf([]), isFolder: false, query: target.query };
+  } catch (fault) {
+    return { kind: 'refused', fault, query: '' };
+  }
+}
+
+/** The path by which `routes.ts` knows a target: files and folders, of whatever name, are apart from everything else. */
+export function routePathOf(target: RequestTarget): string {
+  switch (target.kind) {
+    case 'member':
+      return (target.isFolder ? '/folder' : '/file') + target.path;
+    case 'service':
+    case 'account-service':
+      return `/${target.kind}/${target.name}`;
+    default:
+      return `/${target.kind}`;
+  }
+}
 
 /**
  * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that what the

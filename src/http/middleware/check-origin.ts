@@ -1,4 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
+import type { RequestCheck } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { isOwnOrigin } from './own-host.ts';
 
@@ -10,13 +11,14 @@ const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
  *
  * @throws ServiceError `bad-request`
  */
-export function checkOrigin(exchange: Exchange): void {
+export const checkOrigin: RequestCheck = (context) => {
+  const { exchange } = context.env;
   if (!isChange(exchange)) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined) return;
   if (URL.canParse(origin) && isOwnOrigin(exchange, new URL(origin))) return;
   throw new ServiceError('bad-request', 'The request comes from another origin, which accepted_origins does not list.');
-}
+};
 
 // The logout is a link, too, and the one change that a GET makes.
 function isChange({ method, target }: Exchange): boolean {

@@ -1,0 +1,28 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { RequestCheck } from '../environment.ts';
+import { isHttp2 } from '../reply/outgoing.ts';
+import type { Exchange } from '../request/exchange.ts';
+
+/** Refuses a head that is not well-formed. @throws ServiceError `version-not-supported`, `bad-request` */
+export const checkHead: RequestCheck = (context) => {
+  const { exchange } = context.env;
+  if (!isHttp2(exchange.outgoing)) checkHttp1Head(exchange);
+};
+
+/**
+ * RFC 9112 §2.3 and §3.2: a version of HTTP/1, and with HTTP/1.1 exactly one, well-formed Host, and no other one in a target of
+ * absolute form. Several are the start of cache poisoning and request smuggling.
+ */
+function checkHttp1Head({ incoming, host, rawTarget }: Exchange): void {
+  if (incoming.httpVersionMajor !== 1)
+    throw new ServiceError('version-not-supported', `HTTP/${incoming.httpVersion} is not supported here.`);
+  const hosts = incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length === 0 && incoming.httpVersionMinor >= 1) throw new ServiceError('bad-request', 'The Host header is missing.');
+  const value = host ?? '';
+  if (hosts.length > 1 || (hosts.length === 1 && !/^([\w.~!$&'()*+,;=%-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(value))) {
+    throw new ServiceError('bad-request', 'The Host header is not valid.');
+  }
+  const authority = /^https?:\/\/([^/?#]*)/i.exec(rawTarget)?.[1];
+  if (authority !== undefined && authority.toLowerCase() !== value.toLowerCase())
+    throw new ServiceError('bad-request', 'The request target names another host than the Host header.');
+}

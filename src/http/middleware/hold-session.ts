@@ -1,0 +1,13 @@
+import type { HttpMiddleware } from '../environment.ts';
+
+/** Keeps the session of a request from ending while the request is under way, however long it takes. */
+export const holdSession: HttpMiddleware = async (context, next) => {
+  const { client, service } = context.env.exchange;
+  if (!client?.session) return next();
+  const hold = service.sessions.hold(client.session);
+  try {
+    await next();
+  } finally {
+    hold.done();
+  }
+};

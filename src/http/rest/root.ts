@@ -1,0 +1,36 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { Handled } from '../reply/reply.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { optionsReply } from '../webdav/webdav-class.ts';
+
+const serverMethods = 'OPTIONS, GET, HEAD, PUT, POST, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE';
+
+/** `OPTIONS *` (RFC 9110 §9.3.7). */
+export function describeServer(exchange: Exchange): Handled {
+  return optionsReply(exchange, serverMethods);
+}
+
+/** OPTIONS of `/` and `/home`: Explorer and davfs2 ask what the server can do before they look at the path that they were given. */
+export function describeRoot(exchange: Exchange): Handled {
+  return optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND');
+}
+
+/** The redirect to the home folder. */
+export function redirectHome({ method, isHead, target }: Exchange): Handled {
+  return { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } };
+}
+
+/** The target `*` of other methods. @throws ServiceError `bad-request` */
+export function refuseServerTarget(): never {
+  throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
+}
+
+/** A target that could not be read. @throws the reason */
+export function refuseTarget({ target }: Exchange): never {
+  throw target.kind === 'refused' ? target.fault : new ServiceError('bad-request', 'The request target is not understood.');
+}
+
+/** URLs below `/home/__svc__/` that there are none of (docs/spec/http.md#urls). @throws ServiceError `name-reserved` */
+export function refuseReserved(): never {
+  throw new ServiceError('name-reserved', 'This name is reserved.');
+}
