@@ -32,6 +32,11 @@ export class BodyWriter {
     this.#onGone?.(clientGone());
   }
 
+  /** @throws ServiceError `client-gone` */
+  checkClient(): void {
+    if (this.isGone) throw clientGone();
+  }
+
   write(chunk: Buffer): Promise<void> {
     return this.#settled((done) => this.#outgoing.write(chunk, done));
   }

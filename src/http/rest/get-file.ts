@@ -12,6 +12,7 @@ import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { alreadySent, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
@@ -97,7 +98,7 @@ interface Prepared {
 async function fullOrRanges(exchange: Exchange, download: FileDownload): Promise<Prepared> {
   const { entry } = download;
   const headers = fileHeaders(exchange, entry);
-  if (wantsReprDigest(header(exchange, 'want-repr-digest'))) headers['repr-digest'] = formatReprDigest(await sha256Of(download));
+  if (wantsReprDigest(header(exchange, 'want-repr-digest'))) headers['repr-digest'] = formatReprDigest(await sha256Of(exchange, download));
   const ranges = requestedRanges(exchange, entry);
   if (ranges === undefined) {
     headers['content-length'] = entry.sizeBytes;
@@ -143,11 +144,15 @@ function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeByte
 
 const readAsync = promisify(read);
 
-async function sha256Of(download: FileDownload): Promise<Buffer> {
+async function sha256Of({ outgoing }: Exchange, download: FileDownload): Promise<Buffer> {
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(256 * 1024);
   for (let position = 0; position < download.entry.sizeBytes; ) {
     const { bytesRead } = await readAsync(download.fd, buffer, 0, buffer.length, position);
+    if (isClientGone(outgoing)) {
+      download.end(0, 'client-gone');
+      throw clientGone();
+    }
     if (bytesRead === 0) break;
     hash.update(buffer.subarray(0, bytesRead));
     position += bytesRead;

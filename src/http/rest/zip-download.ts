@@ -40,7 +40,7 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
     files: names,
   });
   try {
-    const members = await gatherMembers(files, folder, names);
+    const members = await gatherMembers(files, folder, names, () => writer.checkClient());
     files.emit(40016, folder, { files: names });
     const lengthBytes = zipLength(members.map((member) => member.entry));
     const name = `${baseName(folder) || 'home'}.zip`;

@@ -19,34 +19,48 @@ export interface Member {
  * What an archive of a folder, or of some of its members, is to hold, without what may not be read and what is a link.
  *
  * @param names members, named relative to the folder; without it the whole folder, under full virtual paths
+ * @param checkClient asked between members; throws when nobody waits for the archive any more
  * @throws ServiceError `not-found` for a name that is not there, `name-invalid` for one that is no member's
  */
-export async function gatherMembers(files: AccountFiles, folder: VirtualPath, names: readonly string[] | undefined): Promise<Member[]> {
+export async function gatherMembers(
+  files: AccountFiles,
+  folder: VirtualPath,
+  names: readonly string[] | undefined,
+  checkClient: () => void,
+): Promise<Member[]> {
   const members: Member[] = [];
   if (names === undefined) {
-    await gatherFolder(files, folder, folder.slice(1).split('/').map(safeName).join('/'), members);
+    await gatherFolder(files, folder, folder.slice(1).split('/').map(safeName).join('/'), members, checkClient);
     return members;
   }
   const chosen = new Set(names);
   const changed = archiveNames([...chosen]);
   for await (const name of inTurns(chosen)) {
+    checkClient();
     const path = targetPath(folder, name);
     const nameInArchive = changed.get(name) ?? name;
     const entry = files.look(path);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     if (entry.isLink) continue;
-    if (entry.isFolder) await gatherFolder(files, path, nameInArchive, members);
+    if (entry.isFolder) await gatherFolder(files, path, nameInArchive, members, checkClient);
     else if (files.mayRead(path)) members.push(memberOf(nameInArchive, parentPath(path), entry));
   }
   return members;
 }
 
-async function gatherFolder(files: AccountFiles, top: VirtualPath, topName: string, members: Member[]): Promise<void> {
+async function gatherFolder(
+  files: AccountFiles,
+  top: VirtualPath,
+  topName: string,
+  members: Member[],
+  checkClient: () => void,
+): Promise<void> {
   const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
   for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
     if (folder.path !== top && !files.mayList(folder.path)) continue;
     const entries: Entry[] = [];
     for await (const batch of files.listQuietly(folder.path)) {
+      checkClient();
       for (const entry of batch) {
         if (!entry.isLink && (entry.isFolder || files.mayRead(memberPath(folder.path, entry.name)))) entries.push(entry);
       }
