@@ -53,7 +53,12 @@ function commandsBelow(command: Command): Command[] {
     .createHelp()
     .visibleCommands(command)
     .filter((candidate) => candidate.name() !== 'help')
-    .flatMap((candidate) => (candidate.commands.length > 0 ? commandsBelow(candidate) : [candidate]));
+    .flatMap((candidate) => [...(runs(candidate) ? [candidate] : []), ...commandsBelow(candidate)]);
+}
+
+/** Whether a command does something itself: one that only holds others has no options. */
+function runs(command: Command): boolean {
+  return command.commands.length === 0 || command.options.length > 0;
 }
 
 function nameOf(command: Command): string {
