@@ -125,7 +125,8 @@ export class HttpServer {
   /** Goes on serving, but has every reply end its connection, so that clients and proxies go elsewhere. */
   leave(): void {
     this.#isLeaving = true;
-    for (const session of this.#http2Sessions) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
+    // A session that its client cut is here until it says so.
+    for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
   get service(): HttpService {
