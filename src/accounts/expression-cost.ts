@@ -7,6 +7,9 @@ const longestName = '\\x'.repeat(longestCredentialCharacters);
 const token =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\(\?[A-Za-z-]*\)|\{(\d+)(,(\d*))?\}|[\s\S]/gu;
 
+/** A class such as `\p{L}` is one step, but takes as long to make as so many others. */
+const unicodeClassCost = 20;
+
 /**
  * How many steps an expression (expression.ts) may take for each character of a text, about; 0 for globs of characters and `*` alone, which
  * are looked for and cost next to nothing. Making a regular expression takes as long as it has steps, so that this is asked before.
@@ -39,7 +42,7 @@ function regularExpressionCost(text: string): number {
       last = (open.pop() ?? 0) + 2;
     } else if (part === '*' || part === '+' || part === '?') last++;
     // Flags are nothing: what repeats them repeats what is before.
-    else if (!part.startsWith('(?')) add(part.startsWith('\\Q') ? part.length : 1);
+    else if (!part.startsWith('(?')) add(part.startsWith('\\Q') ? part.length : /\\p/i.test(part) ? unicodeClassCost : 1);
   }
   return open.reduce((sum, size) => sum + size, last);
 }

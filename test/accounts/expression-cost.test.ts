@@ -64,6 +64,7 @@ test('what people write costs little, and what takes seconds costs much', () => 
     `e/${'a{0,1000}'.repeat(400)}/`,
     'm/(a|b|c){1000}/i',
     'e/((a{10}){10}){10}/',
+    `e/${'[\\p{L}x]'.repeat(100)}/i`,
     'e/(${USER}){100}/',
     `*${'?a'.repeat(1500)}`,
   ])
