@@ -84,7 +84,7 @@ function registerTests(): void {
     const second = openDataFolder(folder);
     assert.equal(second.serverUuid(), uuid);
     second.release();
-    assert.deepEqual(readdirSync(folder), ['server-uuid']);
+    assert.deepEqual(readdirSync(folder), ['form', 'server-uuid']);
   });
 
   test('a second server on the folder is refused with the number of the first, also through a link', (t) => {
@@ -97,7 +97,7 @@ function registerTests(): void {
         (error) => isServiceError(error, 'unavailable') && error.details.pid === process.pid,
       );
     }
-    assert.deepEqual(readdirSync(join(base, 'data')), ['svc.pid']);
+    assert.deepEqual(readdirSync(join(base, 'data')), ['form', 'svc.pid']);
     held.release();
   });
 
@@ -118,7 +118,7 @@ function registerTests(): void {
       const folder = temporaryFolder(t);
       writeFileSync(join(folder, 'svc.pid'), content);
       openDataFolder(folder).release();
-      assert.deepEqual(readdirSync(folder), [], JSON.stringify(content));
+      assert.deepEqual(readdirSync(folder), ['form'], JSON.stringify(content));
     }
     const folder = temporaryFolder(t);
     let path = join(folder, 'svc.pid');
@@ -128,7 +128,7 @@ function registerTests(): void {
       writeFileSync(path, reused);
     }
     openDataFolder(folder).release();
-    assert.deepEqual(readdirSync(folder), []);
+    assert.deepEqual(readdirSync(folder), ['form']);
   });
 
   test('of many that start at once on a dead lock exactly one wins', { timeout: 60_000 }, async (t) => {

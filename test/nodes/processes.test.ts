@@ -74,7 +74,7 @@ test('sessions and bans hold on all nodes; while Redis is away both are answered
   assert.equal((await here.send('POST', '/__svc__/logout', withSession)).status, 204);
   await redis.kill();
   await redis.restart();
-  await until('they are back', async () => (await there.get('/home/')).status === 200);
+  for (const client of [here, there]) await until('they are back', async () => (await client.get('/home/')).status === 200);
   for (const client of [here, there])
     assert.equal((await client.get('/home/', withSession)).status, 401, 'no session lives after its logout');
 });
