@@ -21,6 +21,12 @@ if (here && there) {
   test('nodes that share files over NFS, by two clients of it', { timeout: 120_000 }, async (t) => {
     if (!hasProgram(t, 'linux.uml') || !hasProgram(t, 'rpc.nfsd') || !hasProgram(t, 'modprobe')) return;
     const { code, output } = await runOnNfs(t, fileURLToPath(import.meta.url), mountOptions);
+    // A kernel of Linux 6.1 as a process knows no processor whose registers take more room (AVX-512, AMX): no program starts in it there.
+    if (output.includes('ptrace set fp regs failed')) {
+      console.log(`skipped: ${t.name}: User Mode Linux does not run on this processor`);
+      t.skip('User Mode Linux does not run on this processor');
+      return;
+    }
     const outcome = output.split('\n').filter((line) => /^(?:ok|not ok|# (?:pass|fail) )/.test(line.trim()));
     if (code !== 0) console.log(output);
     assert.equal(code, 0, outcome.join('\n'));
