@@ -247,6 +247,6 @@ for (const [name, { parse, seeds, size }] of Object.entries(parsers)) {
           },
           size,
         ),
-      { share: 0.1 },
+      { share: 0.1, most: 300 },
     ));
 }

@@ -14,15 +14,16 @@ const randomSeed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() 
  * Checks a property with the fixed seed and with a random one, half of the cases each, and prints how many cases there were.
  *
  * @param options.share how many cases it gets compared with others; cheap ones get more
+ * @param options.most where more cases than that would find nothing new in the time they take
  * @param options.each how many cases one value holds
  */
 export async function fuzz<T>(
   t: TestContext,
   arbitrary: fc.Arbitrary<T>,
   check: (value: T) => void | Promise<void>,
-  options: { share?: number; each?: number } = {},
+  options: { share?: number; most?: number; each?: number } = {},
 ): Promise<void> {
-  const numRuns = Math.ceil((cases * (options.share ?? 1)) / 2);
+  const numRuns = Math.ceil(Math.min(cases * (options.share ?? 1), options.most ?? Number.POSITIVE_INFINITY) / 2);
   let count = 0;
   const counted = async (value: T) => {
     count += options.each ?? 1;
