@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextName } from '../../src/http/html/client/upload.ts';
-import { Speed } from '../../src/http/html/client/upload-speed.ts';
+import { Speed } from '../../src/http/html/client/uploads/speed.ts';
+import { nextName } from '../../src/http/html/client/uploads/upload.ts';
 import * as de from '../../src/http/html/pages/locales/de.ts';
 import * as en from '../../src/http/html/pages/locales/en.ts';
 import * as es from '../../src/http/html/pages/locales/es.ts';

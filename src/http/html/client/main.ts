@@ -7,7 +7,7 @@ import { startPreview } from './preview.ts';
 import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
 import { startThemes } from './theme.ts';
-import { ignoreDrops, startUploads } from './uploads.ts';
+import { ignoreDrops, startUploads } from './uploads/uploads.ts';
 
 /** What the account may do in this folder; the service checks every request all the same. */
 const rights = new Set((byId('main').dataset.may ?? '').split(' '));

@@ -1,6 +1,6 @@
-import { text } from './language.ts';
-import { metadataHeader } from './metadata.ts';
-import { folderUrl, reasonFor, scriptHeaders } from './server.ts';
+import { text } from '../language.ts';
+import { metadataHeader } from '../metadata.ts';
+import { folderUrl, reasonFor, scriptHeaders } from '../server.ts';
 import type { Upload } from './upload.ts';
 
 /** How one attempt to store a file ended. */

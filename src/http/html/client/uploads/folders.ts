@@ -1,4 +1,4 @@
-import { folderUrl, reasonOf, send } from './server.ts';
+import { folderUrl, reasonOf, send } from '../server.ts';
 
 const known = new Map<string, Promise<string | undefined>>();
 

@@ -1,9 +1,9 @@
+import { text } from '../language.ts';
+import { signInAgain } from '../sign-in.ts';
 import { decide, forgetDecision } from './conflict.ts';
-import { text } from './language.ts';
-import { signInAgain } from './sign-in.ts';
+import { ensureFolder, forgetFolders } from './folders.ts';
+import { sendFile } from './send.ts';
 import { isOver, nextName, type Upload } from './upload.ts';
-import { ensureFolder, forgetFolders } from './upload-folders.ts';
-import { sendFile } from './upload-send.ts';
 
 /** Files sent at the same time: more than one hides the time between small ones, many would starve each other. */
 const atOnce = 3;

@@ -1,6 +1,6 @@
-import { ask } from './dialogs.ts';
-import { make } from './dom.ts';
-import { text } from './language.ts';
+import { ask } from '../dialogs.ts';
+import { make } from '../dom.ts';
+import { text } from '../language.ts';
 
 /** What to do with a file whose name is taken. */
 export type Decision = 'overwrite' | 'keep-both' | 'skip';

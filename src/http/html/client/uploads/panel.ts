@@ -1,8 +1,8 @@
-import { icon, make, makeButton } from './dom.ts';
-import { durationText, sizeText, text } from './language.ts';
+import { icon, make, makeButton } from '../dom.ts';
+import { durationText, sizeText, text } from '../language.ts';
+import type { UploadQueue } from './queue.ts';
+import { Speed } from './speed.ts';
 import { isOver, type Upload } from './upload.ts';
-import type { UploadQueue } from './upload-queue.ts';
-import { Speed } from './upload-speed.ts';
 
 /** Uploads that are shown; of a folder with thousands of files nobody reads more. */
 const mostShown = 100;

@@ -1,13 +1,13 @@
-import { byId, make, makeButton } from './dom.ts';
+import { byId, make, makeButton } from '../dom.ts';
+import { text } from '../language.ts';
+import { hasMetadata } from '../metadata.ts';
+import { notice } from '../notices.ts';
+import { refreshRows } from '../rows.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
-import { text } from './language.ts';
-import { hasMetadata } from './metadata.ts';
-import { notice } from './notices.ts';
-import { refreshRows } from './rows.ts';
+import { ensureFolder } from './folders.ts';
+import { UploadPanel } from './panel.ts';
+import { UploadQueue } from './queue.ts';
 import type { Upload } from './upload.ts';
-import { ensureFolder } from './upload-folders.ts';
-import { UploadPanel } from './upload-panel.ts';
-import { UploadQueue } from './upload-queue.ts';
 
 /** Starts uploads: the buttons, drag and drop, and the queue with its panel. */
 export function startUploads(mayCreateFolder: boolean): void {
