@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { parseAccountsFile } from '../../src/accounts/accounts-file.ts';
 import { verdictOf } from '../../src/auth/callout-reply.ts';
 import { parseEvent } from '../../src/events/journal/reader.ts';
-import { cookieValue } from '../../src/http/middleware/authenticate.ts';
 import { readForm } from '../../src/http/request/form-fields.ts';
 import { readJsonBody } from '../../src/http/request/request-body.ts';
 import { parseRequestTarget } from '../../src/http/request/request-target.ts';
@@ -18,6 +17,7 @@ import { namesType, preferredType } from '../../src/lib/headers/accept-header.ts
 import { preferredLanguage } from '../../src/lib/headers/accept-language.ts';
 import { parseRange } from '../../src/lib/headers/byte-ranges.ts';
 import { evaluateConditions } from '../../src/lib/headers/conditional-request.ts';
+import { cookieValue } from '../../src/lib/headers/cookies.ts';
 import { parseExpectedDigests, wantsReprDigest } from '../../src/lib/headers/digest-fields.ts';
 import { clientBehindProxies, forwardedHost } from '../../src/lib/headers/forwarded-header.ts';
 import { parseIfHeader } from '../../src/lib/headers/if-header.ts';

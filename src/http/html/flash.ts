@@ -1,4 +1,4 @@
-import { cookieValue } from '../middleware/authenticate.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import type { Language } from './pages/locales/language.ts';
 

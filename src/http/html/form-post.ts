@@ -3,20 +3,19 @@ import type { FileUpload, UploadResult } from '../../files/operations/file-uploa
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { type ErrorItem, errorsReply, statusOf } from '../reply/error-reply.ts';
+import { errorsReply } from '../reply/error-reply.ts';
 import { type Handled, jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { type FormFields, type FormFile, fileNameOf, readForm } from '../request/form-fields.ts';
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
-import { serverPathOf, urlPathOf } from '../request/request-target.ts';
+import { serverPathOf, targetPath, urlPathOf } from '../request/request-target.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
-import { deleteMember, targetPath } from '../rest/folder-commands.ts';
+import { deleteMember, eachMember, type MemberResult, memberFailure, runTrigger } from '../rest/member-actions.ts';
 import { findTrigger } from '../rest/triggers.ts';
 import { backendReplyHeaders } from '../rest/upload-backend.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './flash.ts';
-import { accountOfPage, pageContextOf } from './page-context.ts';
-import { messagePageReply } from './page-replies.ts';
+import { accountOfPage, messagePageReply, pageContextOf } from './page-replies.ts';
 import { confirmPage } from './pages/confirm-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 
@@ -24,11 +23,6 @@ const uploadAction = 'upload-file';
 
 /** Files that may come before the field `action`: each is an open file until the action is known. */
 const mostKeptBack = 100;
-
-/** What became of one member or file of a form. */
-interface Result extends ErrorItem {
-  status: number;
-}
 
 /** POST of a form to a folder (docs/spec/files.md#forms). */
 export async function handleFormPost(exchange: Exchange, folder: VirtualPath): Promise<Handled> {
@@ -49,13 +43,13 @@ export async function handleFormPost(exchange: Exchange, folder: VirtualPath): P
     case 'create-folder':
       return createFolder(exchange, folder, fields);
     case 'delete-members':
-      return eachMember(exchange, folder, fields, 'deleted', async (path) => deleteMember(clientOf(exchange).files, path));
+      return deleteMembers(exchange, folder, fields);
     case 'confirm-delete':
       return confirmDeletion(exchange, folder, fields);
     case 'download-members':
       return sendZip(exchange, folder, await selectedMembers(exchange, folder, fields));
     default:
-      return runTrigger(exchange, folder, fields, action);
+      return triggerMembers(exchange, folder, fields, action);
   }
 }
 
@@ -91,60 +85,28 @@ async function createFolder(exchange: Exchange, folder: VirtualPath, fields: For
   return replyTo(exchange, folder, 'created', [{ target: name, message: null, status: 201 }]);
 }
 
-async function runTrigger(exchange: Exchange, folder: VirtualPath, fields: FormFields, action: string): Promise<Handled> {
+async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
+  const { files } = clientOf(exchange);
+  const results = await eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => deleteMember(files, path));
+  return replyTo(exchange, folder, 'deleted', results);
+}
+
+async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, action: string): Promise<Handled> {
   const trigger = findTrigger(exchange, action);
   if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
-  const { files } = clientOf(exchange);
-  const present: string[] = [];
-  const results = await resultsOf(folder, await selectedMembers(exchange, folder, fields), async (path, name) => {
-    if (!files.look(path, ['read', 'list'])) throw new ServiceError('not-found', 'Path not found.');
-    present.push(name);
-    return [];
-  });
-  if (present.length > 0) await files.runTrigger(folder, trigger.name, present);
+  const results = await runTrigger(exchange, folder, trigger, await selectedMembers(exchange, folder, fields));
   return replyTo(exchange, folder, 'triggered', results);
 }
 
-type MemberAction = (path: VirtualPath, name: string) => Promise<string[]>;
-
-async function eachMember(
-  exchange: Exchange,
-  folder: VirtualPath,
-  fields: FormFields,
-  done: FlashCode,
-  action: MemberAction,
-): Promise<Handled> {
-  return replyTo(exchange, folder, done, await resultsOf(folder, await selectedMembers(exchange, folder, fields), action));
-}
-
-async function resultsOf(folder: VirtualPath, names: readonly string[], action: MemberAction): Promise<Result[]> {
-  const results: Result[] = [];
-  for await (const name of inTurns(names)) {
-    try {
-      const messages = await action(targetPath(folder, name), name);
-      if (messages.length === 0) results.push({ target: name, message: null, status: 200 });
-      results.push(...messages.map((message) => ({ target: name, message, status: 422 })));
-    } catch (error) {
-      results.push(failure(name, error));
-    }
-  }
-  return results;
-}
-
-function failure(target: string, error: unknown): Result {
-  if (!isServiceError(error) || error.code === 'internal') throw error;
-  return { target, message: error.message, status: statusOf[error.code] };
-}
-
 /** 303 back to the folder with a message for the next page; or JSON; a page with the reasons when something failed. */
-function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly Result[]): Reply {
+function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[]): Reply {
   const failed = results.filter((result) => result.message !== null);
-  const items = results.map(({ target, message }) => ({ target: target ?? '', message }));
+  const items = results.map(({ target, message }) => ({ target, message }));
   const [only] = failed;
   const status = only && results.length === 1 ? only.status : 422;
   if (failed.length > 0) {
     if (replyFormat(exchange) === 'json') return errorsReply(status, items);
-    const results = failed.map(({ target = '', message }) => ({ target, message: message ?? '' }));
+    const results = failed.map(({ target, message }) => ({ target, message: message ?? '' }));
     return messagePageReply(exchange, status, { results });
   }
   if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: items.map(({ target }) => ({ target })) });
@@ -155,7 +117,7 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
 class UploadReceiver {
   readonly #exchange: Exchange;
   readonly #folder: VirtualPath;
-  readonly #results: Result[] = [];
+  readonly #results: MemberResult[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
   readonly #stored: VirtualPath[] = [];
   /** What the replies of the back-end add to the form's. */
@@ -188,7 +150,7 @@ class UploadReceiver {
       await upload?.abort(error);
       if (isServiceError(error, 'client-gone')) throw error;
       file.content.resume();
-      this.#results.push(failure(name, error));
+      this.#results.push(memberFailure(name, error));
     }
   }
 
@@ -198,7 +160,7 @@ class UploadReceiver {
         await this.#commit(name, path, upload);
       } catch (error) {
         await upload.abort(error);
-        this.#results.push(failure(name, error));
+        this.#results.push(memberFailure(name, error));
       }
     }
     if (this.#results.length === 0) throw new ServiceError('bad-request', `The form has no file in the field "${uploadAction}".`);

@@ -1,11 +1,11 @@
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { alreadySent, Reply } from '../reply/reply.ts';
+import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
-import { sendChunks } from '../rest/folder-listing.ts';
 import { inOrder, listingOrderOf } from '../rest/listing-order.ts';
 import { triggersOf } from '../rest/triggers.ts';
 import { takeFlash } from './flash.ts';
-import { accountOfPage, pageContextOf } from './page-context.ts';
+import { accountOfPage, pageContextOf } from './page-replies.ts';
 import { listingPage } from './pages/listing-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 

@@ -1,10 +1,44 @@
+import { cookieValue } from '../../lib/headers/cookies.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
-import type { Exchange } from '../request/exchange.ts';
-import { pageContextOf } from './page-context.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { urlPathOf } from '../request/request-target.ts';
+import { appearanceOf } from './appearance.ts';
+import { languageFor } from './pages/locales/language.ts';
 import { type LoginModel, loginPage } from './pages/login-page.ts';
 import { type MessageModel, messagePage } from './pages/message-page.ts';
+import type { PageContext } from './pages/page-context.ts';
 import { pageHeaders } from './pages/page-headers.ts';
+import { themeCookie, themeOf } from './theme.ts';
+
+/** What the pages need to know of the reader and of the service. */
+export function pageContextOf(exchange: Exchange): PageContext {
+  return {
+    language: languageFor(header(exchange, 'accept-language')),
+    theme: themeOf(cookieValue(header(exchange, 'cookie'), themeCookie)),
+    appearance: appearanceOf(exchange.service.options.appearance),
+    url: urlOf(exchange),
+  };
+}
+
+/** Where a page is found by GET, for forms that lead back to it. */
+function urlOf({ target }: Exchange): string {
+  if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
+  if (target.kind === 'account-service' && target.name === 'password-update') return '/home/__svc__/password-update';
+  return target.kind === 'service' && target.name === 'login' ? `/__svc__/login${target.query}` : '/home/';
+}
+
+/** What the head of a page says of the account that is signed in. */
+export function accountOfPage(exchange: Exchange) {
+  const { account, session } = clientOf(exchange);
+  const { passwords } = exchange.service;
+  return {
+    name: account.name,
+    isAnonymous: account.method.type === 'anonymous',
+    hasSession: session !== undefined,
+    mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
+  };
+}
 
 /** The login page as a reply. */
 export function loginPageReply(exchange: Exchange, model: LoginModel & { status: number }): Reply {

@@ -1,16 +1,18 @@
 import type { Account } from '../../accounts/account.ts';
+import { sourceOf } from '../../auth/address-source.ts';
 import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
+import type { AttemptOutcome } from '../../auth/ban-list.ts';
 import type { Credentials } from '../../auth/credentials.ts';
 import type { EventContext } from '../../events/event.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { certificateCredentials } from '../connection/client-certificate.ts';
 import type { HttpMiddleware } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import type { Session } from '../rest/sessions.ts';
-import { checkBan, countedAttempt } from './bans.ts';
 
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';
@@ -99,6 +101,52 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Accoun
   });
 }
 
+/** @throws ServiceError `too-many-requests` with event 20005 for a banned address, `unavailable` when bans cannot be looked up */
+async function checkBan(exchange: Exchange): Promise<void> {
+  const refusal = await exchange.service.bans.isRefused(sourceOf(exchange.peer.address));
+  if (refusal) throw refuse(exchange, refusal.retryAfterS);
+}
+
+/**
+ * Checks credentials as often as the security policy lets the client's address and the account's name be guessed at
+ * (docs/spec/authentication.md#brute-force), and counts the outcome.
+ *
+ * @param check finds out what the credentials are worth
+ * @param isRight whether what it found means that they are right
+ * @throws what `check` throws; ServiceError `too-many-requests` with event 20005 before it is asked, `unavailable` when nothing can be counted
+ */
+export async function countedAttempt<T>(
+  exchange: Exchange,
+  { type, username, content }: Pick<Credentials, 'type' | 'username' | 'content'>,
+  check: (isKnown: boolean) => Promise<T>,
+  isRight: (result: T) => boolean,
+): Promise<T> {
+  const { service, peer } = exchange;
+  const attempt = await service.attempts.begin({ type, username, content, address: peer.address }, service.chain.longestAnswerMs);
+  if (attempt.kind === 'refused') throw refuse(exchange, attempt.retryAfterS, username);
+  let outcome: AttemptOutcome = 'unknown';
+  try {
+    const result = await check(attempt.isKnown);
+    outcome = isRight(result) ? 'succeeded' : 'failed';
+    return result;
+  } finally {
+    const counted = attempt.end(outcome);
+    // A failure that cannot be counted is none that may be told. Anything else that is not counted errs on the strict side.
+    if (outcome === 'failed') await counted;
+    else counted.catch((error) => service.log.debug('the end of an attempt was not counted', { reason: error }));
+  }
+}
+
+function refuse(exchange: Exchange, retryAfterS: number, username?: string): ServiceError {
+  const { service, peer } = exchange;
+  service.events.emit({
+    id: 20005,
+    context: exchange.eventContext(),
+    data: { address: peer.address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }) },
+  });
+  return new ServiceError('too-many-requests', 'Too many failed attempts, try again later.', { details: { retry_after_s: retryAfterS } });
+}
+
 function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
   const { context, files } = clientContext(exchange, account);
   exchange.client = { account, session, context, files };
@@ -129,13 +177,4 @@ function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   return colon < 0 ? { username: '', password: '' } : { username: text.slice(0, colon), password: text.slice(colon + 1) };
-}
-
-/** The value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
-export function cookieValue(cookies: string | undefined, name: string): string | undefined {
-  for (const pair of cookies?.split(';') ?? []) {
-    const equals = pair.indexOf('=');
-    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
-  }
-  return undefined;
 }

@@ -1,12 +1,26 @@
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { evaluateConditions } from '../../lib/headers/conditional-request.ts';
-import { matchesStrongly } from '../../lib/headers/entity-tags.ts';
+import { fileEntityTag, matchesStrongly } from '../../lib/headers/entity-tags.ts';
 import { type IfCondition, parseIfHeader } from '../../lib/headers/if-header.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { conditionHeaders, validatorsOf } from '../rest/get-file.ts';
 import { memberOfUrl } from '../webdav/webdav-headers.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';
+
+/** The request headers that make a request conditional (RFC 9110 §13). */
+export function conditionHeaders(exchange: Exchange) {
+  return {
+    'if-match': header(exchange, 'if-match'),
+    'if-none-match': header(exchange, 'if-none-match'),
+    'if-modified-since': header(exchange, 'if-modified-since'),
+    'if-unmodified-since': header(exchange, 'if-unmodified-since'),
+  };
+}
+
+/** The validators of an entry: strong entity tag and modification time. */
+export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: number } {
+  return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
+}
 
 /** Decides about a change by what the path means at that moment; throws `precondition-failed`. */
 export type Preconditions = (current: Entry | undefined) => void;

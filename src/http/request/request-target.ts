@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+import { checkMemberName, memberPath, type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
 
 /** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
@@ -111,6 +111,18 @@ function decodeSegment(segment: string): string {
 
 function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
+}
+
+/**
+ * The path of a command's target, one member name of the folder.
+ *
+ * @throws ServiceError `name-invalid` or `name-reserved`
+ */
+export function targetPath(folder: VirtualPath, target: string): VirtualPath {
+  checkMemberName(target);
+  if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
+  if (folder === '/' && target === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  return memberPath(folder, target);
 }
 
 /** Writes a virtual path as the path of a URL below `/home`, `/` at the end for folders. */

@@ -8,7 +8,6 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type ByteRange, parseRange } from '../../lib/headers/byte-ranges.ts';
 import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-request.ts';
 import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fields.ts';
-import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
@@ -16,21 +15,7 @@ import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { alreadySent, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
-
-/** The request headers that make a request conditional (RFC 9110 §13). */
-export function conditionHeaders(exchange: Exchange) {
-  return {
-    'if-match': header(exchange, 'if-match'),
-    'if-none-match': header(exchange, 'if-none-match'),
-    'if-modified-since': header(exchange, 'if-modified-since'),
-    'if-unmodified-since': header(exchange, 'if-unmodified-since'),
-  };
-}
-
-/** The validators of an entry: strong entity tag and modification time. */
-export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: number } {
-  return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
-}
+import { conditionHeaders, validatorsOf } from '../request/preconditions.ts';
 
 /** Headers that describe a file, for GET, HEAD and the like. */
 function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {

@@ -1,7 +1,7 @@
 import type { EntryBatches } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
 import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing-order.ts';
-import { cookieValue } from '../middleware/authenticate.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
 /** Keeps the reader's choice from folder to folder. */

@@ -1,6 +1,7 @@
 import { accountOfEvents } from '../../auth/auth-chain.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { checkPassword, cookieValue, sessionCookie } from '../middleware/authenticate.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
+import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { asksForJson, mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';

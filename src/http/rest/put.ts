@@ -5,10 +5,9 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { requestedModificationTime } from '../request/modification-time.ts';
-import { preconditions } from '../request/preconditions.ts';
+import { preconditions, validatorsOf } from '../request/preconditions.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
-import { validatorsOf } from './get-file.ts';
 import { backendReplyHeaders } from './upload-backend.ts';
 import { checkReceivedLength, receiveBody } from './upload-stream.ts';
 

@@ -5,7 +5,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/in-turns.ts';
 import { memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { ZipEntry } from '../../lib/zip/zip-records.ts';
-import { targetPath } from './folder-commands.ts';
+import { targetPath } from '../request/request-target.ts';
 
 /** One member of the archive to be: its name there, and where it is. */
 export interface Member {

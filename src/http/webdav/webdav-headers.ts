@@ -1,7 +1,7 @@
 import type { ReplacementRules } from '../../files/operations/replacement.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { isOwnAuthority } from '../middleware/own-host.ts';
+import { isOwnAuthority } from '../middleware/check-origin.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { requestedModificationTime } from '../request/modification-time.ts';
 import { parseRequestTarget, type RequestTarget } from '../request/request-target.ts';
