@@ -9,7 +9,11 @@ import type { AuthMethod, PublicFailure } from './auth-method.ts';
 import { areAskable, type Credentials } from './credentials.ts';
 
 /** What the chain made of a client's credentials. */
-export type ChainResult = { outcome: 'authenticated'; account: Account } | { outcome: 'refused'; public: PublicFailure | undefined };
+export type ChainResult =
+  | { outcome: 'authenticated'; account: Account }
+  | { outcome: 'refused'; public?: PublicFailure | undefined }
+  /** Refused, too, but nobody could say what the credentials are worth: that is no guess. */
+  | { outcome: 'unanswered' };
 
 interface Question {
   username: string;
@@ -54,7 +58,7 @@ export class AuthChain {
     if (!areAskable(credentials)) return this.#nobody(credentials, 'The name or the password is not acceptable.');
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
-      if (method.state === 'failed') return this.#rejected(method, credentials, 'The authentication method failed; see its event 20157.');
+      if (method.state === 'failed') return this.#unanswered(method, credentials, 'The authentication method failed; see its event 20157.');
       const result = await method.authenticate(credentials);
       if (result.outcome === 'next') continue;
       if (result.outcome === 'authenticated') return this.#accept(method, credentials, result.account);
@@ -66,6 +70,7 @@ export class AuthChain {
         this.#emit(20136, method, credentials, { details: result.reason, response: result.response });
         return { outcome: 'refused', public: result.public };
       }
+      if (result.kind === 'no-reply') return this.#unanswered(method, credentials, result.reason);
       return this.#rejected(method, credentials, result.reason);
     }
     return this.#nobody(credentials, 'No authentication method accepted the credentials.');
@@ -141,12 +146,17 @@ export class AuthChain {
 
   #rejected(method: AuthMethod, question: Question, details: string): ChainResult {
     this.#emit(20142, method, question, { details });
-    return { outcome: 'refused', public: undefined };
+    return { outcome: 'refused' };
+  }
+
+  #unanswered(method: AuthMethod, question: Question, details: string): ChainResult {
+    this.#emit(20142, method, question, { details });
+    return { outcome: 'unanswered' };
   }
 
   #nobody(question: Question, details: string): ChainResult {
     this.#events.emit({ id: 20021, context: this.#contextOf(question), data: { username: question.username, details } });
-    return { outcome: 'refused', public: undefined };
+    return { outcome: 'refused' };
   }
 
   #emit(id: number, method: AuthMethod, question: Question, data: Record<string, unknown>): void {

@@ -16,8 +16,8 @@ export type AuthResult =
   | {
       outcome: 'rejected';
       reason: string;
-      /** `forbidden` when the method said no itself (event 20136); `invalid` for any other reason (event 20142). */
-      kind: 'forbidden' | 'invalid';
+      /** `forbidden` when the method said no itself (event 20136); `no-reply` and `invalid` for any other reason (event 20142). */
+      kind: 'forbidden' | 'invalid' | 'no-reply';
       /** Bad account configuration in an otherwise accepting answer: event 20149 or 20031 is emitted too. */
       configurationFault?: { event: 20031 | 20149; details: unknown };
       /** Members of a failure body, for event 20136's `data.response`. */

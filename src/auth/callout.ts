@@ -96,8 +96,9 @@ export class CalloutMethod implements AuthMethod {
     return this.#cache.answer(credentials, async () => {
       const result = await this.#ask(credentials);
       if (result.kind === 'reply') return verdictOf(result, this.#dependencies.groupUuids);
-      const what = result.kind === 'no-reply' ? 'gave no reply' : 'gave an invalid reply';
-      return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint ${what}: ${result.message}.` };
+      if (result.kind === 'no-reply')
+        return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.` };
+      return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
     });
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { countStatuses, from, guessAtOnce, hashOfCost } from '../support/guesses.ts';
-import { startReceiver, until } from '../support/receiver.ts';
+import { type Answer, startReceiver, until } from '../support/receiver.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestConfig } from '../support/server.ts';
 
@@ -33,6 +33,18 @@ test('an endpoint is asked for no more guesses at once than the address has fail
   const { guesses } = await guessAtOnce([server], 100, '203.0.113.1');
   assert.deepEqual(countStatuses(guesses), { 401: 5, 429: 95 });
   assert.equal(endpoint.requests.length, 5);
+});
+
+test('an endpoint that gives no reply, or failed its test, bans nobody; any reply that refuses counts', async (t) => {
+  const statusesWith = async (otherwise: Answer, test_at_start: boolean) => {
+    const { url } = await startReceiver(t, { otherwise });
+    const server = await guarded(t, 3, { authentications: { corporate: { type: 'http', url, test_at_start } } });
+    const users = Array.from({ length: 20 }, (_, index) => `user${index}:x`);
+    return countStatuses(await Promise.all(users.map((user) => server.get('/home/', from('203.0.113.1', user)))));
+  };
+  assert.deepEqual(await statusesWith({ fault: 'reset' }, false), { 401: 20 });
+  assert.deepEqual(await statusesWith({ status: 500 }, true), { 401: 20 });
+  assert.deepEqual(await statusesWith({ status: 500 }, false), { 401: 3, 429: 17 });
 });
 
 test('more right passwords at once than an address has failures: they wait, and all get in', async (t) => {

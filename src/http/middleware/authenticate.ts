@@ -84,18 +84,20 @@ async function checkCredentials(exchange: Exchange, credentials: Credentials): P
   accept(exchange, await ask(exchange, credentials), undefined);
 }
 
+const attemptOutcomes = { authenticated: 'succeeded', refused: 'failed', unanswered: 'unknown' } as const;
+
 async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
   const { chain } = exchange.service;
   const result: ChainResult = await countedAttempt(
     exchange,
     credentials,
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
-    ({ outcome }) => outcome === 'authenticated',
+    ({ outcome }) => attemptOutcomes[outcome],
   );
   // Whatever comes next, the login is in the journal; what reads a file or a folder sees to it that it is.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated') return result.account;
-  const publicFailure = exchange.service.options.public_error ? result.public : undefined;
+  const publicFailure = exchange.service.options.public_error && result.outcome === 'refused' ? result.public : undefined;
   throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
     details: { [publicFailureDetail]: publicFailure },
   });
@@ -112,14 +114,14 @@ async function checkBan(exchange: Exchange): Promise<void> {
  * (docs/spec/authentication.md#brute-force), and counts the outcome.
  *
  * @param check finds out what the credentials are worth
- * @param isRight whether what it found means that they are right
+ * @param outcomeOf what that means for who guesses; `unknown` counts neither way
  * @throws what `check` throws; ServiceError `too-many-requests` with event 20005 before it is asked, `unavailable` when nothing can be counted
  */
 export async function countedAttempt<T>(
   exchange: Exchange,
   { type, username, content }: Pick<Credentials, 'type' | 'username' | 'content'>,
   check: (isKnown: boolean) => Promise<T>,
-  isRight: (result: T) => boolean,
+  outcomeOf: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
   const attempt = await service.attempts.begin({ type, username, content, address: peer.address }, service.chain.longestAnswerMs);
@@ -127,7 +129,7 @@ export async function countedAttempt<T>(
   let outcome: AttemptOutcome = 'unknown';
   try {
     const result = await check(attempt.isKnown);
-    outcome = isRight(result) ? 'succeeded' : 'failed';
+    outcome = outcomeOf(result);
     return result;
   } finally {
     const counted = attempt.end(outcome);

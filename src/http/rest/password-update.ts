@@ -97,7 +97,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
     exchange,
     { type: 'password', username: account.name, content: currentPassword },
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
-    Boolean,
+    (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
   const problems = isCurrent ? await replacePassword(exchange, account, newPassword, turn) : ['The current password is not correct.'];
   if (problems.length > 0) {
