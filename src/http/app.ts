@@ -1,11 +1,13 @@
 import { Hono } from 'hono';
-import { ServiceError } from '../lib/errors.ts';
-import { type Bindings, type HttpEnvironment, inTurn } from './environment.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
+import { type HttpEnvironment, inTurn } from './environment.ts';
+import { allowedMethods } from './methods.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { checkOrigin } from './middleware/check-origin.ts';
 import { nameRequest } from './middleware/name-request.ts';
 import { observeRequest } from './middleware/observe-request.ts';
-import { respondToFault } from './reply/respond.ts';
+import { respondToFault } from './reply/fault-reply.ts';
+import type { Exchange } from './request/exchange.ts';
 import { routePathOf } from './request/request-target.ts';
 import { addRoutes } from './routes.ts';
 
@@ -15,11 +17,15 @@ import { addRoutes } from './routes.ts';
  */
 export function createApp(): Hono<HttpEnvironment> {
   // Hono hands on what `fetch` was given.
-  const getPath = (_: Request, options?: { env?: unknown }) => routePathOf((options as { env: Bindings }).env.exchange.target);
+  const getPath = (_: Request, options?: { env?: unknown }) => routePathOf((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
   app.use(inTurn(nameRequest, observeRequest, checkHead, checkOrigin));
   addRoutes(app);
-  app.onError((error, context) => respondToFault(context.env.exchange, error));
-  app.notFound((context) => respondToFault(context.env.exchange, new ServiceError('not-found', 'Path not found.')));
+  app.onError((error, c) => {
+    // RFC 9110 §15.5.6: what is not allowed is answered with what is.
+    if (isServiceError(error, 'method-not-allowed')) error.details.allow = allowedMethods(app, c);
+    return respondToFault(c, error);
+  });
+  app.notFound((c) => respondToFault(c, new ServiceError('not-found', 'Path not found.')));
   return app;
 }

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono';
 import { routePath } from 'hono/route';
-import type { HttpContext, HttpEnvironment, HttpMiddleware } from './environment.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { HttpContext, HttpEnvironment, HttpHandler, HttpMiddleware } from './environment.ts';
 import type { Exchange } from './request/exchange.ts';
 
 /** What a handler says of its route besides answering it. */
@@ -10,25 +11,29 @@ interface RouteTraits {
 }
 
 /** A route that only some requests have; the others go on to what ends the pattern. */
-export function when(condition: (exchange: Exchange) => boolean, handler: HttpMiddleware): HttpMiddleware & RouteTraits {
-  const route: HttpMiddleware = (context, next) => (condition(context.env.exchange) ? handler(context, next) : next());
+export function when(condition: (exchange: Exchange) => boolean, handler: HttpHandler): HttpMiddleware & RouteTraits {
+  const route: HttpMiddleware = async (c, next) => (condition(c.env) ? handler(c) : next());
   return Object.assign(route, { condition });
 }
 
 /** A GET that changes something, so that HEAD does not stand for it. */
-export function exceptHead(handler: HttpMiddleware): HttpMiddleware & RouteTraits {
-  const route: HttpMiddleware = (context, next) => (context.env.exchange.isHead ? next() : handler(context, next));
+export function exceptHead(handler: HttpHandler): HttpMiddleware & RouteTraits {
+  const route: HttpMiddleware = async (c, next) => (c.env.isHead ? next() : handler(c));
   return Object.assign(route, { refusesHead: true });
 }
 
+/** Ends a pattern. @throws ServiceError `method-not-allowed`, to which `onError` adds `allowedMethods` */
+export function refuse({ env: { method } }: HttpContext): never {
+  throw new ServiceError('method-not-allowed', `${method} is not supported here.`);
+}
+
 /** The value of `Allow` for the URL of a request: the methods that the table of routes has for its pattern. */
-export function allowedMethods({ routes }: Hono<HttpEnvironment>, context: HttpContext): string {
-  const { exchange } = context.env;
+export function allowedMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
   const methods = new Set<string>();
-  const pattern = routePath(context);
+  const pattern = routePath(c);
   for (const { path, method, handler } of routes) {
     const { condition, refusesHead } = handler as RouteTraits;
-    if (path !== pattern || method === 'ALL' || (condition && !condition(exchange))) continue;
+    if (path !== pattern || method === 'ALL' || (condition && !condition(c.env))) continue;
     methods.add(method);
     if (method === 'GET' && !refusesHead) methods.add('HEAD');
   }

@@ -1,21 +1,18 @@
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
-import { ServiceError } from '../lib/errors.ts';
-import type { VirtualPath } from '../lib/virtual-path.ts';
-import { type HttpContext, type HttpEnvironment, pathOf } from './environment.ts';
+import type { HttpEnvironment, HttpHandler } from './environment.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { assets } from './html/pages/assets.ts';
 import { postTheme } from './html/theme.ts';
-import { allowedMethods, exceptHead, when } from './methods.ts';
+import { allowedMethods, exceptHead, refuse, when } from './methods.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { holdSession } from './middleware/hold-session.ts';
-import { alreadySent, type Handled } from './reply/reply.ts';
 import { respond } from './reply/respond.ts';
 import type { Exchange } from './request/exchange.ts';
 import { deleteFile, deleteFolder } from './rest/delete.ts';
+import { getFile } from './rest/get-file.ts';
 import { logout, postLogin } from './rest/login.ts';
-import { getFileOrRedirect, getFolder, postFolder, redirectPostOfFolder, refuseMkcolBody } from './rest/members.ts';
+import { getFolder, postFolder, redirectPostOfFolder, refuseMkcolBody } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
 import { showPasswordPage, updatePassword } from './rest/password-update.ts';
 import { putFile, putFolder } from './rest/put.ts';
@@ -27,100 +24,81 @@ import { propfind } from './webdav/propfind.ts';
 import { refuseProperties } from './webdav/proppatch.ts';
 import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
 
-type Handler = (exchange: Exchange) => Promise<Handled> | Handled;
-type MemberHandler = (exchange: Exchange, path: VirtualPath) => Promise<Handled> | Handled;
+const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
 
 /**
  * All that a service answers. Patterns are of canonical paths (`routePathOf`); GET stands for HEAD, too. What ends a pattern answers the
  * methods that it does not have.
  */
 export function addRoutes(app: Hono<HttpEnvironment>): void {
-  const own = (handler: Handler) => async (context: HttpContext) => respond(context.env.exchange, await handler(context.env.exchange));
-  const member = (handler: MemberHandler) => async (context: HttpContext) => {
-    const { exchange } = context.env;
-    const handled = await handler(exchange, pathOf(context));
-    return handled === alreadySent ? RESPONSE_ALREADY_SENT : respond(exchange, handled);
-  };
-  const allow = (context: HttpContext) => allowedMethods(app, context);
-  const describe = (context: HttpContext) => respond(context.env.exchange, optionsReply(context.env.exchange, allow(context)));
-  const refuse = (context: HttpContext): never => {
-    throw new ServiceError('method-not-allowed', `${context.env.exchange.method} is not supported here.`, {
-      details: { allow: allow(context) },
-    });
-  };
-  const describeOrRefuse = (context: HttpContext) =>
-    context.env.exchange.method === 'OPTIONS'
-      ? respond(context.env.exchange, { status: 204, headers: { allow: allow(context) } })
-      : refuse(context);
-  const makeFolder = async (context: HttpContext) =>
-    respond(context.env.exchange, await makeCollection(context.env.exchange, pathOf(context), allow(context)));
+  const describe: HttpHandler = (c) => respond(c, optionsReply(c.env, allowedMethods(app, c)));
+  const describeOrRefuse: HttpHandler = (c) =>
+    c.env.method === 'OPTIONS' ? respond(c, { status: 204, headers: { allow: allowedMethods(app, c) } }) : refuse(c);
 
   // /home/…, a file. OPTIONS comes before the credentials, as WebDAV clients ask before they authenticate.
   app.options('/file/*', describe);
   app.use('/file/*', authenticate, holdSession);
-  app.get('/file/*', member(getFileOrRedirect));
-  app.put('/file/*', member(putFile));
-  app.delete('/file/*', member(deleteFile));
-  app.on('PROPFIND', '/file/*', member(propfind));
-  app.on('PROPPATCH', '/file/*', member(refuseProperties));
-  app.on('COPY', '/file/*', member(copyMember));
-  app.on('MOVE', '/file/*', member(moveMember));
-  app.on('MKCOL', '/file/*', when(isCompatible, makeFolder));
-  app.on('LOCK', '/file/*', when(isClassTwo, member(lockMember)));
-  app.on('UNLOCK', '/file/*', when(isClassTwo, member(unlockMember)));
+  app.get('/file/*', getFile);
+  app.put('/file/*', putFile);
+  app.delete('/file/*', deleteFile);
+  app.on('PROPFIND', '/file/*', propfind);
+  app.on('PROPPATCH', '/file/*', refuseProperties);
+  app.on('COPY', '/file/*', copyMember);
+  app.on('MOVE', '/file/*', moveMember);
+  app.on('MKCOL', '/file/*', when(isCompatible, makeCollection));
+  app.on('LOCK', '/file/*', when(isClassTwo, lockMember));
+  app.on('UNLOCK', '/file/*', when(isClassTwo, unlockMember));
   app.all('/file/*', refuseMkcolBody, redirectPostOfFolder, refuse);
 
   // /home/…/, a folder.
   app.options('/folder/*', describe);
   app.use('/folder/*', authenticate, holdSession);
-  app.get('/folder/*', member(getFolder));
-  app.put('/folder/*', member(putFolder));
-  app.delete('/folder/*', member(deleteFolder));
-  app.post('/folder/*', member(postFolder));
-  app.on('MKCOL', '/folder/*', makeFolder);
-  app.on('PROPFIND', '/folder/*', member(propfind));
-  app.on('PROPPATCH', '/folder/*', member(refuseProperties));
-  app.on('COPY', '/folder/*', member(copyMember));
-  app.on('MOVE', '/folder/*', member(moveMember));
-  app.on('LOCK', '/folder/*', when(isClassTwo, member(lockMember)));
-  app.on('UNLOCK', '/folder/*', when(isClassTwo, member(unlockMember)));
+  app.get('/folder/*', getFolder);
+  app.put('/folder/*', putFolder);
+  app.delete('/folder/*', deleteFolder);
+  app.post('/folder/*', postFolder);
+  app.on('MKCOL', '/folder/*', makeCollection);
+  app.on('PROPFIND', '/folder/*', propfind);
+  app.on('PROPPATCH', '/folder/*', refuseProperties);
+  app.on('COPY', '/folder/*', copyMember);
+  app.on('MOVE', '/folder/*', moveMember);
+  app.on('LOCK', '/folder/*', when(isClassTwo, lockMember));
+  app.on('UNLOCK', '/folder/*', when(isClassTwo, unlockMember));
   app.all('/folder/*', refuse);
 
   // /home/__svc__/…, for those who have signed in.
   app.use('/account-service/*', authenticate);
-  app.get('/account-service/password-update', own(showPasswordPage));
-  app.post('/account-service/password-update', own(updatePassword));
+  app.get('/account-service/password-update', showPasswordPage);
+  app.post('/account-service/password-update', updatePassword);
   app.all('/account-service/password-update', describeOrRefuse);
-  app.all('/account-service/*', own(refuseReserved));
+  app.all('/account-service/*', refuseReserved);
 
   // /__svc__/…, for everybody.
-  app.get('/service/login', own(showLogin));
-  app.post('/service/login', own(postLogin));
+  app.get('/service/login', showLogin);
+  app.post('/service/login', postLogin);
   app.all('/service/login', describeOrRefuse);
-  app.get('/service/logout', exceptHead(own(logout)));
-  app.post('/service/logout', own(logout));
+  app.get('/service/logout', exceptHead(logout));
+  app.post('/service/logout', logout);
   app.all('/service/logout', describeOrRefuse);
-  app.post('/service/theme', own(postTheme));
+  app.post('/service/theme', postTheme);
   app.all('/service/theme', describeOrRefuse);
-  app.get('/service/appearance.css', own(sendAppearanceStyle));
+  app.get('/service/appearance.css', sendAppearanceStyle);
   app.all('/service/appearance.css', describeOrRefuse);
-  app.get('/service/logo', own(sendLogo));
+  app.get('/service/logo', sendLogo);
   app.all('/service/logo', describeOrRefuse);
-  app.get('/service/openapi.yaml', own(showOpenapi));
+  app.get('/service/openapi.yaml', showOpenapi);
   app.all('/service/openapi.yaml', describeOrRefuse);
-  app.get('/service/openapi.html', own(showOpenapiPage));
+  app.get('/service/openapi.html', showOpenapiPage);
   app.all('/service/openapi.html', describeOrRefuse);
-  for (const name of assets.keys()) {
-    app.get(`/service/${name}`, own(sendAsset));
-    app.all(`/service/${name}`, refuse);
-  }
+  app.on('GET', assetRoutes, sendAsset);
+  app.on('ALL', assetRoutes, refuse);
 
   // /, /home and *.
-  app.on('OPTIONS', ['/root', '/home'], own(describeRoot));
-  app.on('ALL', ['/root', '/home'], own(redirectHome));
-  app.options('/server', own(describeServer));
+  app.on('OPTIONS', ['/root', '/home'], describeRoot);
+  app.on('ALL', ['/root', '/home'], redirectHome);
+  app.options('/server', describeServer);
   app.all('/server', refuseServerTarget);
-  app.all('/refused', own(refuseTarget));
+  app.all('/refused', refuseTarget);
 }
 
 function isCompatible({ service }: Exchange): boolean {

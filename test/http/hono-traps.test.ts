@@ -128,7 +128,7 @@ test('what needs no socket is answered by the app alone', async () => {
     const exchange = exchangeOf({ method, target });
     Object.assign(exchange.service, { baseHeaders: { server: 'svc' }, events: { grouped: async () => {} } });
     Object.assign(exchange, { baseHeaders: exchange.service.baseHeaders, request: { id: 'r' }, isHead: method === 'HEAD' });
-    return app.request('/', { method }, { incoming: exchange.incoming, outgoing: exchange.outgoing, exchange });
+    return app.request('/', { method }, exchange);
   };
   const description = await ask('/__svc__/openapi.yaml');
   assert.deepEqual([description.status, description.headers.get('x-request-id')], [200, 'r']);

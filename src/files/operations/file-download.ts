@@ -8,8 +8,6 @@ import type { FileScope } from '../file-scope.ts';
 export interface FileDownload {
   readonly fd: number;
   readonly entry: Entry;
-  /** Resolves once the download is in the journal, which comes before any reply; undefined when it is there already. */
-  recorded(): Promise<void> | undefined;
   /**
    * @param readBytes bytes that were handed to the client
    * @param fault nothing when the download is complete
@@ -37,7 +35,6 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
   return {
     fd: opened.fd,
     entry: entryOf(baseName(path), opened.stats),
-    recorded: () => events.grouped(),
     end(readBytes, fault) {
       if (!closeOnce()) return;
       const durationS = (clock.monotonicMs() - startedMs) / 1000;

@@ -8,7 +8,7 @@ import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { noteInternalError } from '../reply/fault-reply.ts';
+import { noteInternalError } from '../reply/internal-error.ts';
 import { isHttp2, type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
 import type { HttpService, Incoming } from '../request/exchange.ts';

@@ -2,8 +2,8 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { acceptAnyHead } from '../../lib/adapter-request.ts';
 import { createApp } from '../app.ts';
+import { failRequest } from '../reply/internal-error.ts';
 import { isClientGone, type Outgoing } from '../reply/outgoing.ts';
-import { failRequest } from '../reply/respond.ts';
 import { Exchange, type HttpService, type Incoming } from '../request/exchange.ts';
 
 // A property costs the garbage collector less than an entry of a WeakMap.
@@ -22,9 +22,8 @@ export type RequestListener = (incoming: Incoming, outgoing: Outgoing, expectsCo
 export function createRequestListener(service: () => HttpService): RequestListener {
   const app = createApp();
   const listener = getRequestListener(
-    async (request, { incoming, outgoing }) => {
-      const exchange = (outgoing as Answering)[exchangeKey] as Exchange;
-      const response = await app.fetch(request, { incoming, outgoing, exchange });
+    async (request, { outgoing }) => {
+      const response = await app.fetch(request, (outgoing as Answering)[exchangeKey]);
       // Of what went to the socket, HEAD's included, Hono makes a response like any other.
       return outgoing.headersSent || isClientGone(outgoing) ? RESPONSE_ALREADY_SENT : response;
     },

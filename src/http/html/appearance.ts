@@ -3,8 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { extname } from 'node:path';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AppearanceOptions } from '../appearance-options.ts';
-import type { Handled } from '../reply/reply.ts';
-import type { Exchange } from '../request/exchange.ts';
+import type { HttpContext } from '../environment.ts';
+import { respond } from '../reply/respond.ts';
 
 /** Largest logo, in bytes: every visitor loads it. */
 const logoLimitBytes = 512 * 1024;
@@ -98,17 +98,18 @@ function version(content: string | Buffer): string {
 }
 
 /** GET of the style sheet with the configured colours. */
-export function sendAppearanceStyle(exchange: Exchange): Handled {
-  const { style } = prepare(exchange.service.options.appearance);
-  return { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style };
+export function sendAppearanceStyle(c: HttpContext): Promise<Response> {
+  const { style } = prepare(c.env.service.options.appearance);
+  return respond(c, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
 }
 
 /** GET of the logo. An SVG of the owner's can hold scripts; opened by itself it must not run them in this origin. */
-export function sendLogo(exchange: Exchange): Handled {
-  const { logo } = prepare(exchange.service.options.appearance);
+export function sendLogo(c: HttpContext): Promise<Response> {
+  const { logo } = prepare(c.env.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');
   const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-  return { status: 200, headers: { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy }, body: logo.content };
+  const headers = { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy };
+  return respond(c, { status: 200, headers, body: logo.content });
 }
 
 const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' };

@@ -3,8 +3,10 @@ import type { FileUpload, UploadResult } from '../../files/operations/file-uploa
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { type Handled, jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
+import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { type FormFields, type FormFile, fileNameOf, readForm } from '../request/form-fields.ts';
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
@@ -25,7 +27,9 @@ const uploadAction = 'upload-file';
 const mostKeptBack = 100;
 
 /** POST of a form to a folder (docs/spec/files.md#forms). */
-export async function handleFormPost(exchange: Exchange, folder: VirtualPath): Promise<Handled> {
+export async function handleFormPost(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const folder = pathOf(c);
   const receiver = new UploadReceiver(exchange, folder);
   let fields: FormFields;
   try {
@@ -35,21 +39,21 @@ export async function handleFormPost(exchange: Exchange, folder: VirtualPath): P
     throw error;
   }
   const action = fields.one('action');
-  if (action === uploadAction) return receiver.finish();
+  if (action === uploadAction) return respond(c, await receiver.finish());
   await receiver.dropAll(new ServiceError('bad-request', 'The form is not an upload.'));
   switch (action) {
     case undefined:
       throw new ServiceError('bad-request', 'The form lacks the field "action".');
     case 'create-folder':
-      return createFolder(exchange, folder, fields);
+      return respond(c, await createFolder(exchange, folder, fields));
     case 'delete-members':
-      return deleteMembers(exchange, folder, fields);
+      return respond(c, await deleteMembers(exchange, folder, fields));
     case 'confirm-delete':
-      return confirmDeletion(exchange, folder, fields);
+      return respond(c, await confirmDeletion(exchange, folder, fields));
     case 'download-members':
-      return sendZip(exchange, folder, await selectedMembers(exchange, folder, fields));
+      return sendZip(c, await selectedMembers(exchange, folder, fields));
     default:
-      return triggerMembers(exchange, folder, fields, action);
+      return respond(c, await triggerMembers(exchange, folder, fields, action));
   }
 }
 
@@ -69,7 +73,7 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
 }
 
 /** The page that lists what would be deleted, with the button that does it. */
-async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
+async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const { files } = clientOf(exchange);
   const members: { name: string; entry: Entry | undefined }[] = [];
   for await (const name of inTurns(await selectedMembers(exchange, folder, fields)))
@@ -78,20 +82,20 @@ async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: 
   return { status: 200, headers: pageHeaders(), body };
 }
 
-async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
+async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const name = fields.one('new-folder')?.trim();
   if (!name) throw new ServiceError('bad-request', 'The form lacks the field "new-folder".');
   await clientOf(exchange).files.createFolder(targetPath(folder, name));
   return replyTo(exchange, folder, 'created', [{ target: name, message: null, status: 201 }]);
 }
 
-async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Handled> {
+async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const { files } = clientOf(exchange);
   const results = await eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => deleteMember(files, path));
   return replyTo(exchange, folder, 'deleted', results);
 }
 
-async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, action: string): Promise<Handled> {
+async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, action: string): Promise<Reply> {
   const trigger = findTrigger(exchange, action);
   if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
   const results = await runTrigger(exchange, folder, trigger, await selectedMembers(exchange, folder, fields));
@@ -154,7 +158,7 @@ class UploadReceiver {
     }
   }
 
-  async finish(): Promise<Handled> {
+  async finish(): Promise<Reply> {
     for (const { name, path, upload } of this.#keptBack.splice(0)) {
       try {
         await this.#commit(name, path, upload);

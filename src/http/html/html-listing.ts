@@ -1,7 +1,6 @@
-import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { alreadySent, Reply } from '../reply/reply.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { clientOf } from '../request/exchange.ts';
 import { inOrder, listingOrderOf } from '../rest/listing-order.ts';
 import { triggersOf } from '../rest/triggers.ts';
 import { takeFlash } from './flash.ts';
@@ -10,7 +9,9 @@ import { listingPage } from './pages/listing-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 
 /** GET and HEAD of a folder as a page. */
-export async function sendHtmlListing(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
+export async function sendHtmlListing(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const { files, account } = clientOf(exchange);
   const context = pageContextOf(exchange);
   const { flash, clearCookie } = takeFlash(exchange, context.language);
@@ -32,5 +33,5 @@ export async function sendHtmlListing(exchange: Exchange, path: VirtualPath): Pr
   };
   const cookies = [clearCookie, cookie].filter((line) => line !== undefined);
   const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
-  return sendChunks(exchange, headers, listingPage(context, model));
+  return sendChunks(c, headers, listingPage(context, model));
 }

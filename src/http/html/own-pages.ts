@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts';
+import type { HttpContext } from '../environment.ts';
 import { codingHeaders, wantsGzip } from '../reply/compression.ts';
-import type { Handled } from '../reply/reply.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { respond } from '../reply/respond.ts';
 import { nextOfQuery } from '../rest/login.ts';
 import { takeLoginMessage } from './flash.ts';
 import { loginPageReply } from './page-replies.ts';
@@ -10,28 +10,29 @@ import { openapiPage } from './pages/openapi-page.ts';
 import { apiPageHeaders } from './pages/page-headers.ts';
 
 /** GET of the login page. */
-export function showLogin(exchange: Exchange): Handled {
+export function showLogin(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
   const { message, clearCookie } = takeLoginMessage(exchange);
   const reply = loginPageReply(exchange, { status: 200, message, next: nextOfQuery(exchange) });
-  return clearCookie === undefined ? reply : { ...reply, headers: { ...reply.headers, 'set-cookie': clearCookie } };
+  return respond(c, { ...reply, headers: { ...reply.headers, 'set-cookie': clearCookie } });
 }
 
 /** GET of the page that shows the description of the REST API. */
-export function showOpenapiPage(): Handled {
-  return { status: 200, headers: apiPageHeaders(), body: openapiPage() };
+export function showOpenapiPage(c: HttpContext): Promise<Response> {
+  return respond(c, { status: 200, headers: apiPageHeaders(), body: openapiPage() });
 }
 
 /** GET of a file that pages refer to. Its name changes with the content, so browsers may keep it for ever. */
-export function sendAsset(exchange: Exchange): Handled {
-  const { target } = exchange;
+export function sendAsset(c: HttpContext): Promise<Response> {
+  const { target } = c.env;
   const asset = target.kind === 'service' ? assets.get(target.name) : undefined;
   if (!asset) throw new ServiceError('not-found', 'Path not found.');
-  const isCompressed = wantsGzip(exchange);
+  const isCompressed = wantsGzip(c.env);
   const headers = {
     'content-type': asset.contentType,
     'cache-control': 'public, max-age=31536000, immutable',
     'x-content-type-options': 'nosniff',
     ...codingHeaders(isCompressed),
   };
-  return { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() };
+  return respond(c, { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() });
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reply } from '../reply/reply.ts';
-import type { Exchange } from '../request/exchange.ts';
+import type { HttpContext } from '../environment.ts';
+import { respond } from '../reply/respond.ts';
 import { readSmallBody } from '../request/request-body.ts';
 import { type Theme, themes } from './pages/page-context.ts';
 
@@ -16,13 +16,14 @@ export function themeOf(cookie: string | undefined): Theme {
 }
 
 /** POST of a choice of colours, for browsers without scripts: sets the cookie and leads back. */
-export async function postTheme(exchange: Exchange): Promise<Reply> {
-  const fields = new URLSearchParams((await readSmallBody(exchange, formLimitBytes)).toString('utf8'));
+export async function postTheme(c: HttpContext): Promise<Response> {
+  const fields = new URLSearchParams((await readSmallBody(c.env, formLimitBytes)).toString('utf8'));
   const theme = themes.find((candidate) => candidate === fields.get('theme'));
   if (!theme) throw new ServiceError('bad-request', `The field "theme" must be one of ${themes.join(', ')}.`);
   const life = theme === 'system' ? 0 : 31_536_000;
   const cookie = `${themeCookie}=${theme}; Path=/; SameSite=strict; Max-Age=${life}`;
-  return { status: 303, headers: { location: ownPage(fields.get('next')), 'set-cookie': cookie, 'cache-control': 'no-store' } };
+  const headers = { location: ownPage(fields.get('next')), 'set-cookie': cookie, 'cache-control': 'no-store' };
+  return respond(c, { status: 303, headers });
 }
 
 /** Only a page of ours is gone back to (open redirect). */

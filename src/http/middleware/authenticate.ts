@@ -26,8 +26,8 @@ export const publicFailureDetail = 'public_failure';
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
-export const authenticate: HttpMiddleware = async (context, next) => {
-  await findClient(context.env.exchange);
+export const authenticate: HttpMiddleware = async (c, next) => {
+  await findClient(c.env);
   return next();
 };
 

@@ -4,8 +4,7 @@ import { isHttp2 } from '../reply/outgoing.ts';
 import type { Exchange } from '../request/exchange.ts';
 
 /** Refuses a head that is not well-formed. @throws ServiceError `version-not-supported`, `bad-request` */
-export const checkHead: RequestCheck = (context) => {
-  const { exchange } = context.env;
+export const checkHead: RequestCheck = ({ env: exchange }) => {
   if (!isHttp2(exchange.outgoing)) checkHttp1Head(exchange);
 };
 

@@ -12,8 +12,7 @@ const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
  *
  * @throws ServiceError `bad-request`
  */
-export const checkOrigin: RequestCheck = (context) => {
-  const { exchange } = context.env;
+export const checkOrigin: RequestCheck = ({ env: exchange }) => {
   if (!isChange(exchange)) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined) return;

@@ -2,10 +2,9 @@ import type { RequestCheck } from '../environment.ts';
 import { nameReply } from '../reply/outgoing.ts';
 
 /** Has the reply carry the ID of its request, also one that is made when nothing else works any more; a reply that breaks concerns nobody else. */
-export const nameRequest: RequestCheck = (context) => {
-  const { outgoing, exchange } = context.env;
-  nameReply(outgoing, exchange.request.id);
-  outgoing.on('error', exchange.guarded(rethrow));
+export const nameRequest: RequestCheck = ({ env: exchange }) => {
+  nameReply(exchange.outgoing, exchange.request.id);
+  exchange.outgoing.on('error', exchange.guarded(rethrow));
 };
 
 function rethrow(error: unknown): never {

@@ -7,8 +7,7 @@ const webdavMethods = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE',
 const knownMethods = new Set(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
 /** Has the service's observer told of the request once its reply has been sent, or its client is gone. */
-export const observeRequest: RequestCheck = (context) => {
-  const { exchange } = context.env;
+export const observeRequest: RequestCheck = ({ env: exchange }) => {
   const { observe, clock } = exchange.service;
   if (!observe) return;
   const startedMs = clock.monotonicMs();

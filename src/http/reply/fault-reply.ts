@@ -1,28 +1,46 @@
-import { randomUUID } from 'node:crypto';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { PublicFailure } from '../../auth/auth-method.ts';
 import { hasChanged } from '../../events/dispatcher.ts';
-import type { EventContext } from '../../events/event.ts';
 import { isServiceError, type ServiceError } from '../../lib/errors.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
+import type { HttpContext } from '../environment.ts';
 import { loginMessageLine } from '../html/flash.ts';
 import { loginPageReply, messagePageReply, pageContextOf } from '../html/page-replies.ts';
 import { publicFailureDetail, sessionCookie } from '../middleware/authenticate.ts';
-import { type Exchange, type HttpService, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { pageUrlOf } from '../request/request-target.ts';
 import { FolderRedirect, folderRedirectReply } from '../rest/member-redirect.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
+import { failRequest, internalErrorText, noteInternalError } from './internal-error.ts';
+import { isClientGone } from './outgoing.ts';
 import type { Reply } from './reply.ts';
+import { respond } from './respond.ts';
 
 /** Realm of the Basic challenge (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';
+
+/** The response to whatever a handler threw. Never rejects. */
+export async function respondToFault(c: HttpContext, error: unknown): Promise<Response> {
+  const exchange = c.env;
+  const { outgoing } = exchange;
+  if (isServiceError(error, 'client-gone') && isClientGone(outgoing)) return RESPONSE_ALREADY_SENT;
+  try {
+    const reply = faultReply(exchange, error);
+    if (outgoing.headersSent) outgoing.destroy();
+    return await respond(c, reply);
+  } catch (fault) {
+    failRequest(exchange, fault);
+    return RESPONSE_ALREADY_SENT;
+  }
+}
 
 /**
  * The reply to whatever a handler threw, as the client wants it: an errors body or a page. Emits the events of
  * refusals that have no event of their own: 40000 for every 401, 40019 for bad requests, 40003 for internal errors.
  */
-export function faultReply(exchange: Exchange, thrown: unknown): Reply {
+function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
   const fault = faultOf(thrown);
   noteFault(exchange, fault);
@@ -60,36 +78,6 @@ function noteFault(exchange: Exchange, fault: ServiceError): void {
   ) {
     if (fault.code !== 'client-gone') events.emit({ id: 40019, context: exchange.eventContext(), data });
   }
-}
-
-/** Where an internal error was met. */
-interface FaultPlace {
-  requestId: string | undefined;
-  context: () => EventContext;
-  data: { method?: string; [name: string]: unknown };
-}
-
-/** Logs an internal error, and emits event 40003, which counts it. Never throws. @returns the reference that names it in log, event and reply */
-export function noteInternalError(
-  { log, events }: HttpService,
-  error: unknown,
-  { requestId, context, data }: FaultPlace,
-): { reference: string } {
-  const reference = randomUUID();
-  const reason = isServiceError(error) ? (error.cause ?? error) : error;
-  const stack = reason instanceof Error ? reason.stack : undefined;
-  log.error('internal error', { reference, request_id: requestId, method: data.method, reason, stack });
-  try {
-    events.emit({ id: 40003, context: context(), data: { details: 'Internal error.', status: 500, ...data, reference } });
-  } catch (fault) {
-    log.error('an internal error could not be journalled', { reference, reason: fault });
-  }
-  return { reference };
-}
-
-/** What a client is told of an internal error. */
-export function internalErrorText(reference: string): string {
-  return `Internal error. Reference: ${reference}`;
 }
 
 function pathForEvents(exchange: Exchange): string {

@@ -8,22 +8,12 @@ import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts
  */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
-/**
- * A whole small reply as a value. Handlers return one, or throw; bodies that stream (files, archives, listings)
- * are written by their sender straight to the Node response, because a web stream between a file and a socket
- * costs more than the transfer itself (docs/operate/performance.md#costs-that-shaped-the-code).
- */
+/** A whole small reply as a value, of which `respond` makes the `Response`. */
 export interface Reply {
   status: number;
   headers?: ReplyHeaders;
   body?: string | Buffer;
 }
-
-/** What a handler that wrote to the Node response itself returns. */
-export const alreadySent = Symbol('already sent');
-
-/** What a handler gives back: a reply, or the mark that it wrote one itself. */
-export type Handled = Reply | typeof alreadySent;
 
 export function jsonReply(status: number, value: unknown, headers: ReplyHeaders = {}): Reply {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };

@@ -1,64 +1,61 @@
 import { validateHeaderValue } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { HttpContext } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { endUnreadBody } from '../request/unread-body.ts';
-import { errorsReply } from './error-reply.ts';
-import { faultReply, internalErrorText, noteInternalError } from './fault-reply.ts';
+import { failRequest } from './internal-error.ts';
 import { isClientGone } from './outgoing.ts';
-import { alreadySent, type Handled, headerLines, type Reply, sendReply } from './reply.ts';
+import { headerLines, type Reply, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
 
 /**
  * The response to a request, with the headers of every reply. What a `Response` cannot say exactly goes to the socket: the length of a body
  * that HEAD leaves out, and several lines of one header, which it joins into one. Never rejects.
  */
-export async function respond(exchange: Exchange, handled: Handled): Promise<Response> {
-  if (handled === alreadySent) return RESPONSE_ALREADY_SENT;
+export async function respond({ env: exchange }: HttpContext, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
   try {
     // What is answered is in the journal.
     await service.events.grouped();
-    endUnreadBody(exchange);
     if (outgoing.headersSent || isClientGone(outgoing)) return RESPONSE_ALREADY_SENT;
-    const response = isHead ? undefined : responseOf(exchange, handled);
+    endUnreadBody(exchange);
+    const response = isHead ? undefined : responseOf(exchange, reply);
     if (response) return response;
-    sendReply(outgoing, isHead, exchange.baseHeaders, handled);
+    sendReply(outgoing, isHead, exchange.baseHeaders, reply);
   } catch (error) {
     failRequest(exchange, error);
   }
   return RESPONSE_ALREADY_SENT;
 }
 
-/** The response to whatever a handler threw. Never rejects. */
-export async function respondToFault(exchange: Exchange, error: unknown): Promise<Response> {
-  try {
-    const reply = faultReply(exchange, error);
-    if (exchange.outgoing.headersSent) exchange.outgoing.destroy();
-    return await respond(exchange, reply);
-  } catch (fault) {
-    failRequest(exchange, fault);
+/**
+ * Sends a body that is large, or made while it is sent, straight to the Node response, as Hono's adapter for Node.js lets handlers do: a
+ * web stream between a file and a socket costs more than the transfer itself (docs/operate/performance.md#costs-that-shaped-the-code).
+ * HEAD gets the headers alone.
+ *
+ * @param send writes the body, and ends the response
+ * @throws what `send` throws; the connection is cut then, the only honest end of what was announced (RFC 9112 §8)
+ */
+export async function stream(
+  { env: exchange }: HttpContext,
+  status: number,
+  headers: ReplyHeaders,
+  send: () => Promise<void>,
+): Promise<Response> {
+  const { outgoing, isHead, service } = exchange;
+  // What is answered is in the journal.
+  await service.events.grouped();
+  writeHead(outgoing, status, exchange.baseHeaders, headers);
+  if (isHead) {
+    outgoing.end();
     return RESPONSE_ALREADY_SENT;
   }
-}
-
-/**
- * Deals with a fault that no handler did, or that came up while a reply was made or sent: logged, counted and answered with 500, or the
- * connection is cut when a reply has begun. Never throws.
- */
-export function failRequest(exchange: Exchange, error: unknown): void {
-  const { outgoing, isHead, service, request } = exchange;
-  const { reference } = noteInternalError(service, error, {
-    requestId: request.id,
-    context: () => exchange.eventContext(),
-    data: { method: exchange.method },
-  });
   try {
-    if (outgoing.headersSent) throw error;
-    for (const name of outgoing.getHeaderNames()) outgoing.removeHeader(name);
-    endUnreadBody(exchange);
-    sendReply(outgoing, isHead, exchange.baseHeaders, errorsReply(500, [{ message: internalErrorText(reference) }]));
-  } catch {
+    await send();
+  } catch (error) {
     outgoing.destroy();
+    throw error;
   }
+  return RESPONSE_ALREADY_SENT;
 }
 
 /** @returns undefined where a header has several lines */

@@ -1,49 +1,32 @@
-import type { Exchange } from '../request/exchange.ts';
+import type { HttpContext } from '../environment.ts';
 import { BodyWriter } from './body-writer.ts';
 import { codingHeaders, gzipped, wantsPrivateGzip } from './compression.ts';
-import { alreadySent, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
+import type { ReplyHeaders } from './reply.ts';
+import { respond, stream } from './respond.ts';
 
 /**
  * Sends a body of text chunks as they come, compressed where the client takes that. The first chunk is made before the status is sent, so that a fault until
  * then is still a proper error reply; a fault after that cuts the connection.
  */
-export async function sendChunks(
-  exchange: Exchange,
-  headers: ReplyHeaders,
-  chunks: AsyncGenerator<string>,
-  status = 200,
-): Promise<typeof alreadySent> {
-  const { outgoing } = exchange;
+export async function sendChunks(c: HttpContext, headers: ReplyHeaders, chunks: AsyncGenerator<string>, status = 200): Promise<Response> {
+  const exchange = c.env;
   const first = await chunks.next();
   const second = first.done ? first : await chunks.next();
-  const base = exchange.baseHeaders;
-  await exchange.service.events.grouped();
-  if (second.done) {
-    sendReply(outgoing, exchange.isHead, base, { status, headers, body: first.done ? '' : first.value });
-    return alreadySent;
-  }
+  if (second.done) return respond(c, { status, headers, body: first.done ? '' : first.value });
   const isCompressed = wantsPrivateGzip(exchange);
-  writeHead(outgoing, status, base, { ...headers, ...codingHeaders(isCompressed, headers.vary) });
-  if (exchange.isHead) {
-    await chunks.return(undefined);
-    outgoing.end();
-    return alreadySent;
-  }
-  const writer = new BodyWriter(exchange);
   try {
-    const beginning = first.value + second.value;
-    if (isCompressed) {
-      for await (const chunk of gzipped(beginning, chunks)) await writer.write(chunk);
-    } else {
-      await writer.write(Buffer.from(beginning));
-      for await (const chunk of chunks) await writer.write(Buffer.from(chunk));
-    }
-    await writer.end();
-  } catch (error) {
-    outgoing.destroy();
-    if (!writer.isGone) throw error;
+    return await stream(c, status, { ...headers, ...codingHeaders(isCompressed, headers.vary) }, async () => {
+      const writer = new BodyWriter(exchange);
+      const beginning = first.value + second.value;
+      if (isCompressed) {
+        for await (const chunk of gzipped(beginning, chunks)) await writer.write(chunk);
+      } else {
+        await writer.write(Buffer.from(beginning));
+        for await (const chunk of chunks) await writer.write(Buffer.from(chunk));
+      }
+      await writer.end();
+    });
   } finally {
     await chunks.return(undefined);
   }
-  return alreadySent;
 }

@@ -3,10 +3,11 @@ import { promisify } from 'node:util';
 import type { FileDownload } from '../../files/operations/file-download.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
-import type { Exchange } from '../request/exchange.ts';
+import type { HttpContext } from '../environment.ts';
 import { BodyWriter, endReply } from './body-writer.ts';
 import { clientGone, isHttp2 } from './outgoing.ts';
-import { type ReplyHeaders, writeHead } from './reply.ts';
+import type { ReplyHeaders } from './reply.ts';
+import { stream } from './respond.ts';
 
 const readAsync = promisify(read);
 
@@ -42,44 +43,40 @@ export interface BodyPart {
 }
 
 /**
- * Sends a file, or ranges of it, and ends the download with what came of it. Writes to the Node response directly:
- * see `reply.ts`.
+ * Sends a file, or ranges of it, and ends the download with what came of it.
  *
  * @param parts the ranges to send, end inclusive; with `epilogue` after the last
  */
 export async function sendFile(
-  exchange: Exchange,
-  reply: { status: number; headers: ReplyHeaders },
+  c: HttpContext,
+  { status, headers }: { status: number; headers: ReplyHeaders },
   download: FileDownload,
   parts: readonly BodyPart[],
   epilogue?: Buffer,
-): Promise<void> {
-  const { outgoing } = exchange;
+): Promise<Response> {
+  const exchange = c.env;
   let sentBytes = 0;
-  const sizeBytes = isHttp2(outgoing) ? streamChunkBytes : chunkBytes;
   try {
-    await download.recorded();
-    writeHead(outgoing, reply.status, exchange.baseHeaders, reply.headers);
-    const only = parts.length === 1 ? parts[0] : undefined;
-    if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
-      const body = readWhole(download.fd, only.range);
-      sentBytes = lengthOf(only.range);
-      if (!(await endReply(exchange, body))) throw clientGone();
-    } else {
+    const response = await stream(c, status, headers, async () => {
+      const only = parts.length === 1 ? parts[0] : undefined;
+      if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
+        const body = readWhole(download.fd, only.range);
+        sentBytes = lengthOf(only.range);
+        if (!(await endReply(exchange, body))) throw clientGone();
+        return;
+      }
       const writer = new BodyWriter(exchange);
       for (const part of parts) {
         if (part.preamble) await writer.write(part.preamble);
-        sentBytes += await sendRange(writer, download.fd, part.range, sizeBytes);
+        sentBytes += await sendRange(writer, download.fd, part.range, isHttp2(exchange.outgoing) ? streamChunkBytes : chunkBytes);
       }
       await writer.end(epilogue);
-    }
+    });
     download.end(sentBytes);
+    return response;
   } catch (error) {
-    const isGone = isServiceError(error, 'client-gone');
-    download.end(sentBytes, isGone ? 'client-gone' : 'failed');
-    // What was announced cannot be kept: a cut connection is the only honest end (RFC 9112 §8).
-    outgoing.destroy();
-    if (!isGone) throw error;
+    download.end(sentBytes, isServiceError(error, 'client-gone') ? 'client-gone' : 'failed');
+    throw error;
   }
 }
 

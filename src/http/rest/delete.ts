@@ -1,14 +1,16 @@
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import type { Reply } from '../reply/reply.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { respond } from '../reply/respond.ts';
+import { clientOf } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
 import { redirectFolder } from './member-redirect.ts';
 
 /** DELETE of a file: 204 (docs/spec/files.md#deletion). */
-export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function deleteFile(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const conditions = await preconditions(exchange, path);
   const verify = (current: Entry) => {
     if (!current.isFolder) conditions(current);
@@ -17,18 +19,18 @@ export async function deleteFile(exchange: Exchange, path: VirtualPath): Promise
     await clientOf(exchange).files.deleteFile(path, verify);
   } catch (error) {
     // Explorer and others name folders without the final slash and do not follow redirects.
-    if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(exchange, path);
+    if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(c);
     throw redirectFolder(path, error);
   }
-  return { status: 204 };
+  return respond(c, { status: 204 });
 }
 
 /** DELETE of a folder, recursive: 204, or 422 with an item for each path left (docs/spec/files.md#deletion). */
-export async function deleteFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function deleteFolder(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const left = await clientOf(exchange).files.deleteFolder(path, await preconditions(exchange, path));
-  if (left.length === 0) return { status: 204 };
-  return errorsReply(
-    422,
-    left.map((item) => ({ target: item.relativePath, message: item.message })),
-  );
+  if (left.length === 0) return respond(c, { status: 204 });
+  const items = left.map((item) => ({ target: item.relativePath, message: item.message }));
+  return respond(c, errorsReply(422, items));
 }

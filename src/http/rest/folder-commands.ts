@@ -3,8 +3,10 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/in-turns.ts';
 import { isObject } from '../../lib/json.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { type ErrorItem, errorsReply } from '../reply/error-reply.ts';
-import { jsonReply, type Reply } from '../reply/reply.ts';
+import { jsonReply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readJsonBody } from '../request/request-body.ts';
@@ -24,7 +26,9 @@ const mostTargets = 10_000;
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing']);
 
 /** POST of folder commands (docs/spec/files.md#folder-commands): checked whole before the first runs, then run in order, all of them. */
-export async function postFolderCommands(exchange: Exchange, folder: VirtualPath): Promise<Reply> {
+export async function postFolderCommands(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const folder = pathOf(c);
   if (mediaTypeOfRequest(exchange) !== 'application/json') {
     throw new ServiceError('media-type-unsupported', 'Folder commands are sent as application/json.');
   }
@@ -32,8 +36,8 @@ export async function postFolderCommands(exchange: Exchange, folder: VirtualPath
   clientOf(exchange).files.requireFolder(folder);
   const items: ErrorItem[] = [];
   for await (const command of inTurns(commands)) items.push(...(await runCommand(exchange, folder, command)));
-  if (items.some((item) => item.message !== null)) return errorsReply(422, items);
-  return jsonReply(200, { results: items.map(({ target }) => ({ target })) });
+  if (items.some((item) => item.message !== null)) return respond(c, errorsReply(422, items));
+  return respond(c, jsonReply(200, { results: items.map(({ target }) => ({ target })) }));
 }
 
 /**

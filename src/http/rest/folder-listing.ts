@@ -1,8 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { alreadySent, Reply } from '../reply/reply.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { clientOf } from '../request/exchange.ts';
 
 /** One entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */
 function entryJson(entry: Entry): string {
@@ -11,15 +10,13 @@ function entryJson(entry: Entry): string {
 }
 
 /** GET and HEAD of a folder as JSON, streamed: memory does not grow with the folder. */
-export async function sendJsonListing(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
-  const { files } = clientOf(exchange);
+export async function sendJsonListing(c: HttpContext): Promise<Response> {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     vary: 'accept, content-type',
   };
-  const batches = files.openListing(path);
-  return sendChunks(exchange, headers, jsonChunks(batches));
+  return sendChunks(c, headers, jsonChunks(clientOf(c.env).files.openListing(pathOf(c))));
 }
 
 async function* jsonChunks(batches: AsyncIterable<Entry[]>): AsyncGenerator<string> {

@@ -11,11 +11,14 @@ import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fiel
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
-import { alreadySent, type Reply, type ReplyHeaders } from '../reply/reply.ts';
+import type { Reply, ReplyHeaders } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { conditionHeaders, validatorsOf } from '../request/preconditions.ts';
+import { redirectFolder } from './member-redirect.ts';
 
 /** Headers that describe a file, for GET, HEAD and the like. */
 function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {
@@ -38,29 +41,41 @@ function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {
 }
 
 /**
- * GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, single and multiple ranges, digest.
+ * GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, single and multiple ranges, digest; or the redirect to the folder of that
+ * name.
  */
-export async function getFile(exchange: Exchange, path: VirtualPath): Promise<Reply | typeof alreadySent> {
-  const { files } = clientOf(exchange);
-  if (exchange.isHead) {
-    const entry = files.look(path, ['read']);
-    if (!entry) throw new ServiceError('not-found', 'Path not found.');
-    // The same status as GET: the redirect to the URL of the folder.
-    if (entry.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
-    const reply = conditional(exchange, entry) ?? {
-      status: 200,
-      headers: { ...fileHeaders(exchange, entry), 'content-length': entry.sizeBytes },
-    };
-    files.noteHead(path, false);
-    return reply;
+export async function getFile(c: HttpContext): Promise<Response> {
+  const path = pathOf(c);
+  try {
+    return await (c.env.isHead ? describeFile(c, path) : sendContent(c, path));
+  } catch (error) {
+    throw redirectFolder(path, error);
   }
-  const download = files.openDownload(path);
+}
+
+function describeFile(c: HttpContext, path: VirtualPath): Promise<Response> {
+  const exchange = c.env;
+  const { files } = clientOf(exchange);
+  const entry = files.look(path, ['read']);
+  if (!entry) throw new ServiceError('not-found', 'Path not found.');
+  // The same status as GET: the redirect to the URL of the folder.
+  if (entry.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
+  const reply = conditional(exchange, entry) ?? {
+    status: 200,
+    headers: { ...fileHeaders(exchange, entry), 'content-length': entry.sizeBytes },
+  };
+  files.noteHead(path, false);
+  return respond(c, reply);
+}
+
+async function sendContent(c: HttpContext, path: VirtualPath): Promise<Response> {
+  const exchange = c.env;
+  const download = clientOf(exchange).files.openDownload(path);
   try {
     const early = conditional(exchange, download.entry);
-    if (early) return early;
+    if (early) return await respond(c, early);
     const { reply, parts, epilogue } = await fullOrRanges(exchange, download);
-    await sendFile(exchange, reply, download, parts, epilogue);
-    return alreadySent;
+    return await sendFile(c, reply, download, parts, epilogue);
   } finally {
     download.release();
   }

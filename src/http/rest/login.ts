@@ -1,8 +1,10 @@
 import { accountOfEvents } from '../../auth/auth-chain.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
+import type { HttpContext } from '../environment.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
-import { jsonReply, type Reply } from '../reply/reply.ts';
+import { jsonReply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { asksForJson, mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonBody, readSmallBody } from '../request/request-body.ts';
@@ -18,7 +20,8 @@ interface LoginForm {
 }
 
 /** POST of a login (docs/spec/http.md#login): a session ID as JSON, or the cookie and a redirect. */
-export async function postLogin(exchange: Exchange): Promise<Reply> {
+export async function postLogin(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
   const form = await readLogin(exchange);
   const account = await checkPassword(exchange, form.username, form.password).catch((error) => {
     if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
@@ -27,15 +30,16 @@ export async function postLogin(exchange: Exchange): Promise<Reply> {
   // A session of before must not outlive the login that replaces it (session fixation).
   await endPreviousSession(exchange);
   const id = await exchange.service.sessions.create(account, exchange.peer.address);
-  if (asksForJson(exchange)) return jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' });
-  return {
+  if (asksForJson(exchange)) return respond(c, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
+  return respond(c, {
     status: 302,
     headers: { location: safeNext(form.next), 'set-cookie': sessionCookieLine(exchange, id), 'cache-control': 'no-store' },
-  };
+  });
 }
 
 /** GET and POST of a logout: ends the session (docs/spec/http.md#logout). */
-export async function logout(exchange: Exchange): Promise<Reply> {
+export async function logout(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
   if (session) {
@@ -49,7 +53,8 @@ export async function logout(exchange: Exchange): Promise<Reply> {
     exchange.service.events.emit({ id: 40037, context });
   }
   const headers = { 'set-cookie': sessionCookieLine(exchange, ''), 'cache-control': 'no-store' };
-  return replyFormat(exchange) === 'html' ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers };
+  const isPage = replyFormat(exchange) === 'html';
+  return respond(c, isPage ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers });
 }
 
 async function endPreviousSession(exchange: Exchange): Promise<void> {

@@ -1,4 +1,5 @@
-import type { Handled } from '../reply/reply.ts';
+import type { HttpContext } from '../environment.ts';
+import { respond } from '../reply/respond.ts';
 import document from './openapi.yaml';
 
 /** The OpenAPI 3.0.3 description of the REST API, in YAML. */
@@ -7,7 +8,7 @@ export function openapiYaml(): string {
 }
 
 /** GET of the description. */
-export function showOpenapi(): Handled {
+export function showOpenapi(c: HttpContext): Promise<Response> {
   const headers = { 'content-type': 'application/yaml; charset=utf-8', 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' };
-  return { status: 200, headers, body: openapiYaml() };
+  return respond(c, { status: 200, headers, body: openapiYaml() });
 }

@@ -3,6 +3,7 @@ import type { VerificationTurn } from '../../accounts/passwords.ts';
 import { longestCredentialCharacters } from '../../accounts/user-names.ts';
 import { sourceOf } from '../../auth/address-source.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { HttpContext } from '../environment.ts';
 import { flashCookieLine } from '../html/flash.ts';
 import { accountOfPage, pageContextOf } from '../html/page-replies.ts';
 import { pageHeaders } from '../html/pages/page-headers.ts';
@@ -10,6 +11,7 @@ import { passwordPage } from '../html/pages/password-page.ts';
 import { countedAttempt } from '../middleware/authenticate.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { type Client, clientOf, type Exchange } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonBody, readSmallBody } from '../request/request-body.ts';
@@ -18,14 +20,15 @@ import { readJsonBody, readSmallBody } from '../request/request-body.ts';
 const formLimitBytes = 16 * 1024;
 
 /** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
-export function showPasswordPage(exchange: Exchange): Reply {
+export function showPasswordPage(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
   if (!accountOfPage(exchange).mayChangePassword) {
     const { session } = clientOf(exchange);
     throw session
       ? new ServiceError('forbidden', 'The password of this account cannot be changed here.')
       : new ServiceError('unauthorized', 'A password is changed within a session.');
   }
-  return passwordPageReply(exchange, 200, []);
+  return respond(c, passwordPageReply(exchange, 200, []));
 }
 
 function passwordPageReply(exchange: Exchange, status: number, problems: readonly string[]): Reply {
@@ -33,12 +36,20 @@ function passwordPageReply(exchange: Exchange, status: number, problems: readonl
   return { status, headers: pageHeaders(), body };
 }
 
+function problemsReply(problems: readonly string[]): Reply {
+  return errorsReply(
+    422,
+    problems.map((message) => ({ message })),
+  );
+}
+
 /** POST of a password change (docs/spec/http.md#password-change): JSON, or the page's form. */
-export async function updatePassword(exchange: Exchange): Promise<Reply> {
+export async function updatePassword(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
   const client = clientOf(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
   const type = mediaTypeOfRequest(exchange);
-  if (type === 'application/x-www-form-urlencoded') return updatePasswordByForm(exchange, client);
+  if (type === 'application/x-www-form-urlencoded') return respond(c, await updatePasswordByForm(exchange, client));
   if (type !== 'application/json')
     throw new ServiceError('media-type-unsupported', 'A password change is sent as application/json or application/x-www-form-urlencoded.');
   const body = await readJsonBody(exchange);
@@ -47,13 +58,7 @@ export async function updatePassword(exchange: Exchange): Promise<Reply> {
     throw new ServiceError('bad-request', 'The body must be an object with the texts "current_password" and "new_password".');
   }
   const problems = await changePassword(exchange, client, current_password, new_password);
-  if (problems.length > 0) {
-    return errorsReply(
-      422,
-      problems.map((message) => ({ message })),
-    );
-  }
-  return { status: 204 };
+  return respond(c, problems.length > 0 ? problemsReply(problems) : { status: 204 });
 }
 
 async function updatePasswordByForm(exchange: Exchange, client: Client): Promise<Reply> {
@@ -65,13 +70,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
     ? [pageContextOf(exchange).language.text('passwordsDiffer')]
     : await changePassword(exchange, client, current, wanted);
   const isPage = replyFormat(exchange) === 'html';
-  if (problems.length > 0)
-    return isPage
-      ? passwordPageReply(exchange, 422, problems)
-      : errorsReply(
-          422,
-          problems.map((message) => ({ message })),
-        );
+  if (problems.length > 0) return isPage ? passwordPageReply(exchange, 422, problems) : problemsReply(problems);
   if (!isPage) return { status: 204 };
   return { status: 303, headers: { location: '/home/', 'set-cookie': flashCookieLine('passwordChanged', 1), 'cache-control': 'no-store' } };
 }

@@ -1,8 +1,9 @@
 import type { UploadResult } from '../../files/operations/file-upload.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { createDigestVerifier, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { mergeHeaders, type Reply } from '../reply/reply.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
+import { mergeHeaders } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { requestedModificationTime } from '../request/modification-time.ts';
 import { preconditions, validatorsOf } from '../request/preconditions.ts';
@@ -15,7 +16,9 @@ import { checkReceivedLength, receiveBody } from './upload-stream.ts';
  * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Everything that can be refused is
  * refused before the body is asked for; the old file stays until the new one is complete and verified.
  */
-export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function putFile(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const { service } = exchange;
   const { files } = clientOf(exchange);
   refuseUnsupportedHeaders(exchange);
@@ -40,14 +43,14 @@ export async function putFile(exchange: Exchange, path: VirtualPath): Promise<Re
     throw error;
   }
   const headers = { etag: validatorsOf(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
-  return { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) };
+  return respond(c, { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) });
 }
 
 /** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */
-export async function putFolder(exchange: Exchange, path: VirtualPath): Promise<Reply> {
-  if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
-  await clientOf(exchange).files.createFolder(path);
-  return { status: 201 };
+export async function putFolder(c: HttpContext): Promise<Response> {
+  if (hasBody(c.env)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
+  await clientOf(c.env).files.createFolder(pathOf(c));
+  return respond(c, { status: 201 });
 }
 
 function tooLarge(limitBytes: number): ServiceError {

@@ -1,23 +1,24 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { Handled } from '../reply/reply.ts';
-import type { Exchange } from '../request/exchange.ts';
+import type { HttpContext } from '../environment.ts';
+import { respond } from '../reply/respond.ts';
 import { optionsReply } from '../webdav/webdav-class.ts';
 
 const serverMethods = 'OPTIONS, GET, HEAD, PUT, POST, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE';
 
 /** `OPTIONS *` (RFC 9110 §9.3.7). */
-export function describeServer(exchange: Exchange): Handled {
-  return optionsReply(exchange, serverMethods);
+export function describeServer(c: HttpContext): Promise<Response> {
+  return respond(c, optionsReply(c.env, serverMethods));
 }
 
 /** OPTIONS of `/` and `/home`: Explorer and davfs2 ask what the server can do before they look at the path that they were given. */
-export function describeRoot(exchange: Exchange): Handled {
-  return optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND');
+export function describeRoot(c: HttpContext): Promise<Response> {
+  return respond(c, optionsReply(c.env, 'OPTIONS, GET, HEAD, PROPFIND'));
 }
 
 /** The redirect to the home folder. */
-export function redirectHome({ method, isHead, target }: Exchange): Handled {
-  return { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } };
+export function redirectHome(c: HttpContext): Promise<Response> {
+  const { method, isHead, target } = c.env;
+  return respond(c, { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } });
 }
 
 /** The target `*` of other methods. @throws ServiceError `bad-request` */
@@ -26,7 +27,7 @@ export function refuseServerTarget(): never {
 }
 
 /** A target that could not be read. @throws the reason */
-export function refuseTarget({ target }: Exchange): never {
+export function refuseTarget({ env: { target } }: HttpContext): never {
   throw target.kind === 'refused' ? target.fault : new ServiceError('bad-request', 'The request target is not understood.');
 }
 

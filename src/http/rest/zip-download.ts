@@ -8,10 +8,11 @@ import { ServiceError } from '../../lib/errors.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { hasDescriptor, localHeaderLength, type ZipEntry } from '../../lib/zip/zip-records.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { PagedBody } from '../reply/paged-body.ts';
-import { alreadySent, writeHead } from '../reply/reply.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { stream } from '../reply/respond.ts';
+import { clientOf } from '../request/exchange.ts';
 import { gatherMembers, type Member } from './zip-members.ts';
 
 const readAsync = promisify(read);
@@ -28,7 +29,9 @@ const leastReadBytes = 64 * 1024;
  *
  * @param names members to send, named relative to the folder; without it the whole folder, under full virtual paths
  */
-export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: readonly string[]): Promise<typeof alreadySent> {
+export async function sendZip(c: HttpContext, names?: readonly string[]): Promise<Response> {
+  const exchange = c.env;
+  const folder = pathOf(c);
   const { files } = clientOf(exchange);
   const { clock } = exchange.service;
   const startedMs = clock.monotonicMs();
@@ -42,36 +45,28 @@ export async function sendZip(exchange: Exchange, folder: VirtualPath, names?: r
   try {
     const members = await gatherMembers(files, folder, names, () => writer.checkClient());
     files.emit(40016, folder, { files: names });
-    const lengthBytes = zipLength(members.map((member) => member.entry));
-    const name = `${baseName(folder) || 'home'}.zip`;
-    await exchange.service.events.grouped();
-    writeHead(exchange.outgoing, 200, exchange.baseHeaders, {
+    const headers = {
       'content-type': 'application/zip',
-      'content-length': lengthBytes,
-      'content-disposition': contentDisposition('attachment', name),
+      'content-length': zipLength(members.map((member) => member.entry)),
+      'content-disposition': contentDisposition('attachment', `${baseName(folder) || 'home'}.zip`),
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
+    };
+    return await stream(c, 200, headers, async () => {
+      const zip = new ZipWriter();
+      body = new PagedBody(writer);
+      await sendMembers(files, zip, members, body);
+      for (const bytes of zip.finish()) await body.add(bytes);
+      await body.end();
+      files.emit(40025, folder, eventData());
     });
-    if (exchange.isHead) {
-      exchange.outgoing.end();
-      return alreadySent;
-    }
-    const zip = new ZipWriter();
-    body = new PagedBody(writer);
-    await sendMembers(files, zip, members, body);
-    for (const bytes of zip.finish()) await body.add(bytes);
-    await body.end();
-    files.emit(40025, folder, eventData());
   } catch (error) {
     files.emit(40041, folder, {
       ...eventData(),
       details: error instanceof ServiceError ? error.message : 'The archive could not be made.',
     });
-    if (!exchange.outgoing.headersSent) throw error;
-    exchange.outgoing.destroy();
-    if (!writer.isGone) throw error;
+    throw error;
   }
-  return alreadySent;
 }
 
 interface OpenFolder {

@@ -1,7 +1,9 @@
 import type { Entry } from '../../files/entry.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { type Preconditions, preconditions } from '../request/preconditions.ts';
 import { urlPathOf } from '../request/request-target.ts';
@@ -9,7 +11,9 @@ import { redirectFolder } from '../rest/member-redirect.ts';
 import { type TransferRequest, transferRequest } from './webdav-headers.ts';
 
 /** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
-export async function copyMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function copyMember(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const request = transferRequest(exchange);
   const { destination, rules, modifiedMs } = request;
   const conditions = await preconditions(exchange, path);
@@ -18,13 +22,15 @@ export async function copyMember(exchange: Exchange, path: VirtualPath): Promise
     conditions(source);
   };
   const { created } = await clientOf(exchange).files.copyFile(path, destination, { ...rules, modifiedMs, verify });
-  return replyTo(destination, created, false, modifiedMs !== undefined);
+  return respond(c, replyTo(destination, created, false, modifiedMs !== undefined));
 }
 
 /**
  * MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced.
  */
-export async function moveMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function moveMember(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const request = transferRequest(exchange);
   const { destination, rules } = request;
   const conditions: Preconditions = await preconditions(exchange, path);
@@ -37,7 +43,7 @@ export async function moveMember(exchange: Exchange, path: VirtualPath): Promise
   const { created } = await clientOf(exchange)
     .files.move(path, destination, { ...rules, verify })
     .catch((error: unknown) => Promise.reject(redirectFolder(path, error)));
-  return replyTo(destination, created, isFolder, false);
+  return respond(c, replyTo(destination, created, isFolder, false));
 }
 
 // Explorer and others name folders without the final slash and do not follow redirects.

@@ -2,7 +2,9 @@ import { noteChange } from '../../events/dispatcher.ts';
 import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
 import { urlPathOf } from '../request/request-target.ts';
@@ -19,7 +21,9 @@ const usualLockS = 600;
  * LOCK (RFC 4918 §9.10): takes an exclusive write lock, or refreshes one when there is no body. A name that is free becomes an
  * empty file (§7.3). Only clients that need class 2 get here (`isClassTwo`).
  */
-export async function lockMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function lockMember(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const { files } = clientOf(exchange);
   const isDeep = lockDepth(exchange);
   const timeoutMs = requestedTimeoutS(header(exchange, 'timeout')) * 1000;
@@ -28,21 +32,21 @@ export async function lockMember(exchange: Exchange, path: VirtualPath): Promise
   const locked = files.lockable(path);
   const entry = files.look(path, ['write']);
   verify(entry);
-  if (!info) return lockReply(exchange, path, await locked.refresh(timeoutMs), entry?.isFolder ?? false, 200);
+  if (!info) return respond(c, lockReply(exchange, path, await locked.refresh(timeoutMs), entry?.isFolder ?? false, 200));
   const owner = ownerOf(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
     // Whoever asks another node must not meet the lock that it took here without a word.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) noteChange(exchange.request);
     throw error;
   });
-  if (entry) return lockReply(exchange, path, lock, entry.isFolder, 200);
+  if (entry) return respond(c, lockReply(exchange, path, lock, entry.isFolder, 200));
   try {
     await createEmptyFile(exchange, path, lock);
   } catch (error) {
     await locked.release(lock.token);
     throw error;
   }
-  return lockReply(exchange, path, lock, false, 201);
+  return respond(c, lockReply(exchange, path, lock, false, 201));
 }
 
 async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: FileLock): Promise<void> {
@@ -58,11 +62,11 @@ async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: File
 }
 
 /** UNLOCK (RFC 4918 §9.11): 204; 409 when the token names no lock of this path. */
-export async function unlockMember(exchange: Exchange, path: VirtualPath): Promise<Reply> {
-  const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(exchange, 'lock-token') ?? '')?.[1];
+export async function unlockMember(c: HttpContext): Promise<Response> {
+  const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(c.env, 'lock-token') ?? '')?.[1];
   if (token === undefined) throw new ServiceError('bad-request', 'The header Lock-Token is missing or malformed.');
-  await clientOf(exchange).files.lockable(path).release(token);
-  return { status: 204 };
+  await clientOf(c.env).files.lockable(pathOf(c)).release(token);
+  return respond(c, { status: 204 });
 }
 
 function lockDepth(exchange: Exchange): boolean {

@@ -2,9 +2,9 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { Handled } from '../reply/reply.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { clientOf } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { type Property, type PropertySources, properties, propertyOf, writeProperty } from './dav-properties.ts';
 import { lockDiscoveryOf } from './lock-xml.ts';
@@ -21,7 +21,9 @@ type Writer = (entry: Entry, sources: PropertySources) => string;
  * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed, in the order of the disk, so that memory does not grow with
  * the folder. A folder's URL without its final slash is answered directly, with `Content-Location`.
  */
-export async function propfind(exchange: Exchange, path: VirtualPath): Promise<Handled> {
+export async function propfind(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const { target } = exchange;
   const { files } = clientOf(exchange);
   const depth = listingDepth(exchange);
@@ -44,7 +46,7 @@ export async function propfind(exchange: Exchange, path: VirtualPath): Promise<H
   };
   const batches = entry.isFolder && depth.includesMembers ? files.openListing(path, 'as-on-disk') : undefined;
   return sendChunks(
-    exchange,
+    c,
     headers,
     multistatusChunks(href, selfXml, batches, (member) => write(member, memberSources)),
     207,

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { Reply } from '../reply/reply.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
+import { respond } from '../reply/respond.ts';
+import { clientOf } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { writeProperty } from './dav-properties.ts';
 import { multistatusEnd, multistatusStart, propstat, responseXml, xmlContentType } from './multistatus.ts';
@@ -14,7 +14,9 @@ const denial = 'Properties cannot be changed.';
  * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event 40066. With `webdav_compatibility` the 403 stands in a multistatus, once for
  * each property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
  */
-export async function refuseProperties(exchange: Exchange, path: VirtualPath): Promise<Reply> {
+export async function refuseProperties(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
   const { files } = clientOf(exchange);
   if (!exchange.service.options.webdav_compatibility) {
     await files.noteDeniedProperties(path, denial);
@@ -35,9 +37,9 @@ export async function refuseProperties(exchange: Exchange, path: VirtualPath): P
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
   await files.noteDeniedProperties(path, denial);
   const denied = propstat(names.map((name) => writeProperty(name, '')).join(''), 403);
-  return {
+  return respond(c, {
     status: 207,
     headers: { 'content-type': xmlContentType, 'cache-control': 'no-store' },
     body: multistatusStart + responseXml(urlPathOf(path, entry.isFolder), denied) + multistatusEnd,
-  };
+  });
 }
