@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isServiceError } from '../lib/errors.ts';
 import { expressionText, integer, largestSizeBytes, optionalText, textList, uuidText, yesNo } from '../lib/option-types.ts';
 import { parseVirtualPath } from '../lib/virtual-path.ts';
-import { defaultGroupUuid } from './account.ts';
+import { defaultGroupUuid, type GroupConfiguration } from './account.ts';
 import { structureSegments } from './home-folder.ts';
 import { parsePasswordHash } from './passwords.ts';
 import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';
@@ -162,3 +162,10 @@ export const accountOptions = z
     permissions: shared.permissions.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
+
+/** The configured groups by UUID, and the default group, which is there without being configured. */
+export function withDefaultGroup(groups: Readonly<Record<string, GroupConfiguration>>): Map<string, GroupConfiguration> {
+  const all = new Map(Object.entries(groups));
+  if (!all.has(defaultGroupUuid)) all.set(defaultGroupUuid, groupOptions.parse({}));
+  return all;
+}

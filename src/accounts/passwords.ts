@@ -2,6 +2,7 @@ import { hash as digest, randomBytes, type ScryptOptions, scrypt, timingSafeEqua
 import { promisify } from 'node:util';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { dropOldest } from '../lib/expiring-map.ts';
 import { FairTurns } from '../lib/fair-turns.ts';
 
 const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
@@ -156,7 +157,6 @@ export class PasswordVerifier {
 
   #remember(token: string): void {
     this.#remembered.add(token);
-    const [oldest] = this.#remembered;
-    if (this.#remembered.size > mostRemembered && oldest !== undefined) this.#remembered.delete(oldest);
+    dropOldest(this.#remembered, mostRemembered);
   }
 }

@@ -11,6 +11,8 @@ import {
   mostAcceptedOfSource,
   mostAddresses,
   nameFailures,
+  refusalFor,
+  refused,
   type SecurityPolicy,
 } from './ban-list.ts';
 import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
@@ -55,8 +57,7 @@ export class MemoryBans implements AddressBans {
   }
 
   async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
-    const leftMs = this.bannedForMs(source);
-    return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+    return refusalFor(this.bannedForMs(source));
   }
 
   async begin({ source, username, credential }: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
@@ -148,10 +149,6 @@ export class MemoryBans implements AddressBans {
     from.set(source, true, nowMs + acceptedSources.lifetimeMs);
     keep(this.#acceptedFrom, username, from);
   }
-}
-
-function refused(leftMs: number): Admission {
-  return { kind: 'refused', retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
 }
 
 function keep<T>(records: Map<string, T>, key: string, record: T): void {

@@ -12,6 +12,8 @@ import {
   type LoginAttempt,
   mostAcceptedOfSource,
   nameFailures,
+  refusalFor,
+  refused,
   type SecurityPolicy,
 } from './ban-list.ts';
 import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
@@ -130,7 +132,7 @@ export class RedisBans implements AddressBans {
     if (this.#policy().ban_after_failures === 0 && this.#known.size === 0) return undefined;
     const leftMs = Number(await this.#link.run(banScript, [this.#banKey(source)], []));
     this.#remember(source, leftMs);
-    return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+    return refusalFor(leftMs);
   }
 
   async begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
@@ -225,10 +227,6 @@ export class RedisBans implements AddressBans {
       this.#link.key('accepted-from', hashed(username)),
     ];
   }
-}
-
-function refused(leftMs: number): Admission {
-  return { kind: 'refused', retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
 }
 
 /** Names are of any length and hold any character; keys of Redis had better not. */

@@ -79,3 +79,18 @@ export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 export function foldedName(username: string): string {
   return username.normalize('NFKC').toLowerCase();
 }
+
+/** One key for a source and credentials. */
+export function attemptKey({ source, credential }: Pick<LoginAttempt, 'source' | 'credential'>): string {
+  return `${source} ${credential}`;
+}
+
+/** What those are told whom a ban keeps away for so many more milliseconds; undefined when it is over. */
+export function refusalFor(leftMs: number): { retryAfterS: number } | undefined {
+  return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+}
+
+/** An attempt that may be made in so many milliseconds. */
+export function refused(leftMs: number): Admission {
+  return { kind: 'refused', retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
+}

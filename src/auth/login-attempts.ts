@@ -2,7 +2,7 @@ import { isUserName } from '../accounts/user-names.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { sourceOf } from './address-source.ts';
-import type { AddressBans, Admission, AttemptOutcome, LoginAttempt } from './ban-list.ts';
+import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type LoginAttempt } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
 /** Attempts that wait for a slot of their source, at most. */
@@ -70,7 +70,7 @@ export class LoginAttempts {
     };
     const admission = await this.#admit(attempt, longestMs);
     if (admission.kind === 'refused') return admission;
-    const key = `${attempt.source} ${attempt.credential}`;
+    const key = attemptKey(attempt);
     this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
     return { ...admission, end: (outcome) => this.#end(key, attempt, outcome) };
   }

@@ -1,7 +1,4 @@
-import { read } from 'node:fs';
-import { promisify } from 'node:util';
-
-const readAsync = promisify(read);
+import { readAsync } from '../lib/disk/descriptors.ts';
 
 const chunkBytes = 1024 * 1024;
 

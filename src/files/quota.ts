@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
+import { isWithin } from '../lib/virtual-path.ts';
 import type { RealRoots } from './disk/real-roots.ts';
 import { isTemporaryName } from './disk/temporaries.ts';
 import { walkTree } from './operations/folder-reader.ts';
@@ -149,7 +150,7 @@ export class Quotas {
 /** Counts on disk what all files in an account's folders hold. */
 async function countBytes(roots: RealRoots): Promise<number> {
   let bytes = 0;
-  const paths = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && path.startsWith(`${other}/`)));
+  const paths = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
   for (const path of new Set(paths)) bytes += await treeBytes(roots, path);
   return bytes;
 }

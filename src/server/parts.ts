@@ -1,5 +1,5 @@
-import { defaultGroupUuid, type GroupConfiguration } from '../accounts/account.ts';
-import { groupOptions } from '../accounts/options.ts';
+import type { GroupConfiguration } from '../accounts/account.ts';
+import { withDefaultGroup } from '../accounts/options.ts';
 import type { AuthMethod } from '../auth/auth-method.ts';
 import { createAuthMethod, type MethodDependencies } from '../auth/create-method.ts';
 import { LocalPasswords } from '../auth/local-passwords.ts';
@@ -19,8 +19,7 @@ export interface RequestParts {
  * @throws ServiceError `unavailable` when an accounts file or a CA file cannot be used
  */
 export function makeParts(config: Config, surroundings: Omit<MethodDependencies, 'accounts' | 'groupUuids'>): RequestParts {
-  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
-  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  const groups = withDefaultGroup(config.groups);
   const entries = Object.entries(config.authentications);
   const configured: typeof entries =
     entries.length > 0

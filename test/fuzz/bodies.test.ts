@@ -5,8 +5,9 @@ import { type FormFields, readForm } from '../../src/http/request/form-fields.ts
 import { readJsonBody } from '../../src/http/request/request-body.ts';
 import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
 import { propfindRequest } from '../../src/http/webdav/propfind-request.ts';
-import { escapeXml, parseXml, type XmlElement } from '../../src/http/webdav/webdav-xml.ts';
+import { parseXml, type XmlElement } from '../../src/http/webdav/webdav-xml.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
+import { escapeXml } from '../../src/lib/escape-xml.ts';
 import { exchangeOf } from '../support/exchange.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';
 

@@ -3,12 +3,11 @@ import {
   type Account,
   type AccountConfiguration,
   AccountError,
-  defaultGroupUuid,
   effectiveAccount,
   type GroupConfiguration,
 } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
-import { groupOptions } from '../../accounts/options.ts';
+import { withDefaultGroup } from '../../accounts/options.ts';
 import { PasswordVerifier } from '../../accounts/passwords.ts';
 import { ApplicationMethod } from '../../auth/application.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
@@ -69,7 +68,7 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
     );
   return {
     chain: [['url', parsed.data]],
-    groups: new Map([[defaultGroupUuid, groupOptions.parse({})]]),
+    groups: withDefaultGroup({}),
     anyGroup: true,
     config: undefined,
   };
@@ -90,8 +89,7 @@ export function configTarget(config: Config, method: string | undefined): Target
       'bad-request',
       method === undefined ? 'The configuration has no enabled authentication method.' : `There is no authentication method "${method}".`,
     );
-  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
-  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  const groups = withDefaultGroup(config.groups);
   return { chain, groups, anyGroup: false, config };
 }
 

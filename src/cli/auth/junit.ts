@@ -1,3 +1,5 @@
+import { escapeXml } from '../../lib/escape-xml.ts';
+
 /** One test case of a JUnit report. */
 export interface JunitCase {
   name: string;
@@ -6,14 +8,9 @@ export interface JunitCase {
   duration_ms: number;
 }
 
-function escapeXml(text: string): string {
-  return text
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
-    .toWellFormed()
-    .replace(/&/g, '&amp;')
-    .replace(/</g, '&lt;')
-    .replace(/>/g, '&gt;')
-    .replace(/"/g, '&quot;');
+// A tester wants to see that there is something which XML cannot carry.
+function attributeText(text: string): string {
+  return escapeXml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd').toWellFormed());
 }
 
 /** A JUnit XML report, as CI systems read it. */
@@ -22,12 +19,12 @@ export function junitXml(suite: string, cases: readonly JunitCase[]): string {
   const failures = cases.filter((item) => !item.passed).length;
   const total = seconds(cases.reduce((sum, item) => sum + item.duration_ms, 0));
   const lines = cases.map((item) => {
-    const head = `    <testcase classname="${escapeXml(suite)}" name="${escapeXml(item.name)}" time="${seconds(item.duration_ms)}"`;
-    return item.passed ? `${head}/>` : `${head}>\n      <failure message="${escapeXml(item.message)}"/>\n    </testcase>`;
+    const head = `    <testcase classname="${attributeText(suite)}" name="${attributeText(item.name)}" time="${seconds(item.duration_ms)}"`;
+    return item.passed ? `${head}/>` : `${head}>\n      <failure message="${attributeText(item.message)}"/>\n    </testcase>`;
   });
   return `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="${cases.length}" failures="${failures}" time="${total}">
-  <testsuite name="${escapeXml(suite)}" tests="${cases.length}" failures="${failures}" time="${total}">
+  <testsuite name="${attributeText(suite)}" tests="${cases.length}" failures="${failures}" time="${total}">
 ${lines.join('\n')}
   </testsuite>
 </testsuites>

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { defaultGroupUuid, type GroupConfiguration } from '../../accounts/account.ts';
-import { groupOptions } from '../../accounts/options.ts';
+import { defaultGroupUuid } from '../../accounts/account.ts';
+import { withDefaultGroup } from '../../accounts/options.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { eventDefinition } from '../../events/catalogue.ts';
@@ -94,8 +94,7 @@ function missingIn(expected: unknown, actual: unknown, path: string): string[] {
 }
 
 function runReply(config: Config, item: ReplyCase): CaseOutcome {
-  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
-  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  const groups = withDefaultGroup(config.groups);
   const { status, body } = item.reply;
   const bytes = Buffer.from(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body));
   const verdict = verdictOf({ status, body: bytes }, new Set(groups.keys()));

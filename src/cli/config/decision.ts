@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { type Account, AccountError, defaultGroupUuid, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
+import { type Account, AccountError, effectiveAccount } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
-import { groupOptions } from '../../accounts/options.ts';
+import { withDefaultGroup } from '../../accounts/options.ts';
 import type { PermissionSet, Right } from '../../accounts/permissions.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import type { Config } from '../../config/schema/schema.ts';
@@ -12,7 +12,7 @@ import { parseRequestTarget, reservedName } from '../../http/request/request-tar
 import { systemClock } from '../../lib/clock.ts';
 import { type ErrorCode, isServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
-import { parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
+import { isWithin, parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type ConditionalRight, neededRights, supportedMethods } from './method-rights.ts';
 
 /** Where in a decision something was found. */
@@ -158,9 +158,7 @@ function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision
     return;
   }
   decision.real_path = location.realPath;
-  const mount = account.virtualFolders
-    .toSorted((a, b) => b.path.length - a.path.length)
-    .find((folder) => path === folder.path || path.startsWith(`${folder.path}/`));
+  const mount = account.virtualFolders.toSorted((a, b) => b.path.length - a.path.length).find((folder) => isWithin(path, folder.path));
   note('mount', `${mount ? `virtual folder ${mount.path}` : 'home folder'}: ${location.realPath}`);
 }
 
@@ -205,8 +203,7 @@ function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: 
  * @throws Refused when nobody could log in with it
  */
 function accountInForce(config: Config, question: { user: string; group?: string | undefined }, note: Note): Account {
-  const groups = new Map<string, GroupConfiguration>(Object.entries(config.groups));
-  if (!groups.has(defaultGroupUuid)) groups.set(defaultGroupUuid, groupOptions.parse({}));
+  const groups = withDefaultGroup(config.groups);
   if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
   const known = localAccount(config, question.user);
   const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];

@@ -1,11 +1,10 @@
-import { closeSync, fstatSync, openSync, read } from 'node:fs';
-import { promisify } from 'node:util';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { readAsync } from '../../lib/disk/descriptors.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, longestLineBytes, type Segment, type SegmentKind } from './segments.ts';
 
-const readAsync = promisify(read);
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 

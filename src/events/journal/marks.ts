@@ -1,11 +1,10 @@
-import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { promisify } from 'node:util';
+import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { EventMarks } from './event-log.ts';
 
-const fdatasyncAsync = promisify(fdatasync);
 const chunkBytes = 64 * 1024;
 
 /** One line of a marks file. */

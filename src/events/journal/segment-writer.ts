@@ -1,13 +1,11 @@
-import { closeSync, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
-
-const fdatasyncAsync = promisify(fdatasync);
 
 /** Events of reads are on disk after at most this long (docs/spec/events.md#durability). */
 const syncWithinMs = 100;

@@ -2,10 +2,7 @@ import {
   constants,
   fchmodSync,
   fchownSync,
-  fdatasync,
   fstatSync,
-  fsync,
-  futimes,
   linkSync,
   lstatSync,
   openSync,
@@ -17,6 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { fdatasyncAsync, fsyncAsync, futimesAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FilesEnvironment } from '../file-scope.ts';
@@ -29,9 +27,6 @@ import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 import { temporaryName } from './temporaries.ts';
 
-const fdatasyncAsync = promisify(fdatasync);
-const fsyncAsync = promisify(fsync);
-const futimesAsync = promisify(futimes);
 const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
 
 /** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */

@@ -1,7 +1,5 @@
-import { fstatSync, fsync } from 'node:fs';
-import { promisify } from 'node:util';
-
-const fsyncAsync = promisify(fsync);
+import { fstatSync } from 'node:fs';
+import { fsyncAsync } from '../../lib/disk/descriptors.ts';
 
 interface Waiter {
   fd: number;

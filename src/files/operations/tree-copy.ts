@@ -1,20 +1,5 @@
-import {
-  close,
-  constants,
-  fchmodSync,
-  fstatSync,
-  fsync,
-  futimes,
-  lstatSync,
-  mkdirSync,
-  open,
-  readdirSync,
-  readlinkSync,
-  type Stats,
-  symlinkSync,
-  write,
-} from 'node:fs';
-import { promisify } from 'node:util';
+import { constants, fchmodSync, fstatSync, lstatSync, mkdirSync, readdirSync, readlinkSync, type Stats, symlinkSync } from 'node:fs';
+import { closeAsync, fsyncAsync, futimesAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { timeToSet } from '../disk/file-times.ts';
 import { type OpenedFolder, openFolder } from '../disk/opened.ts';
@@ -22,12 +7,6 @@ import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
 import { contentOf } from '../file-content.ts';
-
-const openAsync = promisify(open);
-const closeAsync = promisify(close);
-const fsyncAsync = promisify(fsync);
-const futimesAsync = promisify(futimes);
-const writeAsync = promisify(write);
 
 /** What a tree looked like: relative path (empty for the top) to what tells one state of a member from another. */
 export type TreeState = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
-import { read, readSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { readSync } from 'node:fs';
 import type { FileDownload } from '../../files/operations/file-download.ts';
+import { readAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
 import type { HttpContext } from '../environment.ts';
@@ -8,8 +8,6 @@ import { BodyWriter, endReply } from './body-writer.ts';
 import { clientGone, isHttp2 } from './outgoing.ts';
 import type { ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
-
-const readAsync = promisify(read);
 
 /** Up to this size one synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
 const smallFileBytes = 128 * 1024;

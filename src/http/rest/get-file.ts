@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { read } from 'node:fs';
-import { promisify } from 'node:util';
 import type { Entry } from '../../files/entry.ts';
 import { inlineKind, mediaTypeOf } from '../../files/media-types.ts';
 import type { FileDownload } from '../../files/operations/file-download.ts';
+import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ByteRange, parseRange } from '../../lib/headers/byte-ranges.ts';
 import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-request.ts';
@@ -141,8 +140,6 @@ function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeByte
   };
   return { reply, parts, epilogue };
 }
-
-const readAsync = promisify(read);
 
 async function sha256Of({ outgoing }: Exchange, download: FileDownload): Promise<Buffer> {
   const hash = createHash('sha256');

@@ -1,5 +1,6 @@
 import { type Account, accountOfText, accountText } from '../../accounts/account.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { dropOldest } from '../../lib/expiring-map.ts';
 import type { Log } from '../../lib/log.ts';
 import { type RedisCaller, type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
 import {
@@ -257,16 +258,14 @@ export class RedisSessions implements SessionStore {
 
   #keepAccount(key: string, account: Account): Account {
     this.#accounts.set(key, account);
-    const [oldest] = this.#accounts.keys();
-    if (this.#accounts.size > mostAccounts && oldest !== undefined) this.#accounts.delete(oldest);
+    dropOldest(this.#accounts, mostAccounts);
     return account;
   }
 
   #noteEnd(key: string): void {
     this.#accounts.delete(key);
     this.#ended.add(key);
-    const [oldest] = this.#ended;
-    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
+    dropOldest(this.#ended, mostEnded);
   }
 
   async #runEndAll(caller: Pick<RedisCaller, 'run'>, accountUuid: string, { exceptKey, untilMs }: EndAll): Promise<number> {

@@ -1,9 +1,9 @@
-import { read, readSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { readSync } from 'node:fs';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { closeFile } from '../../files/disk/freeing.ts';
 import type { OpenedFolder } from '../../files/disk/opened.ts';
 import { ZipWriter, zipLength } from '../../files/operations/zip-archive.ts';
+import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -14,8 +14,6 @@ import { PagedBody } from '../reply/paged-body.ts';
 import { stream } from '../reply/respond.ts';
 import { clientOf } from '../request/exchange.ts';
 import { gatherMembers, type Member } from './zip-members.ts';
-
-const readAsync = promisify(read);
 
 /** Up to this size a synchronous read beats the thread pool (docs/operate/performance.md#costs-that-shaped-the-code). */
 const atOnceBytes = 128 * 1024;

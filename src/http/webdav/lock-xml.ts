@@ -1,9 +1,9 @@
 import type { Entry } from '../../files/entry.ts';
 import type { FileLock } from '../../files/locks/lock-store.ts';
+import { escapeXml } from '../../lib/escape-xml.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
-import { escapeXml } from './webdav-xml.ts';
 
 /** One lock as `activelock` (RFC 4918 §14.1). @param href URL of the locked resource as this client knows it */
 export function activeLock(lock: FileLock, href: string, nowMs: number): string {

@@ -176,18 +176,6 @@ function malformed(reason: string): ServiceError {
   return new ServiceError('bad-request', `The request body is not valid XML: ${reason}`);
 }
 
-/** Escapes text for XML; what XML 1.0 cannot carry is dropped. */
-export function escapeXml(text: string): string {
-  if (!/[&<>"\r\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) return text;
-  return text
-    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll('\r', '&#13;');
-}
-
 /** The first child of a name in the namespace of RFC 4918. */
 export function davChild(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((child) => child.namespace === davNamespace && child.name === name);

@@ -2,9 +2,11 @@ import {
   type AddressBans,
   type Admission,
   type AttemptOutcome,
+  attemptKey,
   type ListedBan,
   type LoginAttempt,
   mostAddresses,
+  refusalFor,
   type SecurityPolicy,
 } from '../../auth/ban-list.ts';
 import { acceptedKeyOf } from '../../auth/callout-cache.ts';
@@ -43,8 +45,7 @@ export class BanClient implements AddressBans {
 
   async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
     if (this.#bannedUntilMs.size === 0) return undefined;
-    const leftMs = (this.#bannedUntilMs.get(source) ?? 0) - this.#clock.monotonicMs();
-    return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+    return refusalFor((this.#bannedUntilMs.get(source) ?? 0) - this.#clock.monotonicMs());
   }
 
   async begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
@@ -60,9 +61,9 @@ export class BanClient implements AddressBans {
     if (ban_after_failures === 0) return;
     const isAccepted = this.#isAccepted(attempt);
     if (isAccepted && outcome !== 'failed' && !this.#bannedUntilMs.has(attempt.source)) return;
-    if (outcome === 'failed') this.#accepted.delete(keyOf(attempt));
+    if (outcome === 'failed') this.#accepted.delete(attemptKey(attempt));
     await this.#primary.call('endAttempt', attempt, outcome);
-    if (outcome === 'succeeded') this.#accepted.set(keyOf(attempt), true, this.#clock.monotonicMs() + (ban_window_seconds * 1000) / 2);
+    if (outcome === 'succeeded') this.#accepted.set(attemptKey(attempt), true, this.#clock.monotonicMs() + (ban_window_seconds * 1000) / 2);
   }
 
   list(): Promise<ListedBan[]> {
@@ -84,10 +85,6 @@ export class BanClient implements AddressBans {
   }
 
   #isAccepted(attempt: LoginAttempt): boolean {
-    return this.#accepted.has(keyOf(attempt), this.#clock.monotonicMs());
+    return this.#accepted.has(attemptKey(attempt), this.#clock.monotonicMs());
   }
-}
-
-function keyOf({ source, credential }: LoginAttempt): string {
-  return `${source} ${credential}`;
 }

@@ -1,4 +1,12 @@
-import type { Admission, AttemptOutcome, BanOverview, ListedBan, LoginAttempt, SecurityPolicy } from '../../auth/ban-list.ts';
+import {
+  type Admission,
+  type AttemptOutcome,
+  attemptKey,
+  type BanOverview,
+  type ListedBan,
+  type LoginAttempt,
+  type SecurityPolicy,
+} from '../../auth/ban-list.ts';
 import { MemoryBans } from '../../auth/ban-list-memory.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { confirmed, type Peer } from './peer.ts';
@@ -28,7 +36,7 @@ export class BanHost implements BanOverview {
     const admission = await this.#bans.begin(attempt, leaseMs, isInLine);
     if (admission.kind === 'admitted' && !admission.isKnown) {
       const underWay = this.#underWay.get(peer) ?? new Map<string, LoginAttempt>();
-      this.#underWay.set(peer, underWay.set(keyOf(attempt), attempt));
+      this.#underWay.set(peer, underWay.set(attemptKey(attempt), attempt));
     }
     return admission;
   }
@@ -37,7 +45,7 @@ export class BanHost implements BanOverview {
   async end(peer: Peer, attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
     const { source } = attempt;
     const hadFailures = this.#bans.hasFailures(source);
-    this.#underWay.get(peer)?.delete(keyOf(attempt));
+    this.#underWay.get(peer)?.delete(attemptKey(attempt));
     await this.#bans.end(attempt, outcome);
     const bannedForMs = this.#bans.bannedForMs(source);
     if (outcome === 'failed') {
@@ -64,8 +72,4 @@ export class BanHost implements BanOverview {
   async #tellAll(notes: BanNote[]): Promise<void> {
     await Promise.all([...this.#peers].map((peer) => confirmed(peer, this.#clock, peer.channel.call('noteBans', notes))));
   }
-}
-
-function keyOf({ source, credential }: LoginAttempt): string {
-  return `${source} ${credential}`;
 }

@@ -1,0 +1,14 @@
+import { close, fdatasync, fsync, futimes, open, read, write } from 'node:fs';
+import { promisify } from 'node:util';
+
+/*
+ * Calls of `node:fs` on descriptors, as promises: those of `node:fs/promises` go by objects of their own, which a descriptor that was
+ * opened synchronously does not have, and which cost more.
+ */
+export const openAsync = promisify(open);
+export const closeAsync = promisify(close);
+export const readAsync = promisify(read);
+export const writeAsync = promisify(write);
+export const fsyncAsync = promisify(fsync);
+export const fdatasyncAsync = promisify(fdatasync);
+export const futimesAsync = promisify(futimes);
