@@ -103,7 +103,7 @@ export class AccountsFile {
         };
       } else {
         const account = document.accounts[name];
-        if (!account) throw new ServiceError('not-found', 'The account does not exist any more.');
+        if (!account) throw new ServiceError('account-gone', 'The account does not exist any more.');
         account.password = hash;
       }
       await writeFileAtomically(this.#path, toYaml(document), { mode: 0o600 });

@@ -23,12 +23,12 @@ export function userForPath(name: string): string {
 /**
  * Puts the account's name in place of `${USER}` in a real path.
  *
- * @throws ServiceError `forbidden` when the name would become `.` or `..` and so leave its folder
+ * @throws ServiceError `never-allowed` when the name would become `.` or `..` and so leave its folder
  */
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;
   const segment = userForPath(name);
   // The guard against an account named `:` or `?*`, whose folder would be the parent of all homes.
-  if (/^\.+$/.test(segment)) throw new ServiceError('forbidden', 'The account name cannot be used as a folder name.');
+  if (/^\.+$/.test(segment)) throw new ServiceError('never-allowed', 'The account name cannot be used as a folder name.');
   return path.replaceAll(userVariable, () => segment);
 }

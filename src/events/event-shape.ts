@@ -12,9 +12,9 @@ const texts = ['id', 'uuid', 'message'] as const;
 /** @returns why a value is no event object, or undefined when it is one */
 export function eventProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'not an event object';
-  for (const name of texts) if (typeof value[name] !== 'string') return `"${name}" must be a text`;
+  for (const name of texts) if (typeof value[name] !== 'string') return `"${name}" must be a string`;
   if (!isObject(value.timestamp) || !unixTime.test(String(value.timestamp.timestamp)))
-    return '"timestamp.timestamp" must be Unix time as text';
+    return '"timestamp.timestamp" must be Unix time as a string';
   if (!isObject(value.data)) return '"data" must be an object';
   if (!isObject(value.account) || !hasNames(value.account)) return '"account" must have uuid and name';
   if (!isObject(value.account.peer) || typeof value.account.peer.address !== 'string') return '"account.peer" must have an address';

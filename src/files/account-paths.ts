@@ -66,24 +66,24 @@ export class AccountPaths implements FileScope {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `not-found` for what cannot be, `forbidden` for a purely virtual folder */
+  /** @throws ServiceError `not-found` for what cannot be, `fixed-folder` for a purely virtual folder */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
-    if (location.kind === 'virtual') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
+    if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** @throws ServiceError `forbidden` where nothing can be created */
+  /** @throws ServiceError `fixed-folder` where nothing can be created */
   writable(location: Location): string {
-    if (location.kind !== 'real') throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
+    if (location.kind !== 'real') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     return location.realPath;
   }
 
-  /** @throws ServiceError `forbidden` for what is fixed, `storage-full` when changes cannot be recorded */
+  /** @throws ServiceError `fixed-folder` for what is fixed, `storage-full` when changes cannot be recorded */
   removable(path: VirtualPath): string {
     this.environment.events.assertWritable();
     const location = this.mounts.locate(path);
-    if (location.isFixed) throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be deleted.');
+    if (location.isFixed) throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be deleted.');
     return this.real(location);
   }
 

@@ -1,36 +1,39 @@
 /**
- * The closed list of what can go wrong in the domain. Every code has exactly one HTTP status,
- * in `http/error-reply.ts`; nothing below `http` knows that status.
+ * The closed list of what can go wrong in the domain. Every code has one HTTP status, in `http/reply/error-reply.ts`, and words in each
+ * language of the pages; nothing below `http` knows either. Two faults that a reader should be told apart have two codes.
  */
 export const errorCodes = [
   'bad-request',
+  'nothing-selected',
   'name-invalid',
   'digest-mismatch',
   'length-mismatch',
   'metadata-invalid',
   'unauthorized',
   'forbidden',
+  'never-allowed',
   'name-reserved',
+  'fixed-folder',
+  'destination-overlaps',
+  'in-use',
+  'read-only',
   'not-found',
+  'account-gone',
   'method-not-allowed',
-  'request-timeout',
   'exists',
   'is-folder',
-  'is-file',
   'not-empty',
   'parent-missing',
   'precondition-failed',
+  'destination-exists',
   'too-large',
   'media-type-unsupported',
   'range-not-satisfiable',
-  'expectation-failed',
   'unprocessable',
   'locked',
   'too-many-requests',
-  'header-too-large',
   'client-gone',
   'internal',
-  'not-implemented',
   'version-not-supported',
   'other-host',
   'unavailable',
@@ -46,8 +49,16 @@ interface ServiceErrorOptions {
   details?: Record<string, unknown>;
 }
 
+/** What went wrong, as it is told: in English, with the code that translations go by. */
+export interface Problem {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Member of a folder that it is about, where it is not the whole folder; stands before the message. */
+  readonly relativePath?: string;
+}
+
 /** A fault that the service understands. `message` may be shown to the client; it never holds secrets or real paths. */
-export class ServiceError extends Error {
+export class ServiceError extends Error implements Problem {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
 

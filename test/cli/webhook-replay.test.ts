@@ -222,7 +222,7 @@ test('files: events a line, request bodies, one pretty document, stdin; malforme
   assert.match(bad.stdout, /^2 events in 2 requests: 2 delivered, 3 malformed lines skipped/);
   assert.match(
     bad.stderr,
-    /^bad\.ndjson:2: .*; skipped\nbad\.ndjson:3: "id" must be a text; skipped\nbad\.ndjson:4: "account" must have uuid and name; skipped\n/,
+    /^bad\.ndjson:2: .*; skipped\nbad\.ndjson:3: "id" must be a string; skipped\nbad\.ndjson:4: "account" must have uuid and name; skipped\n/,
   );
   const strict = await run(t, ['webhook-replay', 'bad.ndjson', '--strict'], { cwd });
   assert.equal(strict.code, 1);

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { reasonIn } from '../../src/http/html/pages/locales/reasons.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { unremovable } from '../support/small-disk.ts';
 
@@ -63,14 +62,25 @@ test('a folder of which something stays: the path and the reason', async (t) => 
   assert.match(said, new RegExp(`^d: ${held.left}: (wird gerade benutzt|dafür fehlt die Berechtigung)$`));
 });
 
-test('messages that there are no words for stay as they are, and names in them decide nothing', () => {
-  assert.equal(reasonIn('de', 'The action "x" is not known.'), undefined);
-  assert.equal(reasonIn('de', 'Path not found.: Permission denied.'), 'Path not found.: dafür fehlt die Berechtigung');
-  assert.equal(reasonIn('en', 'Path not found.'), 'Path not found.');
-  for (const message of [
-    'The quota of this account is used up.',
-    'A name must not be longer than 255 bytes.',
-    'The folder already exists.',
-  ])
-    for (const language of ['de', 'fr', 'es']) assert.notEqual(reasonIn(language, message), undefined, `${language}: ${message}`);
+test('a script that shows messages gets them in the language of its reader, everybody else in English', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['*kept.txt', 'allow-read']] } });
+  writeFileSync(join(server.home, 'kept.txt'), '');
+  const remove = async (headers: Record<string, string>) => {
+    const body = JSON.stringify({ commands: [{ command: 'delete', target: ['kept.txt', 'missing', '..'] }] });
+    const reply = await server.send('POST', '/home/', { headers: { 'content-type': 'application/json', ...headers }, body });
+    return (JSON.parse(reply.text) as { errors: { message: string }[] }).errors.map(({ message }) => message);
+  };
+  const english = ['Permission denied.', 'Path not found.', 'A name must not be empty, "." or "..".'];
+  assert.deepEqual(await remove({}), english);
+  assert.deepEqual(await remove({ 'accept-language': 'de' }), english);
+  assert.deepEqual(await remove({ prefer: 'translated-messages' }), english);
+  assert.deepEqual(await remove({ prefer: 'translated-messages', 'accept-language': 'ja' }), english);
+  assert.deepEqual(await remove({ prefer: 'respond-async, translated-messages', 'accept-language': 'de-CH, en;q=0.5' }), [
+    'dafür fehlt die Berechtigung',
+    'gibt es nicht mehr',
+    'dieser Name ist nicht möglich',
+  ]);
+  const headers = { prefer: 'translated-messages', 'accept-language': 'fr' };
+  const missing = await server.send('GET', '/home/missing', { headers });
+  assert.deepEqual(JSON.parse(missing.text), { errors: [{ message: 'n’existe plus' }] });
 });

@@ -72,7 +72,7 @@ export function openWriteTarget(roots: RealRoots, path: string): WriteTarget {
 
 function checkReplaceable(stats: Stats): void {
   if (stats.isDirectory()) throw new ServiceError('is-folder', 'A folder has this name.');
-  if (!stats.isFile()) throw new ServiceError('forbidden', 'The path is not a regular file.');
+  if (!stats.isFile()) throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
 function lstatOrUndefined(path: string): Stats | undefined {

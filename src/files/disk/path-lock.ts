@@ -35,10 +35,10 @@ export class LockedPath {
   /**
    * Takes an exclusive write lock.
    *
-   * @throws ServiceError `locked` when another lock is in the way, `forbidden` for a purely virtual folder
+   * @throws ServiceError `locked` when another lock is in the way, `fixed-folder` for a purely virtual folder
    */
   async take(isDeep: boolean, owner: LockOwner | undefined, timeoutMs: number): Promise<FileLock> {
-    if (this.#path === undefined) throw new ServiceError('forbidden', 'This folder only holds virtual folders.');
+    if (this.#path === undefined) throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     const { accountUuid } = this.#guard;
     const result = await this.#guard.store.take({ path: this.#path, isDeep, accountUuid, takenBy: this.#takenBy, owner, timeoutMs });
     if ('taken' in result) return result.taken;
@@ -60,13 +60,13 @@ export class LockedPath {
   /**
    * Ends a lock.
    *
-   * @throws ServiceError `exists` (409) when the token names no lock of this path (RFC 4918 §9.11.1), `forbidden` when it is
+   * @throws ServiceError `exists` (409) when the token names no lock of this path (RFC 4918 §9.11.1), `never-allowed` when it is
    *   another account's
    */
   async release(token: string): Promise<void> {
     const lock = (await this.covering()).find((candidate) => candidate.token === token);
     if (!lock) throw new ServiceError('exists', 'The token names no lock of this path.');
-    if (lock.accountUuid !== this.#guard.accountUuid) throw new ServiceError('forbidden', 'The lock belongs to another account.');
+    if (lock.accountUuid !== this.#guard.accountUuid) throw new ServiceError('never-allowed', 'The lock belongs to another account.');
     await this.#guard.store.release(token);
   }
 }

@@ -27,7 +27,7 @@ export interface CopyOptions extends ReplacementRules {
  * for. Events 40061, then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden` (folders, too), `not-found`, `parent-missing`, `precondition-failed`, `exists` for a folder at the
+ * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a folder at the
  *   destination, `too-large`, `storage-full`, `locked`
  */
 export async function copyFile(
@@ -43,9 +43,9 @@ export async function copyFile(
     paths.environment.events.assertWritable();
     checkFree(paths, to, options);
     checkNesting(from, to);
-    if (paths.entryAt(from)?.isFolder) throw new ServiceError('forbidden', 'Folders cannot be copied; copy their files.');
+    if (paths.entryAt(from)?.isFolder) throw new ServiceError('never-allowed', 'Folders cannot be copied; copy their files.');
     const target = paths.mounts.locate(to);
-    if (target.isFixed) throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be replaced.');
+    if (target.isFixed) throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be replaced.');
     opened = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(from)));
     const source = entryOf(baseName(from), opened.stats);
     options.verify?.(source);
@@ -71,7 +71,7 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
   const { to, opened, source } = copy;
   const existing = paths.entryAt(to);
   if (existing && existing.inode === source.inode && realPathOf(paths, to) === opened.realPath)
-    throw new ServiceError('forbidden', 'Source and destination are the same.');
+    throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
   const limitBytes = paths.account.fileWriteSizeBytes;
   if (limitBytes > 0 && source.sizeBytes > limitBytes)
     throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);

@@ -135,7 +135,7 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
     return target && { ...entryOf(name, target.stats), isLink: true };
   } catch (error) {
     // Removed since the folder was read, or not permitted: not shown.
-    if (['ENOENT', 'EACCES'].includes(systemErrorCode(error) ?? '') || asServiceError(error).code === 'forbidden') return undefined;
+    if (systemErrorCode(error) === 'ENOENT' || ['forbidden', 'in-use'].includes(asServiceError(error).code)) return undefined;
     throw asServiceError(error);
   }
 }

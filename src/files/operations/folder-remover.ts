@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { type Problem, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
@@ -8,10 +8,7 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { isRemovedName, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 
 /** A path that a recursive removal left behind, and why. */
-export interface LeftBehind {
-  relativePath: string;
-  message: string;
-}
+export type LeftBehind = Required<Problem>;
 
 const membersPerTurn = 256;
 
@@ -42,7 +39,7 @@ export async function removeTree(
           const { result: removed, freed } = removeMember(folder.member(name));
           if (freed) await freed;
           if (removed !== undefined && !isRemovedName(name))
-            left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, message: removed });
+            left.push({ relativePath: relative === '' ? name : `${relative}/${name}`, code: removed.code, message: removed.message });
           if (++seen % membersPerTurn === 0) await new Promise(setImmediate);
         }
         const rest = readdirSync(folder.member('.'));
@@ -57,12 +54,12 @@ export async function removeTree(
       // A parent of something left behind is not empty: its member already says why.
       const explained =
         meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
-      if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, message: meaning.message });
+      if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });
     }
   }
   if (emptied.has('')) {
     if (temporaries) await hideFolder(roots, path, temporaries);
-    else left.push({ relativePath: '', message: 'Files in the folder are in use.' });
+    else left.push({ relativePath: '', code: 'in-use', message: 'Files in the folder are in use.' });
   }
   return left;
 }
@@ -75,7 +72,7 @@ async function hideFolder(roots: RealRoots, path: string, temporaries: Temporari
 }
 
 /** @returns why it could not be removed */
-function removeMember(path: string): { result: string | undefined; freed: Promise<void> | undefined } {
+function removeMember(path: string): { result: Problem | undefined; freed: Promise<void> | undefined } {
   return freeInBackground(path, undefined, () => {
     try {
       unlinkSync(path);
@@ -84,7 +81,7 @@ function removeMember(path: string): { result: string | undefined; freed: Promis
       if (systemErrorCode(error) === 'ENOENT') return undefined;
       // Its own turn comes, or came and reported: a folder is no fault here.
       if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
-      return asServiceError(error).message;
+      return asServiceError(error);
     }
   });
 }

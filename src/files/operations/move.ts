@@ -18,7 +18,7 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * promise resolves; or 40056.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `precondition-failed`, `exists` for a file and a folder, `locked`
+ * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` for a file and a folder, `locked`
  */
 export async function moveEntry(
   paths: AccountPaths,
@@ -58,18 +58,18 @@ export async function moveEntry(
   return { created: !moved.replaced };
 }
 
-/** @throws ServiceError `forbidden` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */
+/** @throws ServiceError `destination-overlaps` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */
 export function checkNesting(from: VirtualPath, to: VirtualPath): void {
-  if (from === to) throw new ServiceError('forbidden', 'Source and destination are the same.');
-  if (isWithin(to, from)) throw new ServiceError('forbidden', 'A folder cannot go into itself.');
-  if (isWithin(from, to)) throw new ServiceError('forbidden', 'The destination holds the source.');
+  if (from === to) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
+  if (isWithin(to, from)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
+  if (isWithin(from, to)) throw new ServiceError('destination-overlaps', 'The destination holds the source.');
 }
 
 function realEnds(paths: AccountPaths, from: VirtualPath, to: VirtualPath): { realFrom: string; realTo: string } {
   const source = paths.mounts.locate(from);
   const target = paths.mounts.locate(to);
   if (source.isFixed || target.isFixed)
-    throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be moved or replaced.');
+    throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
   return { realFrom: paths.real(source), realTo: paths.writable(target) };
 }
 
@@ -104,11 +104,11 @@ async function checkChange(
 function checkNotSame(paths: AccountPaths, ends: MoveEnds): void {
   const source = `${ends.source.realPath}/${ends.sourceName}`;
   const target = `${ends.target.realPath}/${ends.targetName}`;
-  if (source === target) throw new ServiceError('forbidden', 'Source and destination are the same.');
-  if (isWithin(ends.target.realPath, source)) throw new ServiceError('forbidden', 'A folder cannot go into itself.');
-  if (isWithin(ends.source.realPath, target)) throw new ServiceError('forbidden', 'The destination holds the source.');
+  if (source === target) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
+  if (isWithin(ends.target.realPath, source)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
+  if (isWithin(ends.source.realPath, target)) throw new ServiceError('destination-overlaps', 'The destination holds the source.');
   if (paths.mounts.roots.isHeldBy(source) || paths.mounts.roots.isHeldBy(target))
-    throw new ServiceError('forbidden', 'The home folder and virtual folders cannot be moved or replaced.');
+    throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
 }
 
 // Rules go by path, so a move must not carry a member to where other rules hold without `rename` there.

@@ -107,7 +107,7 @@ async function putInPlace(
 function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
   if (mayReplace === 'nothing') throw destinationExists();
   if (!existing.isFile() && !existing.isDirectory() && !existing.isSymbolicLink())
-    throw new ServiceError('forbidden', 'The path is not a regular file.');
+    throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
 function inTurn<T>(paths: AccountPaths, ends: MoveEnds, action: () => Promise<T>): Promise<T> {

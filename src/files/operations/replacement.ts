@@ -21,7 +21,7 @@ export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: 
  * every member.
  *
  * @param realTo the destination on disk
- * @throws ServiceError `precondition-failed`, `exists` for a file and a folder, `forbidden`
+ * @throws ServiceError `destination-exists`, `exists` for a file and a folder, `fixed-folder`, `forbidden`
  */
 export async function checkReplaceable(
   paths: AccountPaths,
@@ -40,11 +40,11 @@ export async function checkReplaceable(
     return;
   }
   if (rules.mayReplace !== 'anything')
-    throw new ServiceError('precondition-failed', 'A folder has this name; it is replaced only with "Overwrite: T".');
-  if (paths.mounts.roots.isHeldBy(realTo)) throw new ServiceError('forbidden', 'Virtual folders cannot be replaced.');
+    throw new ServiceError('destination-exists', 'A folder has this name; it is replaced only with "Overwrite: T".');
+  if (paths.mounts.roots.isHeldBy(realTo)) throw new ServiceError('fixed-folder', 'Virtual folders cannot be replaced.');
   await paths.deletableFolders(to, realTo, existing);
 }
 
 export function destinationExists(): ServiceError {
-  return new ServiceError('precondition-failed', 'The destination exists and must not be overwritten.');
+  return new ServiceError('destination-exists', 'The destination exists and must not be overwritten.');
 }

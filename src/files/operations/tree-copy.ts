@@ -18,7 +18,7 @@ export type TreeState = ReadonlyMap<string, string>;
  * @param parent opened folder of the source, whose member `name` exists
  * @param target path of something that does not exist
  * @returns the state of what was copied, to be compared with `treeState` before the source is removed
- * @throws ServiceError `forbidden` for what is no file, folder or link, `unavailable` when an upload runs inside
+ * @throws ServiceError `never-allowed` for what is no file, folder or link, `unavailable` when an upload runs inside
  */
 export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
   const state = new Map<string, string>();
@@ -55,7 +55,7 @@ async function copyMember(
     } finally {
       folder.close();
     }
-  } else throw new ServiceError('forbidden', 'Only files, folders and links can be moved to another file system.');
+  } else throw new ServiceError('never-allowed', 'Only files, folders and links can be moved to another file system.');
 }
 
 // An upload under way would be cut off from its folder and its content lost with the source.

@@ -4,7 +4,6 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
-import { errorsReply } from '../reply/error-reply.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
@@ -12,7 +11,7 @@ import { type FormFields, type FormFile, fileNameOf, readForm } from '../request
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
 import { serverPathOf, targetPath, urlPathOf } from '../request/request-target.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
-import { deleteMember, eachMember, type MemberResult, memberFailure, runTrigger } from '../rest/member-actions.ts';
+import { deleteMember, eachMember, type MemberResult, memberErrorsReply, memberFailure, runTrigger } from '../rest/member-actions.ts';
 import { findTrigger } from '../rest/triggers.ts';
 import { backendReplyHeaders } from '../rest/upload-backend.ts';
 import { sendZip } from '../rest/zip-download.ts';
@@ -60,7 +59,7 @@ export async function handleFormPost(c: HttpContext): Promise<Response> {
 async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<readonly string[]> {
   const members = new Set<string>();
   for await (const name of inTurns(fields.all('selected-members'))) members.add(nameAsStored(exchange, folder, name));
-  if (members.size === 0) throw new ServiceError('bad-request', 'No members are selected.');
+  if (members.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
   return [...members];
 }
 
@@ -86,7 +85,7 @@ async function createFolder(exchange: Exchange, folder: VirtualPath, fields: For
   const name = fields.one('new-folder')?.trim();
   if (!name) throw new ServiceError('bad-request', 'The form lacks the field "new-folder".');
   await clientOf(exchange).files.createFolder(targetPath(folder, name));
-  return replyTo(exchange, folder, 'created', [{ target: name, message: null, status: 201 }]);
+  return replyTo(exchange, folder, 'created', [{ target: name, problem: undefined, status: 201 }]);
 }
 
 async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
@@ -104,16 +103,14 @@ async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: F
 
 /** 303 back to the folder with a message for the next page; or JSON; a page with the reasons when something failed. */
 function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[]): Reply {
-  const failed = results.filter((result) => result.message !== null);
-  const items = results.map(({ target, message }) => ({ target, message }));
+  const failed = results.flatMap(({ target, problem, status }) => (problem ? { target, problem, status } : []));
   const [only] = failed;
-  const status = only && results.length === 1 ? only.status : 422;
-  if (failed.length > 0) {
-    if (replyFormat(exchange) === 'json') return errorsReply(status, items);
-    const results = failed.map(({ target, message }) => ({ target, message: message ?? '' }));
-    return messagePageReply(exchange, status, { results });
+  if (only) {
+    const status = results.length === 1 ? only.status : 422;
+    if (replyFormat(exchange) === 'json') return memberErrorsReply(exchange, status, results);
+    return messagePageReply(exchange, status, { results: failed });
   }
-  if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: items.map(({ target }) => ({ target })) });
+  if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: results.map(({ target }) => ({ target })) });
   return { status: 303, headers: { location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
 
@@ -199,6 +196,6 @@ class UploadReceiver {
     const result: UploadResult = await upload.commit();
     this.#stored.push(path);
     Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, path, result));
-    this.#results.push({ target: name, message: null, status: 201 });
+    this.#results.push({ target: name, problem: undefined, status: 201 });
   }
 }

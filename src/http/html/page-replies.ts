@@ -1,3 +1,4 @@
+import type { Problem } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
@@ -47,7 +48,7 @@ export function loginPageReply(exchange: Exchange, model: LoginModel & { status:
 
 /** What a page with a message says besides its status. */
 interface Message {
-  message?: string;
+  problem?: Problem;
   /** What went wrong with each target of a form. */
   results?: MessageModel['results'];
   headers?: ReplyHeaders;
@@ -55,10 +56,10 @@ interface Message {
 }
 
 /** A page with a message; with `refreshTo` the browser goes on there. */
-export function messagePageReply(exchange: Exchange, status: number, { message = '', results, headers, refreshTo }: Message): Reply {
+export function messagePageReply(exchange: Exchange, status: number, { problem, results, headers, refreshTo }: Message): Reply {
   const context = pageContextOf(exchange);
   const isForm = exchange.method === 'POST' && exchange.target.kind === 'member';
   const backTo = isForm ? context.url : undefined;
-  const model = { status, statusTitle: statusTitle(status), message, results, refreshTo, backTo };
+  const model = { status, statusTitle: statusTitle(status), problem, results, refreshTo, backTo };
   return { status, headers: { ...pageHeaders(), ...headers }, body: messagePage(context, model) };
 }

@@ -15,6 +15,7 @@ import { FolderRedirect, folderRedirectReply } from '../rest/member-redirect.ts'
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
 import { failRequest, internalErrorText, noteInternalError } from './internal-error.ts';
 import { isClientGone } from './outgoing.ts';
+import { messageFor } from './problem-message.ts';
 import type { Reply } from './reply.ts';
 import { respond } from './respond.ts';
 
@@ -49,8 +50,8 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusOf[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
-  if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { message: fault.message, headers });
-  return errorsReply(status, [{ message: fault.message }], headers);
+  if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { problem: fault, headers });
+  return errorsReply(status, [{ message: messageFor(exchange, fault) }], headers);
 }
 
 function noteFault(exchange: Exchange, fault: ServiceError): void {
@@ -66,16 +67,7 @@ function noteFault(exchange: Exchange, fault: ServiceError): void {
     fault.message = internalErrorText(reference);
   } else if (status === 401) {
     events.emit({ id: 40000, context: exchange.eventContext(), data });
-  } else if (
-    status === 400 ||
-    status === 413 ||
-    status === 415 ||
-    status === 416 ||
-    status === 417 ||
-    status === 408 ||
-    status === 431 ||
-    status === 505
-  ) {
+  } else if ([400, 413, 415, 416, 505].includes(status)) {
     if (fault.code !== 'client-gone') events.emit({ id: 40019, context: exchange.eventContext(), data });
   }
 }
@@ -97,11 +89,10 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   }
   const isSessionGone = /^session(?: |$)/i.test(header(exchange, 'authorization') ?? '');
   const headers = { 'www-authenticate': challenges(exchange, isSessionGone), 'cache-control': 'no-store' };
-  if (!isLogin && isSessionGone && replyFormat(exchange) === 'html')
-    return messagePageReply(exchange, 401, { message: fault.message, headers });
+  if (!isLogin && isSessionGone && replyFormat(exchange) === 'html') return messagePageReply(exchange, 401, { problem: fault, headers });
   if (!isLogin && !isSessionGone && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
   const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
-  const item = { message: fault.message, title: statusTitle(401) };
+  const item = { message: publicFailure ? fault.message : messageFor(exchange, fault), title: statusTitle(401) };
   const response = publicFailure?.public_response;
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }

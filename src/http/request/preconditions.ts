@@ -75,7 +75,7 @@ function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
     return clientOf(exchange).files.look(path);
   } catch (error) {
-    if (isServiceError(error, 'forbidden', 'name-reserved')) return undefined;
+    if (isServiceError(error, 'forbidden', 'name-reserved', 'in-use')) return undefined;
     throw error;
   }
 }
@@ -86,7 +86,7 @@ async function tokensOf(exchange: Exchange, path: VirtualPath): Promise<Readonly
     const locks = await clientOf(exchange).files.locksOf(path).covering();
     return new Set(locks.map((lock) => lock.token));
   } catch (error) {
-    if (isServiceError(error, 'forbidden', 'name-reserved')) return new Set();
+    if (isServiceError(error, 'forbidden', 'name-reserved', 'in-use')) return new Set();
     throw error;
   }
 }

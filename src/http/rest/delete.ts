@@ -2,6 +2,7 @@ import type { Entry } from '../../files/entry.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { errorsReply } from '../reply/error-reply.ts';
+import { messageFor } from '../reply/problem-message.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
@@ -31,6 +32,6 @@ export async function deleteFolder(c: HttpContext): Promise<Response> {
   const path = pathOf(c);
   const left = await clientOf(exchange).files.deleteFolder(path, await preconditions(exchange, path));
   if (left.length === 0) return respond(c, { status: 204 });
-  const items = left.map((item) => ({ target: item.relativePath, message: item.message }));
+  const items = left.map(({ relativePath, code, message }) => ({ target: relativePath, message: messageFor(exchange, { code, message }) }));
   return respond(c, errorsReply(422, items));
 }

@@ -1,16 +1,15 @@
 import type { AccountFiles } from '../../files/account-files.ts';
-import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/in-turns.ts';
 import { isObject } from '../../lib/json.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
-import { type ErrorItem, errorsReply } from '../reply/error-reply.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readJsonBody } from '../request/request-body.ts';
-import { deleteMember, eachMember, runTrigger } from './member-actions.ts';
+import { deleteMember, eachMember, type MemberResult, memberErrorsReply, runTrigger } from './member-actions.ts';
 import { findTrigger } from './triggers.ts';
 
 /** One command of a request, its target always as a list. */
@@ -34,10 +33,10 @@ export async function postFolderCommands(c: HttpContext): Promise<Response> {
   }
   const commands = parseFolderCommands(await readJsonBody(exchange));
   clientOf(exchange).files.requireFolder(folder);
-  const items: ErrorItem[] = [];
-  for await (const command of inTurns(commands)) items.push(...(await runCommand(exchange, folder, command)));
-  if (items.some((item) => item.message !== null)) return respond(c, errorsReply(422, items));
-  return respond(c, jsonReply(200, { results: items.map(({ target }) => ({ target })) }));
+  const results: MemberResult[] = [];
+  for await (const command of inTurns(commands)) results.push(...(await runCommand(exchange, folder, command)));
+  if (results.some(({ problem }) => problem)) return respond(c, memberErrorsReply(exchange, 422, results));
+  return respond(c, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
 }
 
 /**
@@ -61,13 +60,13 @@ function parseCommand(value: unknown, index: number): FolderCommand {
   if (!isObject(value)) throw malformed(`${where} must be an object.`);
   refuseOthers(value, ['command', 'target'], where);
   const { command, target } = value;
-  if (typeof command !== 'string') throw malformed(`${where}.command must be a text.`);
+  if (typeof command !== 'string') throw malformed(`${where}.command must be a string.`);
   const targets = typeof target === 'string' ? [target] : target;
   if (!Array.isArray(targets) || targets.length === 0 || !targets.every((item) => typeof item === 'string')) {
-    throw malformed(`${where}.target must be a text or a list of texts.`);
+    throw malformed(`${where}.target must be a string or a list of strings.`);
   }
   if (Array.isArray(target) && command.startsWith('create-folder') && builtInCommands.has(command)) {
-    throw malformed(`${where}.target of "${command}" must be a text.`);
+    throw malformed(`${where}.target of "${command}" must be a string.`);
   }
   return { command, targets };
 }
@@ -81,21 +80,16 @@ function malformed(message: string): ServiceError {
   return new ServiceError('bad-request', message);
 }
 
-async function runCommand(exchange: Exchange, folder: VirtualPath, { command, targets }: FolderCommand): Promise<ErrorItem[]> {
-  const results = await resultsOf(exchange, folder, command, targets);
-  return results.map(({ target, message }) => ({ target, message }));
-}
-
-async function resultsOf(exchange: Exchange, folder: VirtualPath, command: string, targets: readonly string[]) {
+async function runCommand(exchange: Exchange, folder: VirtualPath, { command, targets }: FolderCommand): Promise<MemberResult[]> {
   const { files } = clientOf(exchange);
   if (builtInCommands.has(command)) return eachMember(folder, targets, (path) => runBuiltIn(files, command, path));
   const trigger = findTrigger(exchange, command);
-  return trigger
-    ? runTrigger(exchange, folder, trigger, targets)
-    : targets.map((target) => ({ target, message: `Unknown command "${command}".` }));
+  if (trigger) return runTrigger(exchange, folder, trigger, targets);
+  const problem = { code: 'unprocessable', message: `Unknown command "${command}".` } as const;
+  return targets.map((target) => ({ target, problem, status: 422 }));
 }
 
-async function runBuiltIn(files: AccountFiles, command: string, path: VirtualPath): Promise<string[]> {
+async function runBuiltIn(files: AccountFiles, command: string, path: VirtualPath): Promise<readonly Problem[]> {
   if (command === 'delete') return deleteMember(files, path);
   try {
     await files.createFolder(path);

@@ -96,7 +96,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
     const body = await readJsonBody(exchange);
     const { username, password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
     if (typeof username !== 'string' || typeof password !== 'string') {
-      throw new ServiceError('bad-request', 'The body must be an object with the texts "username" and "password".');
+      throw new ServiceError('bad-request', 'The body must be an object with the strings "username" and "password".');
     }
     return { username, password, next: nextOfQuery(exchange) };
   }

@@ -25,7 +25,7 @@ export function showPasswordPage(c: HttpContext): Promise<Response> {
   if (!accountOfPage(exchange).mayChangePassword) {
     const { session } = clientOf(exchange);
     throw session
-      ? new ServiceError('forbidden', 'The password of this account cannot be changed here.')
+      ? new ServiceError('never-allowed', 'The password of this account cannot be changed here.')
       : new ServiceError('unauthorized', 'A password is changed within a session.');
   }
   return respond(c, passwordPageReply(exchange, 200, []));
@@ -55,7 +55,7 @@ export async function updatePassword(c: HttpContext): Promise<Response> {
   const body = await readJsonBody(exchange);
   const { current_password, new_password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
   if (typeof current_password !== 'string' || typeof new_password !== 'string') {
-    throw new ServiceError('bad-request', 'The body must be an object with the texts "current_password" and "new_password".');
+    throw new ServiceError('bad-request', 'The body must be an object with the strings "current_password" and "new_password".');
   }
   const problems = await changePassword(exchange, client, current_password, new_password);
   return respond(c, problems.length > 0 ? problemsReply(problems) : { status: 204 });
@@ -79,7 +79,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  * Changes the client's own password; events 20085 and 20086. All other sessions of the account end, on every service.
  *
  * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
- * @throws ServiceError `forbidden` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
+ * @throws ServiceError `never-allowed` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
  *   wrong current passwords, which count like failed logins
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
@@ -88,7 +88,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
   const failed = (details: unknown) => events.emit({ id: 20086, context: client.context, data: { details } });
   if (!account.allowOwnPasswordChange || !passwords.isOwn(account.method.uuid)) {
     failed('not allowed for this account');
-    throw new ServiceError('forbidden', 'The password of this account cannot be changed here.');
+    throw new ServiceError('never-allowed', 'The password of this account cannot be changed here.');
   }
   events.assertWritable();
   const turn = { source: sourceOf(exchange.peer.address), isKnown: false };

@@ -20,7 +20,7 @@ export async function refuseProperties(c: HttpContext): Promise<Response> {
   const { files } = clientOf(exchange);
   if (!exchange.service.options.webdav_compatibility) {
     await files.noteDeniedProperties(path, denial);
-    throw new ServiceError('forbidden', denial);
+    throw new ServiceError('never-allowed', denial);
   }
   const root = await readXmlBody(exchange);
   if (root?.namespace !== davNamespace || root.name !== 'propertyupdate')

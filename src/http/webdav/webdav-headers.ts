@@ -36,7 +36,7 @@ export interface TransferRequest {
 /**
  * Reads and refuses all headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
  *
- * @throws ServiceError `bad-request` for headers that are missing or malformed, `other-host`, `forbidden` or `name-reserved` for
+ * @throws ServiceError `bad-request` for headers that are missing or malformed, `other-host`, `never-allowed` or `name-reserved` for
  *   a destination that is no member of the account
  */
 export function transferRequest(exchange: Exchange): TransferRequest {
@@ -74,14 +74,14 @@ type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFo
 /**
  * The member of the account that a URL of a request header means: absolute, or a path.
  *
- * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `forbidden`, `name-reserved`
+ * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `never-allowed`, `name-reserved`
  */
 export function memberOfUrl(exchange: Exchange, text: string): MemberUrl {
   const target = parseRequestTarget(pathOfUrl(exchange, text));
   if (target.query !== '') throw new ServiceError('bad-request', 'The destination must not have a query; write %3F.');
   if (target.kind === 'member') return target;
   if (target.kind === 'account-service') throw new ServiceError('name-reserved', 'This name is reserved.');
-  throw new ServiceError('forbidden', 'The destination is outside /home/.');
+  throw new ServiceError('never-allowed', 'The destination is outside /home/.');
 }
 
 function pathOfUrl(exchange: Exchange, text: string): string {

@@ -1,10 +1,12 @@
 import type { ScriptTextName } from '../pages/locales/en.ts';
-import { reasonIn } from '../pages/locales/reasons.ts';
-import { tag, text } from './language.ts';
+import { text } from './language.ts';
 import { signInAgain } from './sign-in.ts';
 
-/** Tells the service that a script asks, which can deal with a 401 itself: the browser's own password dialog stays away. */
-export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest' } as const;
+/**
+ * Tell the service that a script asks, which can deal with a 401 itself, so that the browser's own password dialog stays away, and which
+ * shows messages to the reader.
+ */
+export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
 /** URL path of the folder that the page shows; ends in `/`. */
 export const folderUrl = location.pathname;
@@ -45,12 +47,10 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
-/** Why a request was refused, for people: the service's own words say most, but are English. */
+/** Why a request was refused, for people: what the service says, or what the status means when a proxy answered. */
 export function reasonFor(status: number, message: string | null | undefined): string {
-  const said = message ? reasonIn(tag, message) : undefined;
-  if (said !== undefined) return said;
+  if (message) return message;
   const known = reasons[status];
-  if (message && known === undefined) return message;
   return known === undefined ? text('refused', { status: String(status) }) : text(known);
 }
 

@@ -1,7 +1,8 @@
+import type { ErrorCode, Problem } from '../../../lib/errors.ts';
 import { Html, html, nameHtml } from './html.ts';
 import { layout } from './layout.ts';
 import type { PageTextName } from './locales/en.ts';
-import { reasonIn } from './locales/reasons.ts';
+import { problemWords } from './locales/problem-text.ts';
 import type { PageContext } from './page-context.ts';
 
 /** What a page with one message says. */
@@ -9,9 +10,9 @@ export interface MessageModel {
   status: number;
   /** The standard name of the status, for those that have no text of their own. */
   statusTitle: string;
-  message: string;
-  /** What went wrong with each target, instead of one message. */
-  results?: readonly { target: string; message: string }[] | undefined;
+  problem?: Problem | undefined;
+  /** What went wrong with each target, instead of one problem. */
+  results?: readonly { target: string; problem: Problem }[] | undefined;
   refreshTo?: string | undefined;
   /** Folder whose form led here. */
   backTo?: string | undefined;
@@ -34,46 +35,43 @@ const titles: Readonly<Record<number, PageTextName>> = {
   507: 'error507',
 };
 
-/** What the explanations say already, in the reader's language. */
-const standardMessages = new Set(['Path not found.', 'Permission denied.']);
+/** What says more of a problem than its few words do, and stands in their place. */
+const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
+  forbidden: 'explain403',
+  'not-found': 'explain404',
+  'nothing-selected': 'selectFirst',
+  'too-many-requests': 'explain429',
+};
 
-/** Messages that people meet who only use the forms. */
-const translated: Readonly<Record<string, PageTextName>> = { 'No members are selected.': 'selectFirst' };
-
-const explanations: Readonly<Record<number, PageTextName>> = { 403: 'explain403', 404: 'explain404', 429: 'explain429' };
-
-/** A page with one message, for errors and redirects. What the service itself says stands below. */
+/** A page with one message, for errors and redirects. */
 export function messagePage(context: PageContext, model: MessageModel): string {
   const { language } = context;
   const titleName = titles[model.status];
   const title = titleName === undefined ? model.statusTitle : language.text(titleName);
-  const explanation = explanations[model.status];
+  const explanation = model.problem && explanations[model.problem.code];
   const body = html`<main class="card message" id="main">
 ${model.status >= 400 && html`<p class="status" aria-hidden="true">${model.status}</p>`}
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${language.text(explanation)}</p>`}
+${model.problem && explanation === undefined && html`<p class="detail">${words(context, model.problem)}</p>`}
 ${model.status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
-${model.results ? resultList(context, model.results) : model.status !== 302 && !standardMessages.has(model.message) && detail(context, model.message)}
+${model.results && resultList(context, model.results)}
 <p>${goOn(context, model)}</p>
 </main>`;
   return layout(context, { title, body, refreshTo: model.refreshTo });
 }
 
-function detail(context: PageContext, message: string) {
-  const name = translated[message];
-  if (name !== undefined) return html`<p class="detail">${context.language.text(name)}</p>`;
-  return html`<p class="detail">${reason(context, message)}</p>`;
-}
-
-/** In the reader's language where there are words for it. */
-function reason({ language }: PageContext, message: string) {
-  const text = reasonIn(language.tag, message);
-  return text === undefined ? html`<span lang="en">${new Html(nameHtml(message))}</span>` : new Html(nameHtml(text));
+/** A problem in the reader's language, what is English in it marked as such. */
+function words({ language }: PageContext, problem: Problem): Html {
+  const { translated, own } = problemWords(language.tag, problem);
+  const known = [problem.relativePath, translated].filter((part) => part !== undefined);
+  const english = own === undefined ? [] : [language.tag === 'en' ? nameHtml(own) : `<span lang="en">${nameHtml(own)}</span>`];
+  return new Html([...known.map(nameHtml), ...english].join(': '));
 }
 
 function resultList(context: PageContext, results: NonNullable<MessageModel['results']>) {
   const items = results.map(
-    ({ target, message }) => html`<li><bdi>${new Html(nameHtml(target))}</bdi> <span class="hint">${reason(context, message)}</span></li>`,
+    ({ target, problem }) => html`<li><bdi>${new Html(nameHtml(target))}</bdi> <span class="hint">${words(context, problem)}</span></li>`,
   );
   return html`<ul class="doomed">${items}</ul>`;
 }

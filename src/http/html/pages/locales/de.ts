@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../../lib/errors.ts';
 import type { PageTextName, ScriptTextName } from './en.ts';
 import type { Text } from './text.ts';
 
@@ -163,4 +164,43 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyHelp: 'Diese Hilfe',
   keyEscape: 'Schließen, oder die Auswahl aufheben',
   error: 'Das hat nicht geklappt: {reason}',
+};
+
+/** German: what went wrong. Stands after the name of a file or folder, or alone. */
+export const problemTexts: Record<ErrorCode, string> = {
+  'bad-request': 'die Anfrage ist nicht in Ordnung',
+  'nothing-selected': 'nichts ist ausgewählt',
+  'name-invalid': 'dieser Name ist nicht möglich',
+  'digest-mismatch': 'der Inhalt kam verändert an',
+  'length-mismatch': 'der Inhalt kam nicht vollständig an',
+  'metadata-invalid': 'die Angaben zu den Dateien fehlen oder stimmen nicht',
+  unauthorized: 'bitte melden Sie sich an',
+  forbidden: 'dafür fehlt die Berechtigung',
+  'never-allowed': 'das ist hier nicht erlaubt',
+  'name-reserved': 'der Name ist vergeben an den Dienst selbst',
+  'fixed-folder': 'dieser Ordner gehört fest zum Konto',
+  'destination-overlaps': 'das Ziel liegt in der Quelle oder ist dieselbe',
+  'in-use': 'wird gerade benutzt',
+  'read-only': 'der Speicher ist schreibgeschützt',
+  'not-found': 'gibt es nicht mehr',
+  'account-gone': 'das Konto gibt es nicht mehr',
+  'method-not-allowed': 'das geht hier nicht',
+  exists: 'der Name ist schon vergeben',
+  'is-folder': 'der Name ist schon vergeben',
+  'not-empty': 'der Ordner ist nicht leer',
+  'parent-missing': 'der Ordner darüber fehlt',
+  'precondition-failed': 'es hat sich inzwischen geändert',
+  'destination-exists': 'der Name ist schon vergeben',
+  'too-large': 'ist zu groß',
+  'media-type-unsupported': 'diese Art von Inhalt wird nicht angenommen',
+  'range-not-satisfiable': 'diesen Teil der Datei gibt es nicht',
+  unprocessable: 'das ließ sich nicht ausführen',
+  locked: 'ist durch jemand anderen gesperrt',
+  'too-many-requests': 'zu viele Versuche; bitte warten Sie eine Weile',
+  'client-gone': 'die Verbindung ist abgerissen',
+  internal: 'etwas ist schiefgegangen',
+  'version-not-supported': 'diese Version von HTTP wird nicht unterstützt',
+  'other-host': 'das Ziel liegt auf einem anderen Server',
+  unavailable: 'zurzeit nicht verfügbar; bitte versuchen Sie es noch einmal',
+  'storage-full': 'der Speicher ist voll',
 };

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../../lib/errors.ts';
 import type { PageTextName, ScriptTextName } from './en.ts';
 import type { Text } from './text.ts';
 
@@ -163,4 +164,43 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyHelp: 'Esta ayuda',
   keyEscape: 'Cerrar, o quitar la selección',
   error: 'No ha funcionado: {reason}',
+};
+
+/** Spanish: what went wrong. Stands after the name of a file or folder, or alone. */
+export const problemTexts: Record<ErrorCode, string> = {
+  'bad-request': 'la solicitud no es correcta',
+  'nothing-selected': 'no hay nada seleccionado',
+  'name-invalid': 'este nombre no es posible',
+  'digest-mismatch': 'el contenido llegó modificado',
+  'length-mismatch': 'el contenido no llegó completo',
+  'metadata-invalid': 'los datos de los archivos faltan o no son correctos',
+  unauthorized: 'inicie sesión',
+  forbidden: 'no tiene permiso para ello',
+  'never-allowed': 'esto no está permitido aquí',
+  'name-reserved': 'este nombre está reservado al servicio',
+  'fixed-folder': 'esta carpeta forma parte de la cuenta',
+  'destination-overlaps': 'el destino está dentro del origen o es el mismo',
+  'in-use': 'está en uso',
+  'read-only': 'el almacenamiento es de solo lectura',
+  'not-found': 'ya no existe',
+  'account-gone': 'la cuenta ya no existe',
+  'method-not-allowed': 'esto no es posible aquí',
+  exists: 'este nombre ya está ocupado',
+  'is-folder': 'este nombre ya está ocupado',
+  'not-empty': 'la carpeta no está vacía',
+  'parent-missing': 'falta la carpeta superior',
+  'precondition-failed': 'ha cambiado entretanto',
+  'destination-exists': 'este nombre ya está ocupado',
+  'too-large': 'es demasiado grande',
+  'media-type-unsupported': 'este tipo de contenido no se acepta',
+  'range-not-satisfiable': 'esta parte del archivo no existe',
+  unprocessable: 'no se pudo hacer',
+  locked: 'está bloqueado por otra persona',
+  'too-many-requests': 'demasiados intentos; espere un momento',
+  'client-gone': 'se perdió la conexión',
+  internal: 'algo ha fallado',
+  'version-not-supported': 'esta versión de HTTP no se admite',
+  'other-host': 'el destino está en otro servidor',
+  unavailable: 'no disponible por ahora; inténtelo de nuevo',
+  'storage-full': 'el almacenamiento está lleno',
 };

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../../lib/errors.ts';
 import type { PageTextName, ScriptTextName } from './en.ts';
 import type { Text } from './text.ts';
 
@@ -163,4 +164,43 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyHelp: 'Cette aide',
   keyEscape: 'Fermer, ou annuler la sélection',
   error: 'Cela n’a pas fonctionné : {reason}',
+};
+
+/** French: what went wrong. Stands after the name of a file or folder, or alone. */
+export const problemTexts: Record<ErrorCode, string> = {
+  'bad-request': 'la requête n’est pas correcte',
+  'nothing-selected': 'rien n’est sélectionné',
+  'name-invalid': 'ce nom n’est pas possible',
+  'digest-mismatch': 'le contenu est arrivé modifié',
+  'length-mismatch': 'le contenu n’est pas arrivé en entier',
+  'metadata-invalid': 'les informations sur les fichiers manquent ou ne sont pas correctes',
+  unauthorized: 'veuillez vous connecter',
+  forbidden: 'vous n’en avez pas le droit',
+  'never-allowed': 'ce n’est pas permis ici',
+  'name-reserved': 'ce nom est réservé au service',
+  'fixed-folder': 'ce dossier fait partie du compte',
+  'destination-overlaps': 'la destination est dans la source ou la même',
+  'in-use': 'est en cours d’utilisation',
+  'read-only': 'le stockage est en lecture seule',
+  'not-found': 'n’existe plus',
+  'account-gone': 'le compte n’existe plus',
+  'method-not-allowed': 'ce n’est pas possible ici',
+  exists: 'ce nom est déjà pris',
+  'is-folder': 'ce nom est déjà pris',
+  'not-empty': 'le dossier n’est pas vide',
+  'parent-missing': 'le dossier parent manque',
+  'precondition-failed': 'cela a changé entre-temps',
+  'destination-exists': 'ce nom est déjà pris',
+  'too-large': 'est trop volumineux',
+  'media-type-unsupported': 'ce type de contenu n’est pas accepté',
+  'range-not-satisfiable': 'cette partie du fichier n’existe pas',
+  unprocessable: 'l’opération n’a pas pu être effectuée',
+  locked: 'est verrouillé par quelqu’un d’autre',
+  'too-many-requests': 'trop de tentatives ; veuillez patienter un moment',
+  'client-gone': 'la connexion a été perdue',
+  internal: 'une erreur s’est produite',
+  'version-not-supported': 'cette version de HTTP n’est pas prise en charge',
+  'other-host': 'la destination est sur un autre serveur',
+  unavailable: 'indisponible pour le moment ; veuillez réessayer',
+  'storage-full': 'le stockage est plein',
 };

@@ -1,0 +1,30 @@
+import type { ErrorCode, Problem } from '../../../../lib/errors.ts';
+import { problemTexts as de } from './de.ts';
+import { problemTexts as es } from './es.ts';
+import { problemTexts as fr } from './fr.ts';
+
+/** English is what the service says itself. */
+const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
+
+/** Codes of many problems: what the service says itself, in English, follows their text. */
+const broadCodes: ReadonlySet<ErrorCode> = new Set(['bad-request', 'metadata-invalid', 'never-allowed', 'unprocessable', 'internal']);
+
+/** A problem in the reader's language. */
+export interface ProblemWords {
+  /** In the language; undefined where the service's own words are all that is said. */
+  translated: string | undefined;
+  /** The service's own words, in English, where they say more. */
+  own: string | undefined;
+}
+
+/** The words for a problem, by its code. @param language tag of a language of the pages */
+export function problemWords(language: string, { code, message }: Problem): ProblemWords {
+  const translated = translations[language]?.[code];
+  return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
+}
+
+/** The same as one line of text, with the member that it is about before it. */
+export function problemText(language: string, problem: Problem): string {
+  const { translated, own } = problemWords(language, problem);
+  return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');
+}

@@ -1,0 +1,13 @@
+import type { Problem } from '../../lib/errors.ts';
+import { languageFor } from '../html/pages/locales/language.ts';
+import { problemText } from '../html/pages/locales/problem-text.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+
+/** What a client sends that shows messages to people (RFC 7240): the page's script does. */
+const preference = /(?:^|,)\s*translated-messages\s*(?:[;,]|$)/i;
+
+/** The message of an item of an errors body: in English, or in the reader's language for a client that prefers so. */
+export function messageFor(exchange: Exchange, problem: Problem): string {
+  const isTranslated = preference.test(header(exchange, 'prefer') ?? '');
+  return problemText(isTranslated ? languageFor(header(exchange, 'accept-language')).tag : 'en', problem);
+}

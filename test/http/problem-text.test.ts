@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { problemTexts as de } from '../../src/http/html/pages/locales/de.ts';
+import { problemTexts as es } from '../../src/http/html/pages/locales/es.ts';
+import { problemTexts as fr } from '../../src/http/html/pages/locales/fr.ts';
+import { problemText } from '../../src/http/html/pages/locales/problem-text.ts';
+import { errorCodes } from '../../src/lib/errors.ts';
+
+for (const [language, texts] of Object.entries({ de, es, fr })) {
+  test(`every error code has words of its own language: ${language}`, () => {
+    assert.deepEqual(Object.keys(texts).toSorted(), [...errorCodes].toSorted());
+    for (const code of errorCodes) {
+      assert.ok(texts[code].trim() !== '', code);
+      const said = problemText(language, { code, message: 'Said in English.' });
+      assert.ok(said.startsWith(texts[code]), `${code}: ${said}`);
+    }
+  });
+}
+
+test('a code alone decides about the words, whatever the message says', () => {
+  assert.equal(problemText('de', { code: 'forbidden', message: 'Path not found.' }), 'dafür fehlt die Berechtigung');
+  assert.equal(problemText('en', { code: 'forbidden', message: 'Path not found.' }), 'Path not found.');
+  const left = { code: 'in-use', message: 'The file is in use.', relativePath: 'sub: Path not found./a' } as const;
+  assert.equal(problemText('fr', left), 'sub: Path not found./a: est en cours d’utilisation');
+  assert.equal(problemText('en', left), 'sub: Path not found./a: The file is in use.');
+});
+
+test('what a broad code stands for is told in the words of the service, after its own', () => {
+  const problem = { code: 'internal', message: 'Internal error. Reference: 1' } as const;
+  assert.equal(problemText('de', problem), 'etwas ist schiefgegangen: Internal error. Reference: 1');
+  assert.equal(problemText('en', problem), problem.message);
+});
+
+test('there is no error code that nothing throws', () => {
+  const root = join(process.env.SVC_ROOT ?? process.cwd(), 'src');
+  const tables = ['lib/errors.ts', 'http/reply/error-reply.ts', ...['de', 'es', 'fr'].map((name) => `http/html/pages/locales/${name}.ts`)];
+  const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !tables.includes(name))
+    .map((name) => readFileSync(join(root, name), 'utf8'));
+  // A fault is made by its class, a table of faults, or as a `Problem`.
+  const isMade = (code: string) => sources.some((text) => new RegExp(`(?:ServiceError\\(\\s*|: \\[|\\bcode: )'${code}',`).test(text));
+  assert.deepEqual(
+    errorCodes.filter((code) => !isMade(code)),
+    [],
+  );
+  assert.equal(isMade('is-nothing'), false);
+});
