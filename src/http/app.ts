@@ -13,7 +13,8 @@ import { addRoutes } from './routes.ts';
 
 /**
  * The Hono application that answers every URL of a service. It routes by the target that `parseRequestTarget` read once; what Hono itself
- * would make of the URL (`c.req.path`, `param`, `query`) is decoded once more, and nothing uses it.
+ * would make of the URL (`c.req.path`, `param`, `query`) is decoded once more, and nothing uses it. Which of Hono's own middleware is used and
+ * which is not, and why: docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {
   // Hono hands on what `fetch` was given.

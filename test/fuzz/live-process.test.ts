@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
-import { selfSignedFiles } from '../support/certificates.ts';
-import { type Running, start } from '../support/child.ts';
-import { Client } from '../support/client.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';
+import { assertWhole, type Live, startLive } from '../support/live-process.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
-import { testSections } from '../support/server.ts';
-import { temporaryFolder } from '../support/temp.ts';
-import { childrenOf, isRunning } from '../support/workers.ts';
 
 /** A client waits so long for the first byte of a reply, and so long for more, before it leaves. */
 const firstByteMs = 1500;
@@ -127,33 +120,6 @@ const head = fc
       `${[`${method} ${target} ${version}`, ...host, ...lines].join('\r\n')}\r\n\r\n${body}`,
   );
 
-interface Live {
-  running: Running;
-  urls: { plain: string; tls: string; monitor: string };
-  cert: string;
-  /** IDs of the processes that answer: must stay the same. */
-  pids(): number[];
-}
-
-async function startLive(t: TestContext, args: string[] = []): Promise<Live> {
-  const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'home'));
-  writeFileSync(join(folder, 'home/a'), 'hello, world');
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
-  const services = {
-    plain: { type: 'http', port: 0 },
-    tls: { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath },
-    monitor: { type: 'monitor', port: 0 },
-  };
-  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, { services })));
-  const running = start(t, ['serve', '--log-format', 'json', ...args], { cwd: folder });
-  const [, plain = '', tls = '', monitor = ''] = await running.line(
-    /plain listening on (\S+)\/\n(?:.*\n)*?tls listening on (\S+)\/\n(?:.*\n)*?monitor listening on (\S+)\/\n/,
-  );
-  const pid = running.child.pid as number;
-  return { running, urls: { plain, tls, monitor }, cert, pids: () => [pid, ...childrenOf(pid)].filter(isRunning) };
-}
-
 /** Sends bytes and reads until the other side ends or says nothing more. @returns what came */
 function sendRaw(socket: Socket, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
@@ -204,13 +170,6 @@ async function fuzzHeads(t: TestContext, live: Live): Promise<void> {
   );
   assert.ok(seen.has('400') && seen.size >= 4, `the fuzz reached more than the parser: ${[...seen].sort()}`);
   assert.equal(seen.has('500'), false, live.running.stderr());
-}
-
-async function assertWhole({ running, urls, pids }: Live, before: readonly number[]): Promise<void> {
-  assert.deepEqual(pids(), before);
-  assert.equal((await new Client(urls.plain).get('/home/a')).text, 'hello, world');
-  const { text } = await new Client(urls.monitor).get('/metrics', { user: null });
-  assert.match(text, /^svc_internal_errors_total 0$/m, running.stderr());
 }
 
 test('request lines, versions and headers of all kinds: the process that answers lives on', async (t) => {

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createApp } from '../../src/http/app.ts';
 import { assetPaths } from '../../src/http/html/pages/assets.ts';
-import { exchangeOf } from '../support/exchange.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
@@ -120,20 +118,4 @@ test('pipelined requests are answered in turn, and a body is asked for when its 
   );
   const asked = await server.raw(`PUT /home/b HTTP/1.1\r\n${head}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n`);
   assert.equal(asked, 'HTTP/1.1 100 Continue\r\n\r\n');
-});
-
-test('what needs no socket is answered by the app alone', async () => {
-  const app = createApp();
-  const ask = async (target: string, method = 'GET') => {
-    const exchange = exchangeOf({ method, target });
-    Object.assign(exchange.service, { baseHeaders: { server: 'svc' }, events: { grouped: async () => {} } });
-    Object.assign(exchange, { baseHeaders: exchange.service.baseHeaders, request: { id: 'r' }, isHead: method === 'HEAD' });
-    return app.request('/', { method }, exchange);
-  };
-  const description = await ask('/__svc__/openapi.yaml');
-  assert.deepEqual([description.status, description.headers.get('x-request-id')], [200, 'r']);
-  assert.match(await description.text(), /^openapi: 3/);
-  const home = await ask('/');
-  assert.deepEqual([home.status, home.headers.get('location')], [302, '/home/']);
-  assert.equal((await ask(assetPaths.style)).headers.get('server'), 'svc');
 });

@@ -46,15 +46,21 @@ function getFrame(stream, path, authorization) {
   return frame(frameTypes.headers, 0x5, stream, Buffer.concat(literals));
 }
 
+/** The frame of a request without a body; each field is a literal with a name of its own (RFC 7541 §6.2.2). */
+export function requestFrame(stream, fields) {
+  const literals = fields.flatMap(([name, value]) => [Buffer.of(0x00), text(name), text(value)]);
+  return frame(frameTypes.headers, 0x5, stream, Buffer.concat(literals));
+}
+
 /**
  * Connects and exchanges settings.
  *
- * @returns a connection that writes frames (`cutShort` an upload in the middle and `giveUp` a download, by a reset with NO_ERROR); `goaway` is the code with which the other side ended it, `statuses` the number of replies with 200
+ * @returns a connection that writes frames (`cutShort` an upload in the middle and `giveUp` a download, by a reset with NO_ERROR); `goaway` is the code with which the other side ended it, `resets` the streams that it reset, `replies200` the number of replies with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);
   const socket = connect({ port: Number(port), host: '127.0.0.1', servername: 'localhost', ca, ALPNProtocols: ['h2'] });
-  const connection = { socket, goaway: undefined, replies200: 0, nextStream: 1, isOver: false };
+  const connection = { socket, goaway: undefined, replies200: 0, resets: [], nextStream: 1, isOver: false };
   let rest = Buffer.alloc(0);
   socket.on('error', () => {});
   socket.on('close', () => {
@@ -66,6 +72,7 @@ export function connectRaw(url, ca, session) {
       const length = rest.readUIntBE(0, 3);
       const payload = rest.subarray(9, 9 + length);
       if (rest[3] === frameTypes.goaway) connection.goaway ??= payload.readUInt32BE(4);
+      if (rest[3] === frameTypes.rstStream) connection.resets.push(rest.readUInt32BE(5));
       // The static table's entry for `:status 200`.
       if (rest[3] === frameTypes.headers && payload[0] === 0x88) connection.replies200++;
       rest = rest.subarray(9 + length);

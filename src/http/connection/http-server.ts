@@ -16,7 +16,6 @@ import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
 import { createNodeServer, tlsContextOf } from './node-server.ts';
 import { mostPending, PendingReplies } from './pending-replies.ts';
-import { createRequestListener } from './request-listener.ts';
 import { readTlsContext } from './tls-context.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
@@ -40,17 +39,17 @@ export class HttpServer {
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
-    const listener = createRequestListener(() => this.#service);
+    const { server, answer } = createNodeServer(() => this.#service);
+    this.#server = server;
     const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean): void => {
       const congestion = this.#service.sharing?.congestion();
       if (congestion) {
         congestion.then(() => onRequest(incoming, outgoing, expectsContinue)).catch((error) => this.#cut(error, outgoing));
         return;
       }
-      const isTaken = this.#pending.add(incoming, outgoing, () => listener(incoming, outgoing, expectsContinue));
+      const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
       if (!isTaken) this.#refuseFlood(incoming, outgoing);
     };
-    this.#server = createNodeServer(service);
     const reply = (_: Incoming, outgoing: Outgoing) => outgoing;
     const beginning = (incoming: Incoming, outgoing: Outgoing) => {
       if (this.#isLeaving && !isHttp2(outgoing)) outgoing.setHeader('connection', 'close');

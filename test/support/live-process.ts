@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { selfSignedFiles } from './certificates.ts';
+import { type Running, start } from './child.ts';
+import { Client } from './client.ts';
+import { testSections } from './server.ts';
+import { temporaryFolder } from './temp.ts';
+import { childrenOf, isRunning } from './workers.ts';
+
+/** A server in a process of its own, with a file `/home/a`. */
+export interface Live {
+  running: Running;
+  urls: { plain: string; tls: string; monitor: string };
+  cert: string;
+  /** IDs of the processes that answer: must stay the same. */
+  pids(): number[];
+}
+
+/** @param args of `svc serve` */
+export async function startLive(t: TestContext, args: string[] = []): Promise<Live> {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'home'));
+  writeFileSync(join(folder, 'home/a'), 'hello, world');
+  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const services = {
+    plain: { type: 'http', port: 0 },
+    tls: { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath },
+    monitor: { type: 'monitor', port: 0 },
+  };
+  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, { services })));
+  const running = start(t, ['serve', '--log-format', 'json', ...args], { cwd: folder });
+  const [, plain = '', tls = '', monitor = ''] = await running.line(
+    /plain listening on (\S+)\/\n(?:.*\n)*?tls listening on (\S+)\/\n(?:.*\n)*?monitor listening on (\S+)\/\n/,
+  );
+  const pid = running.child.pid as number;
+  return { running, urls: { plain, tls, monitor }, cert, pids: () => [pid, ...childrenOf(pid)].filter(isRunning) };
+}
+
+/** The processes of `before` still run, answer, and met no internal error. */
+export async function assertWhole({ running, urls, pids }: Live, before: readonly number[]): Promise<void> {
+  assert.deepEqual(pids(), before);
+  assert.equal((await new Client(urls.plain).get('/home/a')).text, 'hello, world');
+  const { text } = await new Client(urls.monitor).get('/metrics', { user: null });
+  assert.match(text, /^svc_internal_errors_total 0$/m, running.stderr());
+}
