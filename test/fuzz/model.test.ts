@@ -174,7 +174,11 @@ test('files: any sequence of REST, WebDAV and form operations by several account
           expected.events,
           JSON.stringify(current),
         );
-        for (const event of events) assert.deepEqual([event.account.name, event.data.path], [current.account, current.path]);
+        for (const event of events) {
+          // Of a move, only the folder that is replaced is removed.
+          const path = current.kind === 'move-folder' && event.id === '40026' ? current.destination : current.path;
+          assert.deepEqual([event.account.name, event.data.path], [current.account, path]);
+        }
       }
       const files = [...model.tree].filter(([path]) => path !== '/');
       const inModel = Object.fromEntries(

@@ -163,7 +163,9 @@ test('callout replies: a verdict for any, and authenticated only with 200 or 204
       const verdict = verdictOf({ status, body }, new Set(['g']));
       if (verdict.outcome === 'authenticated') {
         assert.ok(status === 204 || status === 200);
-        if (status === 200 && body.length > 0) assert.deepEqual(Object.keys(JSON.parse(body.toString('utf8'))), ['account']);
+        // A byte order mark is skipped, and a blank body or an empty object is as good as none.
+        const text = new TextDecoder().decode(body);
+        if (status === 200 && text.trim() !== '') for (const key of Object.keys(JSON.parse(text))) assert.equal(key, 'account');
         assert.ok(verdict.account.home_folder_path === undefined || verdict.account.home_folder_path?.startsWith('/'));
       }
       assert.equal(verdict.outcome === 'next', status === 401);

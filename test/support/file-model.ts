@@ -220,7 +220,7 @@ export class FileModel {
       this.tree.set(destination + rest, this.tree.get(path + rest) as string | null);
       this.tree.delete(path + rest);
     }
-    return { status: exists ? 204 : 201, events: isFolder ? [40063, 40065] : [40062, 40055] };
+    return { status: exists ? 204 : 201, events: isFolder ? [40063, ...(exists ? [40026] : []), 40065] : [40062, 40055] };
   }
 }
 
