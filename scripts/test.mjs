@@ -1,10 +1,10 @@
-// Runs the tests: bundles test/**/*.test.ts with esbuild (one bundle a file, one call a run), then `node --test`.
+// Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--coverage] [--name PATTERN] [--update-golden]
 // FILTER is a part of a test file's path. Without one, the files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with
 // --all, or alone with --long. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { delimiter, join, relative } from 'node:path';
+import { delimiter, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
@@ -90,11 +90,15 @@ rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
 await build({
   ...bundleOptions,
-  entryPoints: tests,
+  entryPoints: [...tests, 'test/support/command-host.ts'],
   outdir,
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
-  sourcemap: 'inline',
+  // Each file with all of the sources inside took twice the time to load, and half a minute to write.
+  splitting: true,
+  chunkNames: 'chunks/[hash]',
+  sourcemap: 'linked',
+  sourcesContent: false,
   external: [...bundleOptions.external, 'esbuild', 'playwright-core', '@seriousme/openapi-schema-validator'],
   banner: { js: requireBanner },
 });
@@ -114,6 +118,12 @@ const coverage = options.coverage
   : [];
 const { status } = spawnSync(process.execPath, [...coverage, ...args, ...outputs], {
   stdio: 'inherit',
-  env: { SVC_ALLOW_ROOT: '1', ...process.env, SVC_ROOT: process.cwd(), SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '' },
+  env: {
+    SVC_ALLOW_ROOT: '1',
+    ...process.env,
+    SVC_ROOT: process.cwd(),
+    SVC_TESTS: resolve(outdir),
+    SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '',
+  },
 });
 process.exit(status ?? 1);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { runHosted } from './hosted-commands.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret } from './secrets.ts';
 
@@ -39,11 +40,10 @@ interface Options {
 
 /** Starts `svc` with arguments; ended with the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
-  const { NODE_TEST_CONTEXT: _, SVC_CONFIG: __, ...env } = process.env;
   const [program = process.execPath, ...programArgs] = [...(options.under ?? []), process.execPath, executable, ...args];
   const child = spawn(program, programArgs, {
     cwd: options.cwd,
-    env: { ...env, ...options.env },
+    env: environment(options),
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
   });
   let stdout = '';
@@ -81,9 +81,36 @@ export function start(t: TestContext, args: string[], options: Options): Running
   return { child, cwd: options.cwd, line, ended, stdout: () => stdout, stderr: () => stderr };
 }
 
-/** Runs `svc` to its end. */
-export function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
-  return start(t, args, options).ended;
+const commandsRun = new Set<string>();
+
+/**
+ * Runs `svc` to its end. The first run of each command in a test file is the executable in a process of its own, and so is what
+ * needs one; all others share a process.
+ */
+export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
+  const command = args.includes('--help') ? '--help' : (args[0] ?? '');
+  if (!commandsRun.has(command) || needsProcess(command, options)) {
+    commandsRun.add(command);
+    return start(t, args, options).ended;
+  }
+  learnArguments(args);
+  learnInput(args, options);
+  const ended = await runHosted({ args, cwd: options.cwd, env: environment(options) });
+  watchOutput(t, () => {}, [
+    { where: `standard output of svc ${command}`, text: () => ended.stdout },
+    { where: `standard error of svc ${command}`, text: () => ended.stderr },
+  ]);
+  return ended;
+}
+
+/** Whether a run reads standard input, or is about the process itself. */
+function needsProcess(command: string, { env = {}, input, uid, under }: Options): boolean {
+  return command === 'serve' || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
+}
+
+function environment(options: Options): NodeJS.ProcessEnv {
+  const { NODE_TEST_CONTEXT: _, SVC_CONFIG: __, ...env } = process.env;
+  return { ...env, ...options.env };
 }
 
 function learnArguments(args: readonly string[]): void {

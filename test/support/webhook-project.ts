@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { loadConfigFile } from '../../src/config/check.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
-import { start } from './child.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { createService } from '../../src/server/server.ts';
 import { Client } from './client.ts';
+import { watchOutput } from './secret-watch.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** A folder with a configuration; `handlers` is the YAML of its event handlers. */
@@ -29,11 +33,13 @@ event_handlers: {${handlers}}
 
 /** Serves while some files are uploaded, then stops. */
 export async function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
-  const server = start(t, ['serve'], { cwd });
-  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
+  const service = createService(loaded, { clock: systemClock, log: silentLog });
+  await service.start();
+  watchOutput(t, () => service.stop(), []);
+  const client = new Client(service.listening()[0]?.url ?? '');
   for (const name of names) assert.equal((await client.put(`/home/${name}`, 'x', { user: null })).status, 201);
-  server.child.kill('SIGTERM');
-  assert.equal((await server.ended).code, 0);
+  assert.equal(await service.stop(), true);
 }
 
 /** A handler for uploads that never stops. */

@@ -1,0 +1,63 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Ended } from './child.ts';
+
+/** A command of `svc`, as its host gets it. */
+export interface HostedCommand {
+  args: string[];
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+}
+
+let host: ChildProcess | undefined;
+/** What Node.js itself wrote, such as warnings. */
+let otherOutput = '';
+let before: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs a command of `svc` in one process that all of a test file shares, in turn: a process for each would do little else than
+ * load the program. Commands that end differently than alone (they leave something open) do not end here either.
+ */
+export function runHosted(command: HostedCommand): Promise<Ended> {
+  const ended = before.then(() => ask(command));
+  before = ended.catch(() => {});
+  return ended;
+}
+
+function ask(command: HostedCommand): Promise<Ended> {
+  host ??= startHost();
+  const to = host;
+  return new Promise((resolve, reject) => {
+    const lost = (code: number | null, signal: NodeJS.Signals | null) => {
+      host = undefined;
+      reject(new Error(`the process of svc ${command.args.join(' ')} ended: ${code ?? signal}`));
+    };
+    to.ref();
+    to.once('exit', lost);
+    to.once('message', (end: Ended) => {
+      to.off('exit', lost);
+      to.unref();
+      resolve({ ...end, stderr: end.stderr + otherOutput });
+      otherOutput = '';
+    });
+    to.send(command);
+  });
+}
+
+function startHost(): ChildProcess {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const started = fork(join(process.env.SVC_TESTS ?? '', 'support/command-host.mjs'), {
+    env,
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  const errors = started.stderr as Socket;
+  errors.on('data', (text) => {
+    otherOutput += text;
+  });
+  // It ends when the channel closes, with this process, which it does not keep.
+  errors.unref();
+  started.channel?.unref();
+  return started;
+}
