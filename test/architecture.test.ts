@@ -41,7 +41,7 @@ const homes: Record<string, string[]> = {
     'src/webhooks/options.ts',
   ],
   re2js: ['src/lib/expression.ts'],
-  'fast-xml-parser': ['src/http/webdav/', 'src/webhooks/payload/'],
+  'fast-xml-parser': ['src/http/webdav/', 'src/lib/xml-writer.ts'],
   '@fastify/busboy': ['src/http/request/form-fields.ts'],
   'node:fs': [
     'src/files/',

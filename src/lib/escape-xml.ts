@@ -13,3 +13,8 @@ export function escapeXml(text: string): string {
     .replaceAll('"', '&quot;')
     .replaceAll('\r', '&#13;');
 }
+
+/** The same for attributes in quotes of either kind, as templates may have them. */
+export function escapeXmlQuoted(text: string): string {
+  return escapeXml(text).replaceAll("'", '&apos;');
+}

@@ -57,6 +57,29 @@ test('JSON: several events, server, and extra_data at the top, in keys, values a
   assert.equal(body.size, '5');
 });
 
+test('SOAP: the body of one event with what XML makes hard, byte for byte', () => {
+  const made = payload({ http_content_type: 'soap', extra_data: { ticket: 'T-{id}', 'odd <name>\n': { deep: [[], { a: '' }] } } });
+  const event = eventWith({ text: `a&b<c>"d"'e'\r\n\t\u0001\ud800]]>`, '1st': { xmlish: -0, yes: true, none: null }, list: [1, ['x']] });
+  const peer = '<peer><address>192.0.2.1</address><port>4711</port><protocol>TCP</protocol><family>IPv4</family></peer>';
+  const members =
+    '<data><text>a&amp;b&lt;c&gt;&quot;d&quot;&apos;e&apos;&#13;\n\t]]&gt;</text>' +
+    '<member name="1st"><member name="xmlish">0</member><yes>true</yes><none/></member>' +
+    '<list><item>1</item><item><item>x</item></item></list></data>' +
+    '<account><uuid>u</uuid><name>alice</name><email>a@example.com</email>' +
+    `<emails><item><item>A</item><item>a@example.com</item></item></emails>${peer}</account>` +
+    '<component><uuid>web</uuid><type>http</type><name>Files</name></component>' +
+    '<server><uuid>srv</uuid><type>server</type><name>files &quot;&amp;&quot; &lt;x&gt;</name></server>';
+  const times = Object.entries(allTimestamps(event.timestamp.timestamp)).map(([name, value]) => `<${name}>${value}</${name}>`);
+  assert.equal(
+    textOf(made, event),
+    '<?xml version="1.0" encoding="utf-8"?>\n<soap:Envelope xmlns:soap="http://www.w3.org/2003/05/soap-envelope"><soap:Body>' +
+      `<Events xmlns="urn:svc:events:1"><Event><id>40017</id><uuid>${event.uuid}</uuid><message>The file &quot;&quot; was uploaded.</message>` +
+      `<created>${event.timestamp.timestamp}</created><timestamp>${times.join('')}</timestamp>${members}</Event></Events>` +
+      '<ticket xmlns="urn:svc:events:1">T-40017</ticket><member xmlns="urn:svc:events:1" name="odd &lt;name&gt;&#10;">' +
+      '<deep><item/><item><a/></item></deep></member></soap:Body></soap:Envelope>\n',
+  );
+});
+
 test('a key that an event turns into a reserved one is left out; __proto__ is a name like any other', () => {
   const made = payload({ extra_data: { '{account.name}': 'mine', other: 1 } });
   assert.deepEqual(JSON.parse(textOf(made, eventWith({}, 'events'))).events.length, 1);

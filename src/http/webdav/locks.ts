@@ -2,6 +2,7 @@ import { noteChange } from '../../events/dispatcher.ts';
 import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { element, writeXml, xmlDeclaration } from '../../lib/xml-writer.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -101,6 +102,7 @@ function ownerOf(info: XmlElement): LockOwner | undefined {
 
 function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFolder: boolean, status: number): Reply {
   const active = activeLock(lock, urlPathOf(path, isFolder), exchange.service.clock.nowMs());
+  const prop = element('D:prop', [element('D:lockdiscovery', [active])], { 'xmlns:D': davNamespace });
   return {
     status,
     headers: {
@@ -108,6 +110,7 @@ function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFold
       'lock-token': `<${lock.token}>`,
       'cache-control': 'no-store',
     },
-    body: `<?xml version="1.0" encoding="utf-8"?>\n<D:prop xmlns:D="${davNamespace}"><D:lockdiscovery>${active}</D:lockdiscovery></D:prop>\n`,
+    body: `${xmlDeclaration}${writeXml([prop])}
+`,
   };
 }

@@ -32,7 +32,7 @@ const parserOptions = {
   maxNestedTags: xmlLimits.depth,
 } as const;
 
-/** Made when the first body comes: the library is loaded with it. */
+/** Made when the first body comes. */
 let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { eventVariable } from '../../events/variables.ts';
+import { escapeXmlQuoted } from '../../lib/escape-xml.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 import type { Payload } from './payload.ts';
-import { xmlText } from './xml-text.ts';
 
 const defaultContentType = 'text/plain; charset=utf-8';
 
@@ -30,7 +30,7 @@ export function createCustomPayload(text: string, headers: readonly (readonly [s
 function encoderOf(contentType: string): Encode {
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type === 'application/json' || type.endsWith('+json')) return encodeJson;
-  if (type === 'application/xml' || type === 'text/xml' || type === 'text/html' || type.endsWith('+xml')) return xmlText;
+  if (type === 'application/xml' || type === 'text/xml' || type === 'text/html' || type.endsWith('+xml')) return escapeXmlQuoted;
   if (type === 'application/x-www-form-urlencoded') return (value) => new URLSearchParams([['', value]]).toString().slice(1);
   return (value) => value;
 }

@@ -1,8 +1,8 @@
 import type { ServiceEvent } from '../../events/event.ts';
 import { allTimestamps } from '../../events/timestamps.ts';
+import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml-writer.ts';
 import type { Payload } from './payload.ts';
 import type { ExtraData } from './payload-extra-data.ts';
-import { xmlAttribute, xmlText } from './xml-text.ts';
 
 /** Namespace of the event elements; `examples/webhooks/events.xsd` describes them. */
 const eventsNamespace = 'urn:svc:events:1';
@@ -17,19 +17,20 @@ export function createSoapPayload(extraData: ExtraData): Payload {
     isSingle: extraData.hasEventVariables,
     render(events) {
       const members = extraData.isEmpty ? {} : extraData.render(events[0]?.event);
-      const extra = Object.entries(members)
-        .map(([name, value]) => element(name, value, ` xmlns="${eventsNamespace}"`))
-        .join('');
-      const text =
-        `<?xml version="1.0" encoding="utf-8"?>\n<soap:Envelope xmlns:soap="${soapNamespace}"><soap:Body>` +
-        `<Events xmlns="${eventsNamespace}">${events.map(({ event }) => eventElement(event)).join('')}</Events>${extra}` +
-        '</soap:Body></soap:Envelope>\n';
+      const extra = Object.entries(members).map(([name, value]) => memberOf(name, value, { xmlns: eventsNamespace }));
+      const all = element(
+        'Events',
+        events.map(({ event }) => eventElement(event)),
+        { xmlns: eventsNamespace },
+      );
+      const envelope = element('soap:Envelope', [element('soap:Body', [all, ...extra])], { 'xmlns:soap': soapNamespace });
+      const text = `${xmlDeclaration}${writeXml([envelope])}\n`;
       return { body: Buffer.from(text), contentType: 'application/soap+xml; charset=utf-8', query: [], recorded: { text } };
     },
   };
 }
 
-function eventElement(event: ServiceEvent): string {
+function eventElement(event: ServiceEvent): XmlNode {
   const { id, uuid, message, timestamp, data, account, component, server } = event;
   const members = {
     id,
@@ -43,27 +44,22 @@ function eventElement(event: ServiceEvent): string {
     component,
     server,
   };
-  return `<Event>${membersOf(members)}</Event>`;
+  return element('Event', membersOf(members));
 }
 
-function membersOf(value: object): string {
+function membersOf(value: object): XmlNode[] {
   return Object.entries(value)
     .filter(([, member]) => member !== undefined)
-    .map(([name, member]) => element(name, member))
-    .join('');
+    .map(([name, member]) => memberOf(name, member));
 }
 
-function element(name: string, value: unknown, attributes = ''): string {
-  const isName = xmlName.test(name);
-  const tag = isName ? name : 'member';
-  const start = isName ? `${tag}${attributes}` : `${tag}${attributes} name="${xmlAttribute(name)}"`;
-  const content = contentOf(value);
-  return content === '' ? `<${start}/>` : `<${start}>${content}</${tag}>`;
+function memberOf(name: string, value: unknown, attributes?: Record<string, string>): XmlNode {
+  if (xmlName.test(name)) return element(name, contentOf(value), attributes);
+  return element('member', contentOf(value), { ...attributes, name });
 }
 
-function contentOf(value: unknown): string {
+function contentOf(value: unknown): string | XmlNode[] {
   if (value === null || value === undefined) return '';
-  if (Array.isArray(value)) return value.map((item) => element('item', item)).join('');
-  if (typeof value === 'object') return membersOf(value);
-  return xmlText(String(value));
+  if (Array.isArray(value)) return value.map((item: unknown) => memberOf('item', item));
+  return typeof value === 'object' ? membersOf(value) : String(value);
 }
