@@ -63,13 +63,26 @@ test('the Dockerfile: a pinned image, no root, commands without a shell, files t
     'CMD',
   ]);
   for (const line of lines) assert.ok(known.has(line.split(' ', 1)[0] as string), line);
-  assert.match(text, /^FROM node:\d+-bookworm-slim$/m);
+  assert.match(text, /^FROM node:24-bookworm-slim$/m);
   assert.match(text, /^USER (?!root|0)\w+$/m);
   for (const [, form = ''] of text.matchAll(/^(?:ENTRYPOINT|CMD|HEALTHCHECK .*?CMD) (.*)$/gm))
     assert.ok(Array.isArray(JSON.parse(form)), form);
   const sources = [...text.matchAll(/^COPY --chmod=\d+ (\S+) /gm)].map((match) => match[1] as string);
   assert.deepEqual(sources, ['dist/svc.mjs', 'examples/operations/svc.config.yaml']);
   for (const source of sources) assert.ok(readFileSync(join(operations, '../..', source)).length > 0);
+});
+
+test('the image, the unit and the nodes bound the young generation of Node.js, with an option that it takes there', () => {
+  const nodes = parse(read('nodes/compose.yaml'), { merge: true });
+  const given = [
+    / NODE_OPTIONS=(\S+)/.exec(read('Dockerfile'))?.[1],
+    /^Environment=NODE_OPTIONS=(\S+)$/m.exec(read('svc.service'))?.[1],
+    nodes.services.node1.environment.NODE_OPTIONS,
+  ];
+  assert.deepEqual(new Set(given), new Set(['--max-semi-space-size=16']));
+  const env = { ...process.env, NODE_OPTIONS: given[0] };
+  const { status, stderr } = spawnSync(process.execPath, ['-e', '0'], { env, encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
 });
 
 test('the compose file gives the configuration every variable that it needs', () => {

@@ -55,8 +55,8 @@ export class Servers {
     throw new Error(`${server.name} does not answer`);
   }
 
-  /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table; @param options.nodeArgs of the interpreter */
-  async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', nodeArgs = [] } = {}) {
+  /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table; @param options.node the interpreter, and @param options.nodeArgs its options */
+  async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', node = process.execPath, nodeArgs = [] } = {}) {
     const port = await freePort();
     const cwd = join(this.#folder, name.replaceAll(/\W+/g, '-'));
     mkdirSync(cwd);
@@ -71,7 +71,7 @@ export class Servers {
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
     const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
-    const server = await this.#started({ name, port, firstStatus: 401, at: (path) => `/home/${path}` }, process.execPath, args, { cwd });
+    const server = await this.#started({ name, port, firstStatus: 401, at: (path) => `/home/${path}` }, node, args, { cwd });
     const page = await ask(port, 'GET', '/__svc__/login');
     if (page.status !== 200) throw new Error(`the login page gave ${page.status}`);
     const pageMs = performance.now() - server.startedMs;
