@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
-import { guardedScript, type RedisCaller, type RedisLink, redisScript } from '../lib/redis/redis-link.ts';
+import type { RedisCaller, RedisLink } from '../lib/redis/redis-link.ts';
+import { guardedScript, redisScript } from '../lib/redis/redis-script.ts';
 import {
   type AddressBans,
   type Admission,

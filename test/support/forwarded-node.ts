@@ -7,7 +7,8 @@ import { positionAfter, positionOfId, StreamReader } from '../../src/events/jour
 import { ServiceError } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisClient } from '../../src/lib/redis/redis-connector.ts';
-import type { RedisCaller, RedisScript } from '../../src/lib/redis/redis-link.ts';
+import type { RedisCaller } from '../../src/lib/redis/redis-link.ts';
+import type { RedisScript } from '../../src/lib/redis/redis-script.ts';
 import { readAll, testEvent } from '../contracts/event-log.ts';
 import { ManualClock } from './manual-clock.ts';
 

@@ -1,49 +1,24 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock, Timer } from '../../lib/clock.ts';
-import { makeFolders, syncFolder } from '../../lib/disk/durable-files.ts';
-import type { Log } from '../../lib/log.ts';
+import { makeFolders } from '../../lib/disk/durable-files.ts';
 import type { ServiceEvent } from '../event.ts';
 import { backlogOf } from './backlog.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
+import { Growth } from './growth.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { JournalReader } from './reader.ts';
 import { RecentEvents } from './recent.ts';
 import { JournalReserve } from './reserve.ts';
-import { removeOldSegments } from './retention.ts';
-import { isDiskFull, journalFault, journalFull, orEndProcess, SegmentWriter } from './segment-writer.ts';
-import { listSegments, repairSegment, type Segment, segmentPath } from './segments.ts';
+import { SegmentChain, type SegmentChainOptions } from './segment-chain.ts';
+import { isDiskFull, journalFault, journalFull, orEndProcess } from './segment-writer.ts';
 import { lineOf, serialisedEvents, type WaitingLine } from './serialised.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
-/** How often a file that could not be begun is tried again, and lost events are reported. */
-const retryEveryMs = 1000;
+/** How often lost events are reported. */
+const reportEveryMs = 1000;
 
-/** How often a quiet journal looks for files past their retention. */
-const retentionEveryMs = 3_600_000;
-
-/** What undelivered events may take on disk past their retention, in bytes. */
-const neededLimitBytes = 10 * 2 ** 30;
-
-export interface FileEventLogOptions {
-  /** Folder of the journal, created when missing. */
-  folder: string;
-  /** A segment is ended when it would grow beyond this. */
-  maximumFileSizeBytes: number;
-  /** Segments whose newest event is older are removed. */
-  retentionDays: number;
-  /** The oldest position that a handler still has to read: retention spares it, up to `neededLimitBytes`. */
-  neededFrom?: () => LogPosition | undefined;
-  /** Largest size of what `neededFrom` spares; 10 GiB when left out. */
-  neededLimitBytes?: number;
-  clock: Clock;
-  log: Log;
-  /** Syncs a descriptor; replaced in tests that count syncs or make them fail. */
-  sync?: (fd: number) => Promise<void>;
-  /** Writes to a descriptor at its end; replaced in tests that fill the disk. */
-  write?: (fd: number, bytes: Buffer) => number;
-}
+export type FileEventLogOptions = SegmentChainOptions;
 
 /**
  * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so that a killed process loses
@@ -52,18 +27,14 @@ export interface FileEventLogOptions {
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
   readonly #reserve: JournalReserve;
-  readonly #retentionTimer: Timer;
-  readonly #ending = new Set<Promise<void>>();
-  readonly #waitingForMore = new Set<() => void>();
+  readonly #segments: SegmentChain;
+  readonly #growth = new Growth(() => this.end);
   readonly #recent = new RecentEvents();
   #isWaking = false;
   #group: WaitingLine[] = [];
   #groupWritten: Promise<void> | undefined;
-  #writer: SegmentWriter;
-  #segmentTriedAtMs = Number.NEGATIVE_INFINITY;
   #lostEvents = 0;
   #lostReportedAtMs = Number.NEGATIVE_INFINITY;
-  #isClosed = false;
 
   /** Opens the journal, repairs its end, and removes what is past its retention. */
   constructor(options: FileEventLogOptions) {
@@ -71,18 +42,11 @@ export class FileEventLog implements EventLog {
     const { folder, clock, log } = options;
     makeFolders(folder, { mode: 0o700 });
     this.#reserve = new JournalReserve(folder, clock, log);
-    const segments = listSegments(folder);
-    // A power cut may tear the last two: a segment is begun while the one before is still being synced.
-    for (const { path } of segments.slice(-2)) repairSegment(path, log);
-    const last = segments.at(-1);
-    this.#writer = new SegmentWriter(last ?? segmentOf(folder, 1), options);
-    if (!last) syncFolder(folder);
-    this.#removeOld();
-    this.#retentionTimer = clock.every(retentionEveryMs, () => this.#removeOld());
+    this.#segments = new SegmentChain(options);
   }
 
   get end(): LogPosition {
-    return { segment: this.#writer.segment.number, offset: this.#writer.sizeBytes };
+    return this.#segments.end;
   }
 
   append(event: ServiceEvent, marks: EventMarks = noMarks): LogPosition | undefined {
@@ -90,7 +54,7 @@ export class FileEventLog implements EventLog {
       // When the disk is full, half of the reserve is for changes under way: reads alone must not use it up.
       if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
       const position = this.#appendLine(lineOf(event, marks));
-      this.#writer.syncSoon();
+      this.#segments.writer.syncSoon();
       return position;
     } catch (error) {
       this.#reportLost(event, error);
@@ -115,7 +79,7 @@ export class FileEventLog implements EventLog {
   async appendDurable(event: ServiceEvent, marks: EventMarks = noMarks): Promise<LogPosition> {
     const position = this.#appendLine(lineOf(event, marks));
     try {
-      await this.#writer.synced();
+      await this.#segments.writer.synced();
     } catch (error) {
       throw journalFault(error);
     }
@@ -135,12 +99,12 @@ export class FileEventLog implements EventLog {
     const marks = { group: group ?? undefined, takenBy: undefined };
     this.#writeGroup();
     orEndProcess(() => {
-      const position = this.#appendBytes(lines, (offset) => this.#writer.mark(offset, '', marks, group !== undefined));
+      const position = this.#appendBytes(lines, (offset) => this.#segments.writer.mark(offset, '', marks, group !== undefined));
       if (this.#recent.isKept) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
     });
-    if (this.#waitingForMore.size > 0) this.#wakeSoon();
-    if (kind !== 'reads') return this.#writer.synced().catch((error) => Promise.reject(journalFault(error)));
-    this.#writer.syncSoon();
+    if (this.#growth.isAwaited) this.#wakeSoon();
+    if (kind !== 'reads') return this.#segments.writer.synced().catch((error) => Promise.reject(journalFault(error)));
+    this.#segments.writer.syncSoon();
     return Promise.resolve();
   }
 
@@ -151,7 +115,7 @@ export class FileEventLog implements EventLog {
 
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
-    if (this.#writer.failure !== undefined) this.#replaceFailedSegment();
+    this.#segments.assertWritable();
   }
 
   async backlog(from: LogPosition): Promise<Backlog> {
@@ -180,37 +144,19 @@ export class FileEventLog implements EventLog {
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      if (this.#isClosed || comparePositions(this.end, from) > 0) return resolve();
-      const settle = () => {
-        this.#waitingForMore.delete(settle);
-        signal?.removeEventListener('abort', settle);
-        if (signal?.aborted) reject(signal.reason);
-        else resolve();
-      };
-      this.#waitingForMore.add(settle);
-      signal?.addEventListener('abort', settle);
-    });
+    return this.#growth.beyond(from, signal);
   }
 
   flushNow(): void {
     this.#writeGroup();
-    this.#writer.syncNow();
+    this.#segments.writer.syncNow();
   }
 
   async close(): Promise<void> {
     this.#writeGroup();
-    this.#isClosed = true;
-    this.#retentionTimer.cancel();
-    this.#wake();
+    this.#growth.close();
     if (this.#lostEvents > 0) this.#options.log.error('events could not be journalled', { lost: this.#lostEvents });
-    await Promise.all(this.#ending);
-    try {
-      await this.#writer.close();
-    } catch (error) {
-      throw journalFault(error);
-    }
+    await this.#segments.close();
   }
 
   #appendLine(line: WaitingLine): LogPosition {
@@ -229,7 +175,7 @@ export class FileEventLog implements EventLog {
       let text = '';
       for (const line of lines) text += line.text;
       this.#appendLines(lines, Buffer.from(text));
-      this.#writer.syncSoon();
+      this.#segments.writer.syncSoon();
     } catch (error) {
       for (const { event } of lines) this.#reportLost(event, error);
     }
@@ -241,23 +187,23 @@ export class FileEventLog implements EventLog {
       const position = this.#appendBytes(bytes, (begin) => {
         let offset = begin;
         for (const { event, marks, hasAccount, sizeBytes } of lines) {
-          this.#writer.mark(offset, event.uuid, marks, hasAccount);
+          this.#segments.writer.mark(offset, event.uuid, marks, hasAccount);
           offset += sizeBytes;
         }
       });
       if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
-      if (this.#waitingForMore.size > 0) this.#wakeSoon();
+      if (this.#growth.isAwaited) this.#wakeSoon();
       return position;
     });
   }
 
   /** @param mark writes the marks of what begins at an offset of the segment */
   #appendBytes(bytes: Buffer, mark: (offset: number) => void): LogPosition {
-    this.#rotateFor(bytes.length);
+    this.#segments.rotateFor(bytes.length);
     const position = this.end;
     const write = () => {
       mark(position.offset);
-      this.#writer.append(bytes);
+      this.#segments.writer.append(bytes);
     };
     try {
       write();
@@ -291,90 +237,14 @@ export class FileEventLog implements EventLog {
     this.#isWaking = true;
     setImmediate(() => {
       this.#isWaking = false;
-      this.#wake();
+      this.#growth.wake();
     });
-  }
-
-  #wake(): void {
-    for (const settle of [...this.#waitingForMore]) settle();
-  }
-
-  // A full segment that cannot be followed by a new one is written on: too large a file is better than a lost event.
-  #rotateFor(lineBytes: number): void {
-    const { sizeBytes, failure } = this.#writer;
-    if (failure !== undefined) {
-      this.#replaceFailedSegment();
-    } else if (sizeBytes > 0 && sizeBytes + lineBytes > this.#options.maximumFileSizeBytes && this.#mayTrySegment()) {
-      try {
-        this.#beginSegment();
-      } catch (error) {
-        this.#segmentTriedAtMs = this.#options.clock.monotonicMs();
-        this.#options.log.warn('a new journal file could not be begun; the present one is written on', { reason: error });
-      }
-    }
-  }
-
-  // At most once a second, so that a disk that fails every sync does not fill up with files.
-  #replaceFailedSegment(): void {
-    if (!this.#mayTrySegment()) throw journalFault(this.#writer.failure);
-    this.#segmentTriedAtMs = this.#options.clock.monotonicMs();
-    try {
-      this.#beginSegment();
-    } catch (error) {
-      throw journalFault(error);
-    }
-    this.#options.log.warn('the journal goes on in a new file', { path: this.#writer.segment.path });
-  }
-
-  #mayTrySegment(): boolean {
-    return this.#options.clock.monotonicMs() - this.#segmentTriedAtMs >= retryEveryMs;
-  }
-
-  #beginSegment(): void {
-    const { folder } = this.#options;
-    const next = new SegmentWriter(segmentOf(folder, this.#writer.segment.number + 1), this.#options);
-    try {
-      syncFolder(folder);
-    } catch (error) {
-      this.#end(next);
-      throw error;
-    }
-    this.#end(this.#writer);
-    this.#writer = next;
-    this.#removeOld();
-  }
-
-  // Its last lines are synced and their waiters answered while the next segment is already written.
-  #end(writer: SegmentWriter): void {
-    const ending = writer
-      .close()
-      .catch((error) => this.#options.log.error('a journal file could not be ended', { path: writer.segment.path, reason: error }))
-      .finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
-  }
-
-  #removeOld(): void {
-    const { folder, retentionDays, clock, log, neededFrom } = this.#options;
-    try {
-      removeOldSegments({
-        folder,
-        kind: 'events',
-        retentionDays,
-        currentSegment: this.#writer.segment.number,
-        neededFrom: neededFrom?.(),
-        neededLimitBytes: this.#options.neededLimitBytes ?? neededLimitBytes,
-        nowMs: clock.nowMs(),
-        log,
-      });
-    } catch (error) {
-      log.warn('journal files past their retention could not be removed', { reason: error });
-    }
   }
 
   #reportLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, reason: unknown): void {
     this.#lostEvents++;
     const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs - this.#lostReportedAtMs < retryEveryMs) return;
+    if (nowMs - this.#lostReportedAtMs < reportEveryMs) return;
     this.#lostReportedAtMs = nowMs;
     const { id, uuid } = event;
     this.#options.log.error('an event could not be journalled', { id, uuid, lost: this.#lostEvents, reason });
@@ -384,8 +254,4 @@ export class FileEventLog implements EventLog {
 /** The folder of the journal inside the data folder. */
 export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
-}
-
-function segmentOf(folder: string, number: number): Segment {
-  return { number, path: segmentPath(folder, number) };
 }

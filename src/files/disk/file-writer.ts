@@ -4,7 +4,6 @@ import {
   fchownSync,
   fstatSync,
   linkSync,
-  lstatSync,
   openSync,
   renameSync,
   type Stats,
@@ -12,7 +11,6 @@ import {
   writev,
   writevSync,
 } from 'node:fs';
-import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { fdatasyncAsync, fsyncAsync, futimesAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
@@ -22,10 +20,9 @@ import { type QuotaReservation, unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
-import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
-import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 import { temporaryName } from './temporaries.ts';
+import { lstatOrUndefined, type WriteTarget } from './write-target.ts';
 
 const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
 
@@ -34,55 +31,6 @@ const atOnceBytes = 128 * 1024;
 
 /** So much of a large file is sent to the disk at once while the rest still comes in. */
 const syncEveryBytes = 32 * 1024 * 1024;
-
-/** Where a file will be written: an opened parent folder and the name in it. */
-export interface WriteTarget {
-  parent: OpenedFolder;
-  name: string;
-  /** The file that will be replaced, if there is one. */
-  existing: Stats | undefined;
-}
-
-/**
- * Opens the folder that a file will be written to. A link that leads to a file inside the roots is followed,
- * so that its target is replaced; any other link counts as absent and is itself replaced.
- *
- * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
- */
-export function openWriteTarget(roots: RealRoots, path: string): WriteTarget {
-  const parent = openParent(roots, path);
-  try {
-    const name = basename(path);
-    const stats = lstatOrUndefined(parent.member(name));
-    if (stats?.isSymbolicLink()) {
-      const linked = lookAt(roots, path);
-      if (!linked) return { parent, name, existing: undefined };
-      checkReplaceable(linked.stats);
-      const linkedParent = openFolder(roots, dirname(linked.realPath));
-      parent.close();
-      return { parent: linkedParent, name: basename(linked.realPath), existing: linked.stats };
-    }
-    if (stats) checkReplaceable(stats);
-    return { parent, name, existing: stats };
-  } catch (error) {
-    parent.close();
-    throw asServiceError(error);
-  }
-}
-
-function checkReplaceable(stats: Stats): void {
-  if (stats.isDirectory()) throw new ServiceError('is-folder', 'A folder has this name.');
-  if (!stats.isFile()) throw new ServiceError('never-allowed', 'The path is not a regular file.');
-}
-
-function lstatOrUndefined(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
 
 /** How a written file gets its name. */
 export interface FinishOptions {

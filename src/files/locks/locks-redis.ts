@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
 import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from './lock-store.ts';
 
 /*

@@ -1,8 +1,9 @@
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { FileWriter, openWriteTarget } from '../disk/file-writer.ts';
+import { FileWriter } from '../disk/file-writer.ts';
 import { asServiceError } from '../disk/system-errors.ts';
+import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FileScope } from '../file-scope.ts';
 import type { QuotaReservation } from '../quota.ts';

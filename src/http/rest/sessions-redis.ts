@@ -2,7 +2,8 @@ import { type Account, accountOfText, accountText } from '../../accounts/account
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 import type { Log } from '../../lib/log.ts';
-import { type RedisCaller, type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
+import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
 import {
   type ListedSession,
   mostSessionsOfAccount,

@@ -1,9 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createConnection, type RedisConnection } from './redis-connection.ts';
 import type { RedisArguments } from './redis-connector.ts';
+import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
 import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
 
 /** How often Redis is asked for a sign of life. */
@@ -17,16 +18,6 @@ const renewAfterMs = 8000;
 
 /** After a loss of data, every node has so long to repeat what must not be forgotten, before any lets anybody in. */
 const defaultSettleMs = 2000;
-
-const dataRemoved = 'its data was removed';
-
-/** A Lua script; all its keys are of one slot. */
-export interface RedisScript {
-  readonly text: string;
-  readonly sha: string;
-  /** It does nothing on data that is not what this process knows: a Redis that was emptied would say that there is nothing. */
-  readonly isGuarded: boolean;
-}
 
 /** What stores send commands through. */
 export interface RedisCaller {
@@ -51,19 +42,6 @@ export interface RedisLinkOptions {
   settleMs?: number;
   clock: Clock;
   log: Log;
-}
-
-/** Makes a script. */
-export function redisScript(text: string, isGuarded = false): RedisScript {
-  return { text, sha: createHash('sha1').update(text).digest('hex'), isGuarded };
-}
-
-/** Makes a script that fails (`unavailable`) from the moment that the data is gone, not only once that was noticed. */
-export function guardedScript(text: string): RedisScript {
-  return redisScript(
-    `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,
-    true,
-  );
 }
 
 /**

@@ -1,14 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
-import { processAccount } from '../../events/event-factory.ts';
 import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import type { Log } from '../../lib/log.ts';
-import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { DeliveryInterrupted } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
-import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
+import { HandlerReports } from './handler-reports.ts';
 import type { AwaitedDeliveries } from './upload-deliveries.ts';
 
 export interface RunnerSurroundings {
@@ -24,9 +22,6 @@ export interface RunnerSurroundings {
 /** How soon a journal that could not be read is read again. */
 const readAgainMs = 1000;
 
-/** A log line names so many events of a batch at most; the record of deliveries has them all. */
-const mostUuidsInLog = 100;
-
 /** A request under way, or an upload's that is waited for: the position stays before the oldest of them. */
 interface Flight {
   from: LogPosition;
@@ -40,6 +35,7 @@ interface Flight {
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #surroundings: RunnerSurroundings;
+  readonly #reports: HandlerReports;
   readonly #flights: Flight[] = [];
   readonly #over = new AbortController();
   readonly #draining = new AbortController();
@@ -60,6 +56,7 @@ export class HandlerRunner {
     this.handler = handler;
     this.#cursor = from;
     this.#surroundings = surroundings;
+    this.#reports = new HandlerReports(handler, surroundings);
     // Each request under way listens, and uploads come in any number.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
@@ -83,11 +80,10 @@ export class HandlerRunner {
   start(from: LogPosition): void {
     this.#isStarted = true;
     this.#cursor = from;
-    this.#emit(20156);
+    this.#reports.began();
     this.#ended = this.#run().catch((error) => {
       this.#state = 'stopped';
-      this.#surroundings.log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
-      this.#emit(20157, { reason: 'an internal error, see the log' });
+      this.#reports.broke(error);
     });
   }
 
@@ -138,27 +134,8 @@ export class HandlerRunner {
   }
 
   /** Tells what came of a delivery (docs/spec/delivery.md#success-and-failure). */
-  tell({ events, result }: Delivered): void {
-    const { uuid, component } = this.handler;
-    for (const { url, details } of result.suspended)
-      this.#emit(40042, { uuid, name: component.name, url, retry_interval: suspensionMs / 1000, details });
-    const isDelivered = result.outcome === 'delivered';
-    const url = result.attempts.at(-1)?.url;
-    for (const { event } of events) {
-      // A success that is itself about a delivery stands in the record of deliveries; events of it would beget others.
-      if (isDelivered && isDeliveryEvent(event)) continue;
-      const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
-      this.#emit(isDelivered ? 20189 : 20174, { ...data, status: result.status });
-    }
-    if (!isDelivered)
-      this.#surroundings.log.warn('events were not delivered', {
-        handler: uuid,
-        outcome: result.outcome,
-        events: events.length,
-        event_ids: [...new Set(events.map(({ event }) => event.id))],
-        event_uuids: events.slice(0, mostUuidsInLog).map(({ event }) => event.uuid),
-        reason: result.details,
-      });
+  tell(delivered: Delivered): void {
+    this.#reports.outcome(delivered);
   }
 
   async #run(): Promise<void> {
@@ -303,22 +280,7 @@ export class HandlerRunner {
 
   #stop(): void {
     this.#state = 'stopped';
-    const { uuid, component } = this.handler;
-    const reason = `${this.#failures} deliveries failed in a row`;
-    this.#surroundings.log.error('an event handler stopped; a reload or restart lets it go on', { handler: uuid, reason });
-    this.#emit(20066, { name: component.name, type: component.type, uuid, failures: this.#failures });
-    this.#emit(20157, { reason });
-  }
-
-  #emit(id: number, data: Record<string, unknown> = {}): void {
-    const { uuid, component } = this.handler;
-    const about = { uuid, family: 'event-handler', kind: 'http', name: component.name, type: 'http' };
-    const isState = id === 20156 || id === 20157;
-    this.#surroundings.events.emit({
-      id,
-      context: { account: processAccount(), component },
-      data: isState ? { ...about, ...data } : data,
-    });
+    this.#reports.stopped(this.#failures);
   }
 }
 

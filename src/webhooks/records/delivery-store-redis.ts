@@ -3,7 +3,8 @@ import { idBefore } from '../../events/journal/redis/reader.ts';
 import { journalStream, readGroups } from '../../events/journal/redis/redis-event-log.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { type RedisLink, redisScript } from '../../lib/redis/redis-link.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { recordStream } from './delivery-records-redis.ts';
 

@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import type { Clock, Timer } from '../../../lib/clock.ts';
 import { isServiceError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
-import { type RedisCaller, type RedisLink, redisScript } from '../../../lib/redis/redis-link.ts';
+import type { RedisCaller, RedisLink } from '../../../lib/redis/redis-link.ts';
+import { redisScript } from '../../../lib/redis/redis-script.ts';
 import type { ServiceEvent } from '../../event.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from '../event-log.ts';
 import type { FileEventLog } from '../file-event-log.ts';
+import { Growth } from '../growth.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
@@ -74,12 +76,11 @@ export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
   readonly #stream: string;
   readonly #forwarder: EventForwarder;
-  readonly #waiting = new Set<() => void>();
+  readonly #growth = new Growth(() => this.#end);
   readonly #timers: Timer[];
   #end: LogPosition = { segment: 0, offset: 0 };
   #begin: LogPosition | undefined;
   #isLooking = false;
-  #isClosed = false;
 
   private constructor(options: RedisEventLogOptions) {
     const { link, local, node, dataFolderPath, retentionDays, clock, log } = options;
@@ -209,19 +210,7 @@ export class RedisEventLog implements EventLog {
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      if (this.#isClosed || comparePositions(this.#end, from) > 0) return resolve();
-      const settle = () => {
-        if (!this.#isClosed && !signal?.aborted && comparePositions(this.#end, from) <= 0) return;
-        this.#waiting.delete(settle);
-        signal?.removeEventListener('abort', settle);
-        if (signal?.aborted) reject(signal.reason);
-        else resolve();
-      };
-      this.#waiting.add(settle);
-      signal?.addEventListener('abort', settle);
-    });
+    return this.#growth.beyond(from, signal);
   }
 
   /** Tells what all handlers have behind them, so that the files need not keep it for a Redis that might lose it. */
@@ -236,15 +225,14 @@ export class RedisEventLog implements EventLog {
   async close(): Promise<void> {
     for (const timer of this.#timers) timer.cancel();
     await this.#forwarder.close();
-    this.#isClosed = true;
-    for (const settle of [...this.#waiting]) settle();
+    this.#growth.close();
     await this.#options.local.close();
   }
 
   #advance(end: LogPosition): void {
     if (comparePositions(end, this.#end) <= 0) return;
     this.#end = end;
-    for (const settle of [...this.#waiting]) settle();
+    this.#growth.wake();
   }
 
   async #raise(caller: RedisCaller): Promise<void> {
@@ -253,7 +241,7 @@ export class RedisEventLog implements EventLog {
   }
 
   async #look(): Promise<void> {
-    if (this.#isLooking || this.#waiting.size === 0 || !this.#options.link.isReady) return;
+    if (this.#isLooking || !this.#growth.isAwaited || !this.#options.link.isReady) return;
     this.#isLooking = true;
     await this.#lookNow(this.#options.link).catch(() => {});
     this.#isLooking = false;

@@ -1,4 +1,5 @@
-import { type RedisCaller, redisScript } from '../../../lib/redis/redis-link.ts';
+import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
+import { redisScript } from '../../../lib/redis/redis-script.ts';
 import type { LoggedEvent } from '../event-log.ts';
 import { noId } from './checkpoints.ts';
 import { fieldOf, type StreamEntry } from './reader.ts';

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto';
+
+/** Why Redis counts as away when its marker is gone. */
+export const dataRemoved = 'its data was removed';
+
+/** A Lua script; all its keys are of one slot. */
+export interface RedisScript {
+  readonly text: string;
+  readonly sha: string;
+  /** It does nothing on data that is not what this process knows: a Redis that was emptied would say that there is nothing. */
+  readonly isGuarded: boolean;
+}
+
+/** Makes a script. */
+export function redisScript(text: string, isGuarded = false): RedisScript {
+  return { text, sha: createHash('sha1').update(text).digest('hex'), isGuarded };
+}
+
+/** Makes a script that fails (`unavailable`) from the moment that the data is gone, not only once that was noticed. */
+export function guardedScript(text: string): RedisScript {
+  return redisScript(
+    `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,
+    true,
+  );
+}
