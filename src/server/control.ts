@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { BanOverview } from '../auth/ban-list.ts';
+import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item } from '../control/collection.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
-import type { SessionOverview } from '../http/rest/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 
 /** Where the things are that the control socket shows. */

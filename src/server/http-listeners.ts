@@ -1,12 +1,12 @@
 import { AuthChain } from '../auth/auth-chain.ts';
 import { LoginAttempts } from '../auth/login-attempts.ts';
+import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { HttpService } from '../http/request/exchange.ts';
-import type { Session, SessionStore } from '../http/rest/sessions.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';

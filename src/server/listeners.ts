@@ -1,9 +1,9 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfEvents } from '../auth/auth-chain.ts';
+import type { SessionLifetimes, SessionOverview } from '../auth/sessions.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
-import type { SessionLifetimes, SessionOverview } from '../http/rest/sessions.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { RequestParts } from './parts.ts';
 

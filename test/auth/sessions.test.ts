@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Account } from '../../src/accounts/account.ts';
 import { sourceOf } from '../../src/auth/address-source.ts';
-import { MemorySessions } from '../../src/http/rest/sessions.ts';
+import { MemorySessions } from '../../src/auth/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const account = (uuid: string) => ({ uuid, name: uuid }) as Account;

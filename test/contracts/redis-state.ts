@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
+import { RedisSessions } from '../../src/auth/sessions-redis.ts';
 import { RedisLocks } from '../../src/files/locks/locks-redis.ts';
-import { RedisSessions } from '../../src/http/rest/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Account, effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
-import { mostSessionsOfAccount, type SessionLifetimes, type SessionStore } from '../../src/http/rest/sessions.ts';
+import { mostSessionsOfAccount, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
 import { until } from '../support/receiver.ts';
 
 /** What a store is made of; the test closes it. */

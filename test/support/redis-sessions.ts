@@ -1,6 +1,6 @@
 import { type Account, effectiveAccount } from '../../src/accounts/account.ts';
 import { groupOptions } from '../../src/accounts/options.ts';
-import { RedisSessions } from '../../src/http/rest/sessions-redis.ts';
+import { RedisSessions } from '../../src/auth/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';

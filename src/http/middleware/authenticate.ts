@@ -3,6 +3,7 @@ import { sourceOf } from '../../auth/address-source.ts';
 import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
 import type { AttemptOutcome } from '../../auth/ban-list.ts';
 import type { Credentials } from '../../auth/credentials.ts';
+import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard } from '../../files/locks/lock-guard.ts';
@@ -12,7 +13,6 @@ import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { certificateCredentials } from '../connection/client-certificate.ts';
 import type { HttpMiddleware } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
-import type { Session } from '../rest/sessions.ts';
 
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';

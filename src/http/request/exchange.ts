@@ -5,6 +5,7 @@ import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
 import type { LocalPasswords } from '../../auth/local-passwords.ts';
 import type { LoginAttempts } from '../../auth/login-attempts.ts';
+import type { Session, SessionStore } from '../../auth/sessions.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
@@ -19,7 +20,6 @@ import { type RequestObserver, requestTrace } from '../middleware/request-trace.
 import type { HttpServiceOptions } from '../options.ts';
 import type { Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
-import type { Session, SessionStore } from '../rest/sessions.ts';
 import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
 
 export type Incoming = IncomingMessage | Http2ServerRequest;

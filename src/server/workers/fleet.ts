@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { CalloutMethod } from '../../auth/callout.ts';
+import type { SessionOverview } from '../../auth/sessions.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { EventComponent, EventServer } from '../../events/event.ts';
 import { Temporaries } from '../../files/disk/temporaries.ts';
 import { readTlsContext, type TlsContext } from '../../http/connection/tls-context.ts';
 import type { HttpServiceOptions } from '../../http/options.ts';
-import type { SessionOverview } from '../../http/rest/sessions.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';

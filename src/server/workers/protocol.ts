@@ -1,12 +1,12 @@
 import type { AuthResult, MethodState } from '../../auth/auth-method.ts';
 import type { Admission, AttemptOutcome, ListedBan, LoginAttempt } from '../../auth/ban-list.ts';
+import type { ListedSession } from '../../auth/sessions.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
 import type { FileLock, LockRequest } from '../../files/locks/lock-store.ts';
 import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../../files/quota-ledger.ts';
 import type { TlsContext } from '../../http/connection/tls-context.ts';
-import type { ListedSession } from '../../http/rest/sessions.ts';
 import type { Channel, Fault } from '../../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
 import type { MetricFigures } from '../../monitor/metric-figures.ts';

@@ -6,7 +6,7 @@ import {
   type SessionLifetimes,
   type SessionStore,
   sessionKey,
-} from '../../http/rest/sessions.ts';
+} from '../../auth/sessions.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { SessionUse, ToPrimary } from './protocol.ts';
 

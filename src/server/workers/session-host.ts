@@ -1,11 +1,5 @@
 import { type Account, accountOfText } from '../../accounts/account.ts';
-import {
-  expiryMs,
-  type ListedSession,
-  mostSessionsOfAccount,
-  type SessionLifetimes,
-  type SessionOverview,
-} from '../../http/rest/sessions.ts';
+import { expiryMs, type ListedSession, mostSessionsOfAccount, type SessionLifetimes, type SessionOverview } from '../../auth/sessions.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { SessionRecord, SessionUse } from './protocol.ts';

@@ -1,8 +1,8 @@
 import type { AuthResult } from '../../auth/auth-method.ts';
 import type { SecurityPolicy } from '../../auth/ban-list.ts';
 import { type AcceptedCredentials, acceptedKeyOf } from '../../auth/callout-cache.ts';
+import type { SessionLifetimes } from '../../auth/sessions.ts';
 import type { LockStore } from '../../files/locks/lock-store.ts';
-import type { SessionLifetimes } from '../../http/rest/sessions.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../../lib/remote/url-health.ts';
 import type { SharedState } from '../state.ts';

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Account } from '../../accounts/account.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Account } from '../accounts/account.ts';
+import type { Clock } from '../lib/clock.ts';
 
 /** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
 const idBytes = 32;

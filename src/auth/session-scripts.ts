@@ -1,0 +1,97 @@
+import { redisScript } from '../lib/redis/redis-script.ts';
+
+/*
+ * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
+ * decides whether a session lives; `account:<uuid>` has the keys of one account. A session's hash outlives its end for a while, so
+ * that whichever node sweeps it can tell whose it was.
+ */
+const afterlifeMs = 3_600_000;
+const now = `local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+`;
+
+const forget = `
+local function forget(base, key)
+  local uuid = redis.call('HGET', base .. 'session:' .. key, 'uuid')
+  redis.call('DEL', base .. 'session:' .. key)
+  redis.call('ZREM', base .. 'sessions', key)
+  if uuid then redis.call('SREM', base .. 'account:' .. uuid, key) end
+end
+`;
+
+/**
+ * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
+ * address.
+ * Returns the account of each session that had to end.
+ */
+export const createScript = redisScript(`${now}${forget}
+local over = {}
+while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
+  local first, firstEnds
+  for _, key in ipairs(redis.call('SMEMBERS', KEYS[3])) do
+    local ends = tonumber(redis.call('ZSCORE', KEYS[2], key) or 0)
+    if not first or ends < firstEnds then first, firstEnds = key, ends end
+  end
+  local account = redis.call('HGET', ARGV[6] .. 'session:' .. first, 'account')
+  if account then table.insert(over, account) end
+  forget(ARGV[6], first)
+  redis.call('SREM', KEYS[3], first)
+end
+redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
+redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${afterlifeMs})
+for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${afterlifeMs}) end
+return over`);
+
+/** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
+export const findScript = redisScript(`${now}
+local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
+local created = redis.call('HGET', KEYS[1], 'created')
+if not ends or not created or tonumber(ends) <= now then return false end
+local last = created + ARGV[3]
+if last <= now then return false end
+local next = math.min(now + ARGV[2], last)
+redis.call('ZADD', KEYS[2], next, ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${afterlifeMs})
+redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${afterlifeMs})
+return {created, ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
+
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
+export const endScript = redisScript(`${forget}
+for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
+return #ARGV - 1`);
+
+/** KEYS sessions, account; ARGV begin of the keys, key that stays, ms after which begun ones stay. Returns the keys that were ended and lived. */
+export const endAllScript = redisScript(`${now}${forget}
+local ended = {}
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  local created = tonumber(redis.call('HGET', ARGV[1] .. 'session:' .. key, 'created') or 0)
+  if key ~= ARGV[2] and created <= tonumber(ARGV[3]) then
+    local ends = redis.call('ZSCORE', KEYS[1], key)
+    if ends and tonumber(ends) > now then table.insert(ended, key) end
+    forget(ARGV[1], key)
+    redis.call('SREM', KEYS[2], key)
+  end
+end
+return ended`);
+
+/** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out, each for one caller alone. */
+export const sweepScript = redisScript(`${now}${forget}
+local over = {}
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
+  local account = redis.call('HGET', ARGV[1] .. 'session:' .. key, 'account')
+  if account then table.insert(over, account) end
+  forget(ARGV[1], key)
+end
+return over`);
+
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns those that live: key, account, begin, address, end of each. */
+export const lookScript = redisScript(`${now}
+local found = {}
+for index = 2, #ARGV do
+  local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)
+  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'account', 'created', 'address')
+  if ends > now and fields[1] and fields[2] then table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends)}) end
+end
+return found`);
