@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer as createTls } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Asked, calloutEndpoint as endpoint } from '../support/callout-endpoint.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { rawEndpoint } from '../support/raw-endpoint.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
@@ -292,35 +292,15 @@ test('connections are reused: no more sockets than requests at once', async (t) 
 
 test('https endpoints: a private authority is trusted when named, refused when not', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
-  const folder = temporaryFolder(t);
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-  openssl(
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    'k',
-    '-out',
-    'c',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=x',
-    '-addext',
-    'subjectAltName=IP:127.0.0.1',
-  );
-  const server = createTls({ key: readFileSync(join(folder, 'k')), cert: readFileSync(join(folder, 'c')) }, (request, response) => {
+  const { key, cert, certPath } = selfSigned(t);
+  const server = createTls({ key, cert }, (request, response) => {
     request.resume();
     response.writeHead(204).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const url = `https://127.0.0.1:${(server.address() as { port: number }).port}/`;
-  assert.equal((await get(await startServer(t, callout(url, { ca_certificates_path: join(folder, 'c') })))).status, 200);
+  assert.equal((await get(await startServer(t, callout(url, { ca_certificates_path: certPath })))).status, 200);
   const untrusting = await startServer(t, callout(url));
   assert.equal((await get(untrusting)).status, 401);
   assert.match(String((await untrusting.events()).find((event) => event.id === '20157')?.data.reason), /TLS failed/);

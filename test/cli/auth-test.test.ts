@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { selfSign } from '../support/certificates.ts';
 import { executable, run, start } from '../support/child.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -188,11 +189,7 @@ test('SSH keys and certificates', async (t) => {
   const blob = 'AAAAC3NzaC1lZDI1NTE5AAAAIJ2Y0v6v7R7e0fQ5n2a6c1';
   writeFileSync(join(cwd, 'key.pub'), `ssh-ed25519 ${blob} me@here\n`);
   writeFileSync(join(cwd, 'bad.pub'), 'not a key');
-  execFileSync(
-    'openssl',
-    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', 'k', '-out', 'c.pem', '-days', '2', '-subj', '/CN=carol'],
-    { cwd, stdio: 'pipe' },
-  );
+  selfSign(cwd, { key: 'k', cert: 'c.pem' }, '/CN=carol');
   const server = start(t, ['mock', 'auth', '--port', '0', '--accept', 'alice:x', '--accept', 'carol:x', '--json'], { cwd });
   const [, url = ''] = await server.line(/"listening":"([^"]+)"/);
   assert.equal((await run(t, ['auth-test', '--url', url, '--username', 'alice', '--ssh-key', 'key.pub'], { cwd })).code, 0);

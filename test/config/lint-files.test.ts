@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { checkSource } from '../../src/config/check.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
-import { selfSigned } from '../support/certificates.ts';
+import { openssl, selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -16,10 +15,6 @@ function check(folder: string, yaml: string, nowMs?: number): string[] {
 }
 
 const https = 'services: {web: {type: https, tls_certificate_path: cert.pem, tls_key_path: key.pem}}';
-
-function openssl(folder: string, ...args: string[]): void {
-  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-}
 
 function certificateFolder(t: TestContext): string {
   const folder = temporaryFolder(t);

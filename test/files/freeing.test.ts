@@ -1,25 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync, openSync, readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, openSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { closeFile, freeInBackground } from '../../src/files/disk/freeing.ts';
+import { openBelow } from '../support/open-files.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
 const large = Buffer.alloc(5 * 1024 * 1024, 'x');
-
-/** What this process holds open below a folder, names that are gone included. */
-function openBelow(folder: string): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      const path = readlinkSync(`/proc/self/fd/${fd}`);
-      return path.startsWith(folder) ? [path.slice(folder.length + 1)] : [];
-    } catch {
-      return [];
-    }
-  });
-}
 
 test('a large file that loses its name is open still, and gone once it was closed elsewhere', onLinux, async (t) => {
   const folder = temporaryFolder(t);

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { selfSignedFiles } from '../support/certificates.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { openBelow } from '../support/open-files.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic, testPassword } from '../support/secrets.ts';
@@ -79,18 +80,6 @@ const requests: Record<string, Leaving> = {
   'a GET of a folder': { method: 'GET', path: '/home/many/', headers: { accept: 'application/json' } },
   'a COPY': { method: 'COPY', path: '/home/many/', headers: { destination: '/home/FILE/' } },
 };
-
-/** What this process has open below a folder. */
-function openBelow(folder: string): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      const path = readlinkSync(`/proc/self/fd/${fd}`);
-      return path.startsWith(folder) ? [path] : [];
-    } catch {
-      return [];
-    }
-  });
-}
 
 /** A server whose authentication and back-end take their time. */
 async function startSlowServer(t: TestContext, service: Record<string, unknown> = {}): Promise<TestServer> {
@@ -215,7 +204,7 @@ test('a client that leaves, at whatever moment: no descriptor, no temporary file
 
 test('an upload on a stream of HTTP/2 that is reset without an error code is not taken for a whole one', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath } });
   const connection = await rawConnection(server, cert, '');
   connection.cutShort('/home/cut', testBasic, 'half of it');
@@ -226,7 +215,7 @@ test('an upload on a stream of HTTP/2 that is reset without an error code is not
 
 test('downloads on streams of HTTP/2 that are reset without an error code are closed, though the connection stays', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath } });
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 5_000_000);
@@ -248,7 +237,7 @@ test('downloads on streams of HTTP/2 that are reset without an error code are cl
 
 test('a client that leaves a stream of HTTP/2: nothing stays either', { timeout: 240_000 }, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startSlowServer(t, { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath });
   for (const [what, request] of Object.entries(requests)) {
     const moments = Array.from({ length: lastMs / (2 * stepMs) }, (_, index) => index * 2 * stepMs);

@@ -1,88 +1,22 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
+import { selfSign, signByAuthority } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic, testPassword } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A private CA with a server certificate and a client certificate of alice, made by openssl. */
+/** A private CA with a server certificate and a client certificate of alice. */
 function certificates(folder: string) {
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-  const make = (name: string, subject: string, extension: string) => {
-    writeFileSync(join(folder, `${name}.ext`), extension);
-    openssl(
-      'req',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-keyout',
-      `${name}.key`,
-      '-out',
-      `${name}.csr`,
-      '-subj',
-      subject,
-    );
-    openssl(
-      'x509',
-      '-req',
-      '-in',
-      `${name}.csr`,
-      '-CA',
-      'ca.crt',
-      '-CAkey',
-      'ca.key',
-      '-CAcreateserial',
-      '-days',
-      '2',
-      '-out',
-      `${name}.crt`,
-      '-extfile',
-      `${name}.ext`,
-    );
-  };
-  openssl(
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.crt',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=test ca',
-  );
+  const make = (name: string, subject: string, extension: string) => signByAuthority(folder, name, subject, extension);
+  selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
   make('server', '/CN=localhost', 'subjectAltName=DNS:localhost,IP:127.0.0.1');
   make('alice', '/CN=alice', 'extendedKeyUsage=clientAuth');
-  openssl(
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    'stranger.key',
-    '-out',
-    'stranger.crt',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=alice',
-  );
+  selfSign(folder, { key: 'stranger.key', cert: 'stranger.crt' }, '/CN=alice');
   const read = (name: string) => readFileSync(join(folder, name));
   return { ca: read('ca.crt'), make, read };
 }

@@ -1,26 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openBelow } from '../support/open-files.ts';
 import { until } from '../support/receiver.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const basic = `Authorization: ${testBasic}`;
 const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\n${basic}\r\n${headers}\r\n`;
-
-/** What this process has open below a folder. */
-function openBelow(folder: string): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      const path = readlinkSync(`/proc/self/fd/${fd}`);
-      return path.startsWith(folder) ? [path] : [];
-    } catch {
-      return [];
-    }
-  });
-}
 
 test('pipelined requests behind a reply that nobody reads: when the connection ends, everything they opened is closed', async (t) => {
   const server = await startServer(t);

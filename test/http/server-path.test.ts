@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { serverPathOf } from '../../src/http/request/request-target.ts';
 import { virtualPathOf } from '../../src/lib/virtual-path.ts';
-import { selfSignedFiles } from '../support/certificates.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
@@ -122,7 +122,7 @@ function overHttp2(t: TestContext, url: string, ca: string): Send {
 for (const version of ['HTTP/1.1', 'HTTP/2']) {
   test(`every reply under /home/ names the path, refusals too, and its body is whole: ${version}`, async (t) => {
     if (!hasProgram(t, 'openssl')) return;
-    const { cert, certPath, keyPath } = selfSignedFiles(t);
+    const { cert, certPath, keyPath } = selfSigned(t);
     const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };
     const permissions = [['allow-full-control'], ['/denied/*', 'deny-full-control']];
     const server = await startServer(t, { services: { web }, account: { permissions } });

@@ -6,7 +6,7 @@ import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { attempt, guess } from '../contracts/bans.ts';
 import { eventLogContract, testEvent } from '../contracts/event-log.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
-import { selfSignedFiles } from '../support/certificates.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
 import { linkTo, markAsUsed } from '../support/redis.ts';
 import { type Cluster, startCluster, untilReplicated } from '../support/redis-groups.ts';
@@ -125,7 +125,7 @@ test('the slot moves to another server: nothing is let in meanwhile, afterwards 
 
 test('a cluster over TLS lets in the ACL user that the URL names, with no more rights than it needs', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const tls = ['--tls-cert-file', certPath, '--tls-key-file', keyPath, '--tls-ca-cert-file', certPath, '--tls-auth-clients', 'no'];
   const cluster = await startCluster(t, {
     redis: [...tls, '--tls-cluster', 'yes', '--tls-replication', 'yes', '--requirepass', 'of-operators', '--masterauth', 'of-operators'],

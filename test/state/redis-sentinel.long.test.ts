@@ -4,7 +4,7 @@ import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { attempt, guess } from '../contracts/bans.ts';
 import { testEvent } from '../contracts/event-log.ts';
-import { selfSignedFiles } from '../support/certificates.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
 import { linkTo, type TestRedis } from '../support/redis.ts';
 import { type SentinelGroup, startSentinelGroup, untilReplicated } from '../support/redis-groups.ts';
@@ -86,7 +86,7 @@ test('a failover by hand is followed; Sentinels that are dead, do not answer, or
 
 test('TLS, an ACL user for Redis and a password for Sentinel', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const tls = ['--tls-cert-file', certPath, '--tls-key-file', keyPath, '--tls-ca-cert-file', certPath, '--tls-auth-clients', 'no'];
   const group = await startSentinelGroup(t, {
     redis: [...tls, '--tls-replication', 'yes', '--requirepass', 'of-operators', '--masterauth', 'of-operators'],

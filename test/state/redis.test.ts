@@ -9,7 +9,7 @@ import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/redis/url-health-redis.ts';
 import { attempt, guess } from '../contracts/bans.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
-import { selfSignedFiles } from '../support/certificates.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
 import { freePort, linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { accountNamed, longSessions, sessionsOn } from '../support/redis-sessions.ts';
@@ -250,7 +250,7 @@ test('a cut network is noticed without a word from the other side, and a mended 
 
 test('TLS: an authority of our own is trusted when it is named, and only then', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const tlsPort = await freePort();
   await startRedis(t, [
     ...['--tls-port', String(tlsPort), '--tls-cert-file', certPath, '--tls-key-file', keyPath],

@@ -1,37 +1,40 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Ending, temporaryFolder } from './temp.ts';
 
-/** A certificate for localhost and 127.0.0.1 that is its own authority, made by openssl. */
-export function selfSigned(t: Ending): { key: string; cert: string; certPath: string } {
-  const folder = temporaryFolder(t);
-  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1';
-  const subject = ['-subj', '/CN=localhost', '-addext', names, '-days', '2'];
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-keyout',
-      'key.pem',
-      '-out',
-      'cert.pem',
-      ...subject,
-    ],
-    { cwd: folder, stdio: 'pipe' },
-  );
-  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
-  return { key: read('key.pem'), cert: read('cert.pem'), certPath: join(folder, 'cert.pem') };
+/** Options of `openssl req` for a new key, small and fast to make. */
+const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/** Runs openssl in a folder. */
+export function openssl(folder: string, ...args: string[]): void {
+  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
 }
 
-/** The same, with the key in a file. */
-export function selfSignedFiles(t: Ending): { cert: string; certPath: string; keyPath: string } {
-  const { cert, certPath } = selfSigned(t);
-  return { cert, certPath, keyPath: join(dirname(certPath), 'key.pem') };
+/**
+ * Makes a key and a certificate that is its own authority, for two days.
+ *
+ * @param files names of the files in the folder
+ * @param subject for example `/CN=localhost`
+ * @param names for example `DNS:localhost`
+ */
+export function selfSign(folder: string, files: { key: string; cert: string }, subject: string, names?: string): void {
+  const extension = names === undefined ? [] : ['-addext', `subjectAltName=${names}`];
+  openssl(folder, 'req', '-x509', ...newKey, '-keyout', files.key, '-out', files.cert, '-days', '2', '-subj', subject, ...extension);
+}
+
+/** Makes `<name>.key` and `<name>.crt`, signed by `ca.key` and `ca.crt` of the same folder. */
+export function signByAuthority(folder: string, name: string, subject: string, extension: string): void {
+  writeFileSync(join(folder, `${name}.ext`), extension);
+  openssl(folder, 'req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject);
+  const authority = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'];
+  openssl(folder, 'x509', '-req', '-in', `${name}.csr`, ...authority, '-days', '2', '-out', `${name}.crt`, '-extfile', `${name}.ext`);
+}
+
+/** A certificate for localhost and 127.0.0.1 that is its own authority, in a folder of its own. */
+export function selfSigned(t: Ending): { key: string; cert: string; keyPath: string; certPath: string } {
+  const folder = temporaryFolder(t);
+  selfSign(folder, { key: 'key.pem', cert: 'cert.pem' }, '/CN=localhost', 'DNS:localhost,IP:127.0.0.1');
+  const [keyPath, certPath] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  return { key: readFileSync(keyPath, 'utf8'), cert: readFileSync(certPath, 'utf8'), keyPath, certPath };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { selfSignedFiles } from './certificates.ts';
+import { selfSigned } from './certificates.ts';
 import { type Running, start } from './child.ts';
 import { Client } from './client.ts';
 import { testSections } from './server.ts';
@@ -23,7 +23,7 @@ export async function startLive(t: TestContext, args: string[] = []): Promise<Li
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home'));
   writeFileSync(join(folder, 'home/a'), 'hello, world');
-  const { cert, certPath, keyPath } = selfSignedFiles(t);
+  const { cert, certPath, keyPath } = selfSigned(t);
   const services = {
     plain: { type: 'http', port: 0 },
     tls: { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath },

@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { selfSign } from './certificates.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** The name under which clients know the nginx of `startNginx`. */
@@ -25,29 +26,7 @@ export async function startNginx(t: TestContext, upstream: string, isPlain = fal
   const folder = temporaryFolder(t);
   const port = await freePort();
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-days',
-      '2',
-      '-subj',
-      `/CN=${publicHost}`,
-      '-addext',
-      `subjectAltName=DNS:${publicHost},IP:127.0.0.1`,
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-    ],
-    { stdio: 'pipe' },
-  );
+  selfSign(folder, { key, cert: certificate }, `/CN=${publicHost}`, `DNS:${publicHost},IP:127.0.0.1`);
   const example = readFileSync(join(process.env.SVC_ROOT ?? '.', 'examples/operations/nginx.conf'), 'utf8');
   const site = example
     .replace('server 127.0.0.1:8080;', `server ${new URL(upstream).host};`)

@@ -4,6 +4,7 @@ import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import type { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 
 /**
@@ -70,4 +71,14 @@ export function fillDisk(path: string): void {
   assert.throws(() => {
     for (;;) appendFileSync(path, Buffer.alloc(4096, 1));
   }, /ENOSPC/);
+}
+
+/** Asserts that every kind of change of the file `/home/a` and of the folder `/home/d/` is refused. */
+export async function assertChangesRefused(server: Client, status: number): Promise<void> {
+  const changes = ['PUT /home/a', 'PUT /home/new/', 'MKCOL /home/new/', 'COPY /home/a', 'MOVE /home/a', 'MOVE /home/d/', 'DELETE /home/a'];
+  for (const change of changes) {
+    const [method = '', target = ''] = change.split(' ');
+    const body = change === 'PUT /home/a' ? { body: 'new' } : {};
+    assert.equal((await server.send(method, target, { headers: { destination: '/home/b' }, ...body })).status, status, change);
+  }
 }
