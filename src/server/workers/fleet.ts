@@ -1,22 +1,21 @@
-import { type AddressInfo, createServer } from 'node:net';
 import { CalloutMethod } from '../../auth/callout.ts';
 import type { SessionOverview } from '../../auth/sessions.ts';
 import type { Config } from '../../config/schema/schema.ts';
-import type { EventComponent, EventServer } from '../../events/event.ts';
+import type { EventServer } from '../../events/event.ts';
 import { Temporaries } from '../../files/disk/temporaries.ts';
-import { readTlsContext, type TlsContext } from '../../http/connection/tls-context.ts';
 import type { HttpServiceOptions } from '../../http/options.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { isServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { sumFigures } from '../../monitor/metric-figures.ts';
 import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
-import { type Announce, componentOf, type Listeners, type PreparedReload, startData } from '../listeners.ts';
+import type { Announce, Listeners, PreparedReload } from '../listeners.ts';
 import { httpServices, type RequestParts } from '../parts.ts';
+import { FleetAddresses, isSameAddress } from './fleet-addresses.ts';
+import { FleetFigures } from './fleet-figures.ts';
 import type { JournalHost } from './journal-host.ts';
 import { Member } from './member.ts';
 import type { Peer } from './peer.ts';
-import type { MethodStates, WorkerFigures, WorkerSetup } from './protocol.ts';
+import type { MethodStates, WorkerSetup } from './protocol.ts';
 import type { StateHost } from './state-host.ts';
 import type { Fork } from './worker-process.ts';
 
@@ -57,9 +56,8 @@ export interface FleetSurroundings {
 export class WorkerFleet implements Listeners {
   readonly #surroundings: FleetSurroundings;
   readonly #members = new Set<Member>();
-  readonly #ports = new Map<string, number>();
-  readonly #tls: Record<string, TlsContext> = {};
-  readonly #remains: WorkerFigures = { metrics: [], services: [] };
+  readonly #addresses = new FleetAddresses();
+  readonly #figures = new FleetFigures();
   #parts: RequestParts | undefined;
   #lastNumber = 0;
   #failures = 0;
@@ -77,16 +75,12 @@ export class WorkerFleet implements Listeners {
     const { announce, options } = this.#surroundings;
     await this.#startFirst(parts);
     await Promise.all(Array.from({ length: options.workers - 1 }, () => this.#launch()));
-    for (const uuid of httpServices(parts.config)) announce(20076, ...this.#described(uuid, parts.config));
+    for (const uuid of httpServices(parts.config)) announce(20076, ...this.#addresses.described(uuid, parts.config));
   }
 
   listening() {
     const config = this.#ready().length > 0 ? this.#parts?.config : undefined;
-    return (config ? httpServices(config) : []).map((uuid) => {
-      const options = this.#withPort(uuid, config as Config);
-      const host = options.address.includes(':') ? `[${options.address}]` : options.address;
-      return { uuid, name: componentOf(uuid, options).name, url: `${options.type}://${host}:${options.port}` };
-    });
+    return config ? this.#addresses.listening(config) : [];
   }
 
   async prepare(parts: RequestParts): Promise<PreparedReload> {
@@ -98,9 +92,9 @@ export class WorkerFleet implements Listeners {
       release();
     };
     try {
-      await this.#choosePorts(parts.config);
-      this.#readTls(parts.config);
-      const config = this.#workerConfig(parts.config);
+      await this.#addresses.choosePorts(parts.config);
+      this.#addresses.readTls(parts.config);
+      const config = this.#addresses.inConfig(parts.config);
       const answers = await Promise.allSettled(members.map((member) => member.channel.call('prepare', config)));
       const failed = answers.find((answer, index) => answer.status === 'rejected' && this.#members.has(members[index] as Member));
       if (failed?.status === 'rejected') throw failed.reason;
@@ -112,31 +106,17 @@ export class WorkerFleet implements Listeners {
     const commit = async () => {
       this.#parts = parts;
       await Promise.all(members.map((member) => this.#commit(member)));
-      const isNew = (uuid: string) => !isSameAddress(before.services[uuid] as HttpServiceOptions | undefined, parts.config, uuid);
+      const isNew = (uuid: string) => !isSameAddress(before, parts.config, uuid);
       for (const uuid of httpServices(parts.config).filter(isNew))
-        this.#surroundings.announce(20076, ...this.#described(uuid, parts.config));
+        this.#surroundings.announce(20076, ...this.#addresses.described(uuid, parts.config));
       release();
     };
     return { commit, abort };
   }
 
-  async figures(): Promise<ServiceFigures[]> {
-    const sums = new Map<string, ServiceFigures>();
-    for (const service of this.#parts ? httpServices(this.#parts.config) : []) {
-      const sessions = this.#surroundings.state.countSessions(service);
-      sums.set(service, { service, connections: 0, receivedBytes: 0, sentBytes: 0, sessions });
-    }
-    const figures = await Promise.all(this.#ready().map((member) => member.figures()));
-    for (const { services } of [...figures, this.#remains]) {
-      for (const { service, connections, receivedBytes, sentBytes } of services) {
-        const sum = sums.get(service);
-        if (!sum) continue;
-        sum.connections += connections;
-        sum.receivedBytes += receivedBytes;
-        sum.sentBytes += sentBytes;
-      }
-    }
-    return [...sums.values()];
+  figures(): Promise<ServiceFigures[]> {
+    const services = this.#parts ? httpServices(this.#parts.config) : [];
+    return this.#figures.ofServices(services, this.#ready(), (service) => this.#surroundings.state.countSessions(service));
   }
 
   sessions(): ReadonlyMap<string, SessionOverview> {
@@ -146,8 +126,7 @@ export class WorkerFleet implements Listeners {
   /** What is shown of the workers. */
   async sources(): Promise<WorkerSources> {
     const ready = this.#ready();
-    const figures = await Promise.all(ready.map(async (member) => (await member.figures()).metrics));
-    return { running: ready.length, restarts: this.#restarts, figures: [...figures, this.#remains.metrics] };
+    return { running: ready.length, restarts: this.#restarts, figures: await this.#figures.metrics(ready) };
   }
 
   /** Whether requests are answered, or why not. */
@@ -172,7 +151,7 @@ export class WorkerFleet implements Listeners {
     await Promise.all([...this.#members].map((member) => member.ended));
     if (wereRunning.length > 0 && this.#parts) {
       for (const uuid of httpServices(this.#parts.config)) {
-        const [{ name, type }, component] = this.#described(uuid, this.#parts.config);
+        const [{ name, type }, component] = this.#addresses.described(uuid, this.#parts.config);
         this.#surroundings.announce(20078, { name, type, reason: 'the server stops' }, component);
       }
     }
@@ -185,9 +164,9 @@ export class WorkerFleet implements Listeners {
 
   // The first alone: what hinders one hinders all, and is told once.
   async #startFirst({ config }: RequestParts): Promise<void> {
-    this.#readTls(config);
+    this.#addresses.readTls(config);
     for (let attempt = 1; ; attempt++) {
-      await this.#choosePorts(config);
+      await this.#addresses.choosePorts(config);
       try {
         await this.#launch();
         return;
@@ -195,7 +174,7 @@ export class WorkerFleet implements Listeners {
         const chosen = this.#failedService(error);
         const isChosen = chosen !== undefined && (config.services[chosen] as HttpServiceOptions | undefined)?.port === 0;
         if (isChosen && attempt < portAttempts) {
-          this.#ports.delete(chosen);
+          this.#addresses.giveUp(chosen);
           continue;
         }
         this.#announceFailure(error, config);
@@ -214,7 +193,7 @@ export class WorkerFleet implements Listeners {
     const setup: WorkerSetup = {
       worker: member.number,
       workers: options.workers,
-      config: this.#workerConfig(config),
+      config: this.#addresses.inConfig(config),
       server,
       dataFolderPath,
       log: options.log,
@@ -222,7 +201,7 @@ export class WorkerFleet implements Listeners {
       bans: state.bans.notes(),
       journal: journal.fault,
       acceptedKey: state.acceptedKey,
-      tls: this.#tls,
+      tls: this.#addresses.tls,
     };
     const started = member.start(setup);
     // From now on it is told of changes, behind the start.
@@ -238,9 +217,7 @@ export class WorkerFleet implements Listeners {
     const { state, clock, log, dataFolderPath } = this.#surroundings;
     this.#members.delete(member);
     state.lose(member);
-    const { metrics, services } = member.remains;
-    this.#remains.metrics = sumFigures([this.#remains.metrics, metrics]);
-    this.#remains.services.push(...services);
+    this.#figures.keep(member.remains);
     try {
       Temporaries.sweepWorkers(dataFolderPath, log, member.number);
     } catch (error) {
@@ -293,43 +270,6 @@ export class WorkerFleet implements Listeners {
     return release;
   }
 
-  async #choosePorts(config: Config): Promise<void> {
-    for (const uuid of httpServices(config)) {
-      const { port, address } = config.services[uuid] as HttpServiceOptions;
-      if (port !== 0) this.#ports.delete(uuid);
-      else if (!this.#ports.has(uuid)) this.#ports.set(uuid, await chosenPort(address));
-    }
-  }
-
-  // A worker that comes later may not be allowed to read what the start could.
-  #readTls(config: Config): void {
-    for (const uuid of httpServices(config)) {
-      const options = config.services[uuid] as HttpServiceOptions;
-      if (options.type !== 'https') continue;
-      try {
-        this.#tls[uuid] = readTlsContext(options);
-      } catch (error) {
-        if (!this.#tls[uuid]) throw error;
-      }
-    }
-  }
-
-  #withPort(uuid: string, config: Config): HttpServiceOptions {
-    const options = config.services[uuid] as HttpServiceOptions;
-    return { ...options, port: this.#ports.get(uuid) ?? options.port };
-  }
-
-  #workerConfig(config: Config): Config {
-    const services = { ...config.services };
-    for (const uuid of httpServices(config)) services[uuid] = this.#withPort(uuid, config) as never;
-    return { ...config, services };
-  }
-
-  #described(uuid: string, config: Config): [Record<string, unknown>, EventComponent] {
-    const options = this.#withPort(uuid, config);
-    return [startData(uuid, options), componentOf(uuid, options)];
-  }
-
   #methodStates(): MethodStates {
     const methods = [...(this.#parts as RequestParts).methods.values()].filter((method) => method instanceof CalloutMethod);
     return Object.fromEntries(methods.map(({ uuid, state }) => [uuid, state]));
@@ -342,36 +282,7 @@ export class WorkerFleet implements Listeners {
   #announceFailure(error: unknown, config: Config): void {
     const uuid = this.#failedService(error);
     if (uuid === undefined || !config.services[uuid]) return;
-    const [data, component] = this.#described(uuid, config);
+    const [data, component] = this.#addresses.described(uuid, config);
     this.#surroundings.announce(20077, { ...data, reason: (error as Error).message }, component);
   }
-}
-
-async function chosenPort(address: string): Promise<number> {
-  try {
-    return await freePort(address);
-  } catch (error) {
-    throw new ServiceError('unavailable', `No port can be had on ${address}: ${(error as Error).message}.`, { cause: error });
-  }
-}
-
-function isSameAddress(before: HttpServiceOptions | undefined, config: Config, uuid: string): boolean {
-  const after = config.services[uuid] as HttpServiceOptions;
-  return before?.enabled === true && before.type === after.type && before.address === after.address && before.port === after.port;
-}
-
-/**
- * A port that is free at present. Workers listen on a port that is named, so that one that takes the place of another finds the same.
- *
- * @throws when the address is not one of this machine
- */
-function freePort(address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ host: address, port: 0 }, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

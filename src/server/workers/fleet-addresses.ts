@@ -1,0 +1,103 @@
+import { type AddressInfo, createServer } from 'node:net';
+import type { Config } from '../../config/schema/schema.ts';
+import type { EventComponent } from '../../events/event.ts';
+import { readTlsContext, type TlsContext } from '../../http/connection/tls-context.ts';
+import type { HttpServiceOptions } from '../../http/options.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { componentOf, startData } from '../listeners.ts';
+import { httpServices } from '../parts.ts';
+
+/**
+ * Where the workers listen, and with which certificates: found out once, by the primary process, so that a worker that takes the place of
+ * another is found under the same port, and needs no right to read a key.
+ */
+export class FleetAddresses {
+  /** TLS files of the services, by UUID. */
+  readonly tls: Record<string, TlsContext> = {};
+  readonly #ports = new Map<string, number>();
+
+  /** Chooses a free port for each service that may have any. @throws ServiceError `unavailable` */
+  async choosePorts(config: Config): Promise<void> {
+    for (const uuid of httpServices(config)) {
+      const { port, address } = optionsOf(config, uuid);
+      if (port !== 0) this.#ports.delete(uuid);
+      else if (!this.#ports.has(uuid)) this.#ports.set(uuid, await chosenPort(address));
+    }
+  }
+
+  /** Another port is to be chosen for a service: somebody took the one before. */
+  giveUp(uuid: string): void {
+    this.#ports.delete(uuid);
+  }
+
+  /** Reads the TLS files; one that cannot be read any more stays as it was. @throws ServiceError `unavailable` for one that never was */
+  readTls(config: Config): void {
+    for (const uuid of httpServices(config)) {
+      const options = optionsOf(config, uuid);
+      if (options.type !== 'https') continue;
+      try {
+        this.tls[uuid] = readTlsContext(options);
+      } catch (error) {
+        if (!this.tls[uuid]) throw error;
+      }
+    }
+  }
+
+  /** The configuration with the chosen ports, for the workers. */
+  inConfig(config: Config): Config {
+    const services = { ...config.services };
+    for (const uuid of httpServices(config)) services[uuid] = this.#withPort(uuid, config) as never;
+    return { ...config, services };
+  }
+
+  /** What events of a service say of it. */
+  described(uuid: string, config: Config): [Record<string, unknown>, EventComponent] {
+    const options = this.#withPort(uuid, config);
+    return [startData(uuid, options), componentOf(uuid, options)];
+  }
+
+  /** The URLs of all services. */
+  listening(config: Config): { uuid: string; name: string; url: string }[] {
+    return httpServices(config).map((uuid) => {
+      const options = this.#withPort(uuid, config);
+      const host = options.address.includes(':') ? `[${options.address}]` : options.address;
+      return { uuid, name: componentOf(uuid, options).name, url: `${options.type}://${host}:${options.port}` };
+    });
+  }
+
+  #withPort(uuid: string, config: Config): HttpServiceOptions {
+    const options = optionsOf(config, uuid);
+    return { ...options, port: this.#ports.get(uuid) ?? options.port };
+  }
+}
+
+/** Whether a service listens where it did before. */
+export function isSameAddress(before: Config, config: Config, uuid: string): boolean {
+  const old = before.services[uuid] as HttpServiceOptions | undefined;
+  const { type, address, port } = optionsOf(config, uuid);
+  return old?.enabled === true && old.type === type && old.address === address && old.port === port;
+}
+
+function optionsOf(config: Config, uuid: string): HttpServiceOptions {
+  return config.services[uuid] as HttpServiceOptions;
+}
+
+async function chosenPort(address: string): Promise<number> {
+  try {
+    return await freePort(address);
+  } catch (error) {
+    throw new ServiceError('unavailable', `No port can be had on ${address}: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+/** A port that is free at present. @throws when the address is not one of this machine */
+function freePort(address: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host: address, port: 0 }, () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
