@@ -1,12 +1,12 @@
 // Callout-authenticated Basic GETs against the same GETs with a session, interleaved; latency added; sockets at the endpoint.
 //   node scripts/bench/callout.mjs [--rounds N] [--smoke] [--write]
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { machineLine } from './support/machine.mjs';
+import { endAll, send, started } from './support/exchange.mjs';
+import { cpuSeconds, machineLine, median } from './support/machine.mjs';
 import { table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
@@ -25,15 +25,11 @@ const endpointSource = `
   let sockets = 0;
   require('node:http').createServer((q, s) => { q.resume(); q.on('end', () => { if (q.url === '/sockets') s.end(String(sockets)); else { s.statusCode = 204; s.end(); } }); })
     .on('connection', () => { sockets++; }).listen(0, '127.0.0.1', function () { console.log('http://127.0.0.1:' + this.address().port + '/'); });`;
-const children = [];
-function started(args) {
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
-  children.push(child);
-  return new Promise((resolve) =>
-    child.stdout.on('data', (chunk) => resolve({ child, url: /(http:\/\/[^\s/]+)\//.exec(String(chunk))?.[1] })),
-  );
-}
-const endpoint = await started(['-e', endpointSource]);
+const startedAt = async (args) => {
+  const program = started(args, folder);
+  return { ...program, url: (await program.line(/(http:\/\/[^\s/]+)\//))[1] };
+};
+const endpoint = await startedAt(['-e', endpointSource]);
 writeFileSync(
   join(folder, 'svc.config.json'),
   JSON.stringify({
@@ -42,24 +38,7 @@ writeFileSync(
     services: { web: { type: 'http', port: 0 } },
   }),
 );
-const svc = await started([join(process.cwd(), 'dist/svc.mjs'), 'serve', '--log-level', 'error']);
-
-function send(agent, url, method, headers, body) {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, agent, headers }, (incoming) => {
-      const chunks = [];
-      incoming.on('data', (chunk) => chunks.push(chunk));
-      incoming.on('end', () => resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString() }));
-    });
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
-}
-
-function cpuSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
+const svc = await startedAt([join(process.cwd(), 'dist/svc.mjs'), 'serve', '--log-level', 'error']);
 
 async function measure(authorization) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
@@ -71,7 +50,7 @@ async function measure(authorization) {
     Array.from({ length: connections }, async () => {
       while (performance.now() < endMs) {
         const beforeMs = performance.now();
-        const { status } = await send(agent, `${svc.url}/home/small`, 'GET', { authorization });
+        const { status } = await send(`${svc.url}/home/small`, { headers: { authorization }, agent });
         if (status !== 200) throw new Error(`status ${status}`);
         latencies.push(performance.now() - beforeMs);
       }
@@ -84,13 +63,11 @@ async function measure(authorization) {
   return { perSecond, cpuUs, p50: latencies[Math.floor(latencies.length * 0.5)], p99: latencies[Math.floor(latencies.length * 0.99)] };
 }
 
-const login = await send(
-  new Agent(),
-  `${svc.url}/__svc__/login`,
-  'POST',
-  { 'content-type': 'application/json', accept: 'application/json' },
-  '{"username":"u","password":"p"}',
-);
+const login = await send(`${svc.url}/__svc__/login`, {
+  method: 'POST',
+  headers: { 'content-type': 'application/json', accept: 'application/json' },
+  body: '{"username":"u","password":"p"}',
+});
 const session = `session ${JSON.parse(login.text).results[0].session}`;
 const basic = `Basic ${Buffer.from('u:p').toString('base64')}`;
 const results = { session: [], basic: [] };
@@ -98,17 +75,16 @@ for (let round = 0; round < rounds; round++) {
   results.session.push(await measure(session));
   results.basic.push(await measure(basic));
 }
-const sockets = Number((await send(new Agent(), `${endpoint.url}/sockets`, 'GET', {})).text) - 1;
-for (const child of children) child.kill('SIGTERM');
+const sockets = Number((await send(`${endpoint.url}/sockets`)).text) - 1;
+endAll();
 rmSync(folder, { recursive: true, force: true });
 
-const median = (runs, name) => runs.map((run) => run[name]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
 const rows = Object.entries(results).map(([name, runs]) => [
   name === 'basic' ? 'Basic, one callout each' : 'session',
-  median(runs, 'perSecond').toFixed(0),
-  `${median(runs, 'cpuUs').toFixed(0)} µs`,
-  `${median(runs, 'p50').toFixed(2)} ms`,
-  `${median(runs, 'p99').toFixed(2)} ms`,
+  median(runs.map(({ perSecond }) => perSecond)).toFixed(0),
+  `${median(runs.map(({ cpuUs }) => cpuUs)).toFixed(0)} µs`,
+  `${median(runs.map(({ p50 }) => p50)).toFixed(2)} ms`,
+  `${median(runs.map(({ p99 }) => p99)).toFixed(2)} ms`,
 ]);
 const text = `${table(['GET 1 KiB, 32 connections', 'req/s', 'service CPU', 'p50', 'p99'], rows)}
 

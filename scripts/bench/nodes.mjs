@@ -1,16 +1,17 @@
 // Measures 1, 2 and 3 nodes on one Redis against one node with state in memory: requests per second and CPU per request, deliveries
 // per second. Needs redis-server.   node scripts/bench/nodes.mjs [SECONDS]
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, createServer, request } from 'node:http';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { send } from './support/exchange.mjs';
+import { cpuSeconds } from './support/machine.mjs';
 
 const seconds = Number(process.argv[2] ?? 4);
 const executable = new URL('../../dist/svc.mjs', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const children = [];
-const ticksPerSecond = 100;
 
 function launch(command, args, env = {}) {
   const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -18,25 +19,7 @@ function launch(command, args, env = {}) {
   return child;
 }
 
-/** CPU time of a process so far, in microseconds (proc(5), fields 14 and 15 of stat). */
-function cpuUs(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticksPerSecond;
-}
-
-function send(agent, port, options, body) {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, agent, ...options }, (incoming) => {
-      let text = '';
-      incoming.on('data', (chunk) => {
-        text += chunk;
-      });
-      incoming.on('end', () => resolve({ status: incoming.statusCode, text }));
-    });
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
-}
+const ask = (agent, port, { path, ...options }, body) => send(`http://127.0.0.1:${port}${path}`, { agent, body, ...options });
 
 async function startNode(name, state, hook) {
   const config = {
@@ -65,8 +48,8 @@ async function stop(nodes) {
 /** Requests for some seconds over all nodes, 16 at once on each. */
 async function measure(nodes, redis, make) {
   const agent = new Agent({ keepAlive: true });
-  const before = nodes.map(({ child }) => cpuUs(child.pid));
-  const redisBefore = redis ? cpuUs(redis.pid) : 0;
+  const before = nodes.map(({ child }) => 1e6 * cpuSeconds(child.pid));
+  const redisBefore = redis ? 1e6 * cpuSeconds(redis.pid) : 0;
   const startMs = performance.now();
   let count = 0;
   await Promise.all(
@@ -74,7 +57,7 @@ async function measure(nodes, redis, make) {
       Array.from({ length: 16 }, async (_, lane) => {
         for (let index = 0; performance.now() - startMs < seconds * 1000; index++) {
           const [options, body] = make(`${node}-${lane}-${index}`);
-          const { status } = await send(agent, port, options, body);
+          const { status } = await ask(agent, port, options, body);
           if (status >= 300) throw new Error(`status ${status}`);
           count++;
         }
@@ -82,12 +65,12 @@ async function measure(nodes, redis, make) {
     ),
   );
   const elapsedS = (performance.now() - startMs) / 1000;
-  const nodesUs = nodes.reduce((sum, { child }, index) => sum + cpuUs(child.pid) - before[index], 0);
+  const nodesUs = nodes.reduce((sum, { child }, index) => sum + 1e6 * cpuSeconds(child.pid) - before[index], 0);
   agent.destroy();
   return {
     perS: Math.round(count / elapsedS),
     nodeUs: Math.round(nodesUs / count),
-    redisUs: redis ? Math.round((cpuUs(redis.pid) - redisBefore) / count) : 0,
+    redisUs: redis ? Math.round((1e6 * cpuSeconds(redis.pid) - redisBefore) / count) : 0,
     count,
   };
 }
@@ -125,7 +108,7 @@ try {
     const nodes = [];
     for (let index = 0; index < size; index++) nodes.push(await startNode(`${label.replaceAll(/\W+/g, '-')}${index}`, state, hook));
     const agent = new Agent();
-    const login = await send(
+    const login = await ask(
       agent,
       nodes[0].port,
       { method: 'POST', path: '/__svc__/login', headers: { 'content-type': 'application/json', accept: 'application/json' } },
@@ -133,10 +116,10 @@ try {
     );
     const session = `session ${JSON.parse(login.text).results[0].session}`;
     const ofRedis = state === shared ? redis : undefined;
-    await send(agent, nodes[0].port, { method: 'PUT', path: '/home/a.txt', headers: { authorization } }, 'x'.repeat(1024));
+    await ask(agent, nodes[0].port, { method: 'PUT', path: '/home/a.txt', headers: { authorization } }, 'x'.repeat(1024));
     const get = { method: 'GET', path: '/home/a.txt' };
     // The first look at a password costs a scrypt on each node.
-    for (const { port } of nodes) await send(agent, port, { method: 'GET', path: '/home/a.txt', headers: { authorization } });
+    for (const { port } of nodes) await ask(agent, port, { method: 'GET', path: '/home/a.txt', headers: { authorization } });
     report(`${label}: GET 1 KiB, session`, await measure(nodes, ofRedis, () => [{ ...get, headers: { authorization: session } }]));
     report(`${label}: GET 1 KiB, Basic`, await measure(nodes, ofRedis, () => [{ ...get, headers: { authorization } }]));
     deliveredEvents = 0;

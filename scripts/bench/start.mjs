@@ -1,6 +1,7 @@
 // Start-up of the command line: `svc --version` against `node -e 0`, interleaved; medians. Fails when the ratio is 2 or more.
 //   node scripts/bench/start.mjs [ROUNDS]
 import { spawnSync } from 'node:child_process';
+import { median } from './support/machine.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const rounds = Number(process.argv[2] ?? 25);
@@ -22,7 +23,6 @@ for (let round = 0; round <= rounds; round++) {
     if (round > 0) times.get(name).push(performance.now() - startedMs);
   }
 }
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 const plainMs = median(times.get('node -e 0'));
 for (const [name, values] of times)
   console.log(`${name.padEnd(20)} ${median(values).toFixed(1)} ms  ×${(median(values) / plainMs).toFixed(2)}`);

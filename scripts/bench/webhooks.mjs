@@ -1,15 +1,17 @@
 // Events to webhooks: journal, delivery, latency, a long backlog, replay; beside a bare loop of POSTs in the same run.
 //   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into docs/operate/performance.md
-import { spawn } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from '../bundle-options.mjs';
+import { endAll, send, started } from './support/exchange.mjs';
+import { cpuSeconds, median, memoryMiB } from './support/machine.mjs';
 import { writeBetween } from './support/table.mjs';
+import { eventOf, makeProject } from './support/webhook-project.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({
@@ -28,126 +30,16 @@ const appended = options.smoke ? 2000 : 200_000;
 const uploads = options.smoke ? 50 : 1000;
 const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const svc = join(process.cwd(), 'dist/svc.mjs');
-const children = new Set();
 const rows = [];
 
-function started(args, cwd) {
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
-  children.add(child);
-  let text = '';
-  const lines = new Set();
-  child.stdout.on('data', (chunk) => {
-    text += chunk;
-    for (const look of lines) look();
-  });
-  const line = (pattern) =>
-    new Promise((resolve) => {
-      const look = () => {
-        const match = pattern.exec(text);
-        if (!match) return;
-        lines.delete(look);
-        resolve(match);
-      };
-      lines.add(look);
-      look();
-    });
-  const end = (signal) => {
-    children.delete(child);
-    child.kill(signal);
-    return new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.on('close', resolve) : resolve()));
-  };
-  return { child, line, end };
-}
-
-// Counts events by their UUID member; says when it has had so many, and the time of each arrival.
-const receiverSource = `
-  let goal = Infinity, count = 0, requests = 0, first = 0; const times = [];
-  const now = () => performance.timeOrigin + performance.now();
-  require('node:http').createServer((q, s) => {
-    if (q.url.startsWith('/goal')) { goal = Number(q.url.split('=')[1]); count = 0; requests = 0; times.length = 0; s.end(); return; }
-    if (q.url === '/times') { s.end(JSON.stringify(times)); return; }
-    if (q.url === '/hang') return;
-    const chunks = [];
-    q.on('data', (c) => chunks.push(c));
-    q.on('end', () => {
-      if (requests++ === 0) first = now();
-      const body = Buffer.concat(chunks).toString('latin1');
-      for (let at = body.indexOf('"real_path"'); at >= 0; at = body.indexOf('"real_path"', at + 9)) count++;
-      if (times.length < 5000) { const m = /"file_name":"([^"]+)"/.exec(body); if (m) times.push([m[1], now()]); }
-      s.end();
-      if (count >= goal) { console.log('reached ' + count + ' ' + requests + ' ' + (now() - first)); goal = Infinity; }
-    });
-  }).on('connection', function () { this.keepAliveTimeout = 600000; }).listen(0, '127.0.0.1', function () { console.log('http://127.0.0.1:' + this.address().port + '/'); });`;
-const receiver = started(['-e', receiverSource], folder);
+const receiver = started([new URL('support/event-receiver.mjs', import.meta.url).pathname], folder);
 const [receiverUrl] = await receiver.line(/http:\S+/);
 const agent = new Agent({ keepAlive: true });
 
-function send(url, method = 'GET', headers = {}, body = undefined) {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, agent, headers }, (incoming) => {
-      const chunks = [];
-      incoming.on('data', (chunk) => chunks.push(chunk));
-      incoming.on('end', () =>
-        resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString(), atMs: performance.timeOrigin + performance.now() }),
-      );
-    });
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
-}
-
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const quantile = (values, part) => [...values].sort((a, b) => a - b)[Math.floor(values.length * part)];
-const cpuSeconds = (pid) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-};
-const peakMiB = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
-
-function eventOf(index) {
-  const name = `file-${index}.txt`;
-  return {
-    id: '40017',
-    uuid: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
-    message: `The file "/inbox/${name}" was uploaded.`,
-    timestamp: { timestamp: '1795000000.123456', cwa_14051: '2026-11-18 12:26:40' },
-    data: {
-      path: `/inbox/${name}`,
-      real_path: `/srv/files/alice/inbox/${name}`,
-      file_name: name,
-      directory_name: '/inbox',
-      real_file_name: name,
-      real_directory_name: '/srv/files/alice/inbox',
-      duration: 0.002913,
-      total_write: 1024,
-      write_speed: 351527,
-    },
-    account: { uuid: 'alice', name: 'alice', peer: { address: '127.0.0.1', port: 40000, protocol: 'TCP', family: 'IPv4' } },
-    component: { uuid: 'web', type: 'https', name: 'Files' },
-    server: { uuid: 'cc5c804d-0a3c-4c4c-b651-eba6fc3b5902', type: 'server', name: 'files.example.com' },
-  };
-}
-
-/** A project whose journal holds so many events that the handler has not had. */
 function project(name, count, handler) {
   const cwd = join(folder, name);
-  mkdirSync(join(cwd, 'data/journal'), { recursive: true });
-  mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });
-  const journal = join(cwd, 'data/journal/events-00000001.ndjson');
-  for (let index = 0; index < count; ) {
-    let text = '';
-    for (const end = Math.min(count, index + 10_000); index < end; index++) text += `${JSON.stringify(eventOf(index))}\n`;
-    appendFileSync(journal, text);
-  }
-  if (count > 0) writeFileSync(join(cwd, 'data/deliveries/positions.json'), JSON.stringify({ handlers: { crm: '00000001:0' } }));
-  const config = {
-    server: { data_folder_path: './data', log: { level: 'error' } },
-    groups: { DEFAULT_GROUP: { home_folder_path: './files', create_home_folder: true } },
-    authentications: { open: { type: 'anonymous', group: 'DEFAULT_GROUP' } },
-    services: { web: { type: 'http', port: 0 } },
-    event_handlers: handler ? { crm: { type: 'http', target: '40017', url: `${receiverUrl}hook`, ...handler } } : {},
-  };
-  writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config));
+  makeProject(cwd, count, receiverUrl, handler);
   return cwd;
 }
 
@@ -155,11 +47,11 @@ async function deliver(name, count, handler) {
   const results = [];
   for (let round = 0; round < rounds; round++) {
     const cwd = project(`${name}-${round}`, count, handler);
-    await send(`${receiverUrl}goal=${count}`);
+    await send(`${receiverUrl}goal=${count}`, { agent });
     const server = started([svc, 'serve'], cwd);
     const [, requests, ms] = await nextReach();
     const cpu = (cpuSeconds(server.child.pid) * 1e6) / count;
-    results.push({ perSecond: count / (Number(ms) / 1000), cpu, requests: Number(requests), rss: peakMiB(server.child.pid) });
+    results.push({ perSecond: count / (Number(ms) / 1000), cpu, requests: Number(requests), rss: memoryMiB(server.child.pid, 'VmHWM') });
     await server.end('SIGTERM');
     rmSync(cwd, { recursive: true });
   }
@@ -224,10 +116,10 @@ const body = `{"events":[${JSON.stringify(eventOf(1))}],"server":{"uuid":"x","na
 const bareRuns = [];
 const one = { perSecond: [] };
 for (let round = 0; round < rounds; round++) {
-  await send(`${receiverUrl}goal=1000000000`);
+  await send(`${receiverUrl}goal=1000000000`, { agent });
   const startMs = performance.now();
   for (let index = 0; index < singles / 4; index++)
-    await send(`${receiverUrl}hook`, 'POST', { 'content-type': 'application/json', 'content-length': body.length }, body);
+    await send(`${receiverUrl}hook`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, agent });
   bareRuns.push(singles / 4 / ((performance.now() - startMs) / 1000));
 }
 one.bare = median(bareRuns);
@@ -256,15 +148,15 @@ rows.push([
   const cwd = project('latency', 0, {});
   const server = started([svc, 'serve'], cwd);
   const [, url] = await server.line(/(http:\S+)\/\n/);
-  await send(`${receiverUrl}goal=1000000000`);
+  await send(`${receiverUrl}goal=1000000000`, { agent });
   const replies = new Map();
   for (let index = 0; index < uploads; index++) {
-    const { status, atMs } = await send(`${url}/home/u${index}.txt`, 'PUT', { 'content-length': 1 }, 'x');
+    const { status, atMs } = await send(`${url}/home/u${index}.txt`, { method: 'PUT', body: 'x', agent });
     if (status !== 201) throw new Error(`status ${status}`);
     replies.set(`u${index}.txt`, atMs);
   }
   await new Promise((resolve) => setTimeout(resolve, 300));
-  const times = JSON.parse((await send(`${receiverUrl}times`)).text);
+  const times = JSON.parse((await send(`${receiverUrl}times`, { agent })).text);
   const latencies = times.filter(([name]) => replies.has(name)).map(([name, atMs]) => atMs - replies.get(name));
   if (latencies.length !== uploads) throw new Error(`${latencies.length} of ${uploads} arrived`);
   rows.push([
@@ -282,10 +174,10 @@ rows.push([
   const [, url] = await server.line(/(http:\S+)\/\n/);
   const startMs = performance.now();
   for (let index = 0; performance.now() - startMs < (options.smoke ? 200 : 5000); index++)
-    await send(`${url}/home/w${index % 100}.txt`, 'PUT', { 'content-length': 1 }, 'x');
+    await send(`${url}/home/w${index % 100}.txt`, { method: 'PUT', body: 'x', agent });
   rows.push([
     `${waiting.toLocaleString('en')} events waiting for a dead receiver, and uploads going on`,
-    `peak RSS ${peakMiB(server.child.pid).toFixed(0)} MiB`,
+    `peak RSS ${memoryMiB(server.child.pid, 'VmHWM').toFixed(0)} MiB`,
     'aim: under 150 MiB',
   ]);
   await server.end('SIGKILL');
@@ -295,11 +187,10 @@ rows.push([
 // 5. Replay of a journal.
 {
   const cwd = project('replay', batched, { batch_size: 100 });
-  await send(`${receiverUrl}goal=${batched}`);
+  await send(`${receiverUrl}goal=${batched}`, { agent });
   const startMs = performance.now();
   const replay = started([svc, 'webhook-replay', '--concurrency', '4'], cwd);
-  await new Promise((resolve) => replay.child.on('close', resolve));
-  children.delete(replay.child);
+  await replay.ended;
   rows.push([
     '`svc webhook-replay`, `batch_size: 100`, `--concurrency 4`',
     `${(batched / ((performance.now() - startMs) / 1000)).toFixed(0)} events/s`,
@@ -307,7 +198,7 @@ rows.push([
   ]);
 }
 
-for (const child of children) child.kill('SIGTERM');
+endAll();
 agent.destroy();
 rmSync(folder, { recursive: true, force: true });
 const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;

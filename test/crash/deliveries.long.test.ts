@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
-import { readEvents } from '../../src/events/journal/reader.ts';
 import { readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { readEvents } from '../support/journal.ts';
 import { type Answer, startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

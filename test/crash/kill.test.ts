@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
-import { readEvents } from '../../src/events/journal/reader.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { readEvents } from '../support/journal.ts';
 import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { FileEventLog } from '../../src/events/journal/file-event-log.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../../src/events/journal/position.ts';
-import { readEvents } from '../../src/events/journal/reader.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { readAll, testEvent } from '../contracts/event-log.ts';
+import { readEvents } from '../support/journal.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 // This file is also the program of the child processes: SVC_TEST_JOURNAL names the journal that they write.

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventProblem } from '../../src/events/event-shape.ts';
 import { FileEventLog, type FileEventLogOptions } from '../../src/events/journal/file-event-log.ts';
-import { readEvents } from '../../src/events/journal/reader.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
+import { readEvents } from '../support/journal.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

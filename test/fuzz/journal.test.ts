@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { FileEventLog } from '../../src/events/journal/file-event-log.ts';
-import { readEvents } from '../../src/events/journal/reader.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { testEvent } from '../contracts/event-log.ts';
 import { fuzz } from '../support/fuzz.ts';
+import { readEvents } from '../support/journal.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const garbage = fc.oneof(

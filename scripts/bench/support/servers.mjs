@@ -2,25 +2,17 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
+import { send } from './exchange.mjs';
 import { freePort, isInstalled, memoryMiB, versionOf } from './machine.mjs';
 
 export const userName = 'bench';
 export const password = 'bench-password';
 const basic = `Basic ${Buffer.from(`${userName}:${password}`).toString('base64')}`;
 
-/** Answers with status and text; for asking whether a server is up, and for logins. */
+/** Status and text of a reply; for asking whether a server is up, and for logins. */
 export function ask(port, method, path, headers = {}, body = '') {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (incoming) => {
-      const chunks = [];
-      incoming.on('data', (chunk) => chunks.push(chunk));
-      incoming.on('end', () => resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString() }));
-    });
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
+  return send(`http://127.0.0.1:${port}${path}`, { method, headers, body });
 }
 
 /** Starts servers in a folder of their own and ends them all. */

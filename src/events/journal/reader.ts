@@ -61,29 +61,6 @@ export class JournalReader implements EventReader {
   }
 }
 
-/**
- * Reads a journal from a position to its present end.
- *
- * @param from where to begin; undefined for the oldest event that is kept
- */
-export async function* readEvents(
-  folder: string,
-  from: LogPosition | undefined,
-  onBadLine: (bad: BadLine) => void,
-): AsyncGenerator<LoggedEvent> {
-  const reader = new JournalReader(folder, onBadLine);
-  try {
-    for (let position = from; ; ) {
-      const { events, next } = await reader.next(position);
-      if (events.length === 0) return;
-      yield* events;
-      position = next;
-    }
-  } finally {
-    reader.close();
-  }
-}
-
 /** @returns the event of a line, or why it is none */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { SharedRuns } from '../../lib/shared-runs.ts';
 import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
@@ -19,11 +20,6 @@ export interface SegmentWriterOptions {
   write?: (fd: number, bytes: Buffer) => number;
 }
 
-interface Waiter {
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}
-
 /** The end of one journal file: writes whole lines, and syncs them in groups. */
 export class SegmentWriter {
   readonly segment: Segment;
@@ -35,8 +31,7 @@ export class SegmentWriter {
   readonly #marks: MarksWriter;
   #sizeBytes: number;
   #failure: unknown;
-  #waiting: Waiter[] = [];
-  #isSyncing = false;
+  readonly #syncs = new SharedRuns(() => this.#syncLines());
   #isUnsynced = false;
   #syncTimer: Timer | undefined;
   #isClosed = false;
@@ -92,18 +87,15 @@ export class SegmentWriter {
 
   /** Resolves when all lines so far are on disk. Who comes while a sync runs shares the next one. */
   synced(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      if (!this.#isSyncing) void this.#syncWaiting();
-    });
+    return this.#syncs.run();
   }
 
   /** Sees to it that all lines so far are on disk in time. */
   syncSoon(): void {
-    if (this.#syncTimer || this.#isSyncing) return;
-    this.#syncTimer = this.#clock.after(syncWithinMs, () => {
+    this.#syncTimer ??= this.#clock.after(syncWithinMs, () => {
       this.#syncTimer = undefined;
-      if (this.#isUnsynced && !this.#isSyncing && !this.#isClosed) void this.#syncWaiting();
+      // A failure is noted and logged; nobody waits for it.
+      if (this.#isUnsynced && !this.#isClosed) this.#syncs.run().catch(() => {});
     });
   }
 
@@ -116,7 +108,7 @@ export class SegmentWriter {
   async close(): Promise<void> {
     try {
       do await this.synced();
-      while (this.#isSyncing);
+      while (this.#syncs.isRunning);
     } finally {
       this.#syncTimer?.cancel();
       this.#isClosed = true;
@@ -125,26 +117,19 @@ export class SegmentWriter {
     }
   }
 
-  async #syncWaiting(): Promise<void> {
-    this.#isSyncing = true;
-    do {
-      const waiters = this.#waiting;
-      this.#waiting = [];
-      this.#isUnsynced = false;
-      try {
-        if (this.#failure !== undefined) throw this.#failure;
-        if (this.#marks.isUnsynced) await this.#marks.sync();
-        await this.#sync(this.#fd);
-        for (const waiter of waiters) waiter.resolve();
-      } catch (error) {
-        if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
-        this.#failure ??= error;
-        for (const waiter of waiters) waiter.reject(error);
-        endProcessUnlessExpected(error);
-      }
-    } while (this.#waiting.length > 0);
-    this.#isSyncing = false;
-    if (this.#isUnsynced && this.#failure === undefined) this.syncSoon();
+  async #syncLines(): Promise<void> {
+    this.#isUnsynced = false;
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      if (this.#marks.isUnsynced) await this.#marks.sync();
+      await this.#sync(this.#fd);
+    } catch (error) {
+      // A write may have failed meanwhile, and told.
+      if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
+      this.#failure ??= error;
+      endProcessUnlessExpected(error);
+      throw error;
+    }
   }
 
   #cutBack(): void {

@@ -1,14 +1,9 @@
 import { fstatSync } from 'node:fs';
 import { fsyncAsync } from '../../lib/disk/descriptors.ts';
+import { SharedRuns } from '../../lib/shared-runs.ts';
 
-interface Waiter {
-  fd: number;
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}
-
-/** Callers who wait for the next sync of a folder that is being synced, by the folder's number. */
-const waitingByFolder = new Map<string, Waiter[]>();
+/** Folders that are being synced, by their number. */
+const syncs = new Map<string, SharedRuns<number>>();
 
 /**
  * Resolves when all names that the folder has now are on disk. Who comes while a sync of the same folder runs shares the
@@ -20,28 +15,11 @@ const waitingByFolder = new Map<string, Waiter[]>();
 export async function syncOpenedFolder(fd: number): Promise<void> {
   const { dev, ino } = fstatSync(fd);
   const folder = `${dev}-${ino}`;
-  const waiting = waitingByFolder.get(folder);
-  if (waiting) return new Promise((resolve, reject) => waiting.push({ fd, resolve, reject }));
-  waitingByFolder.set(folder, []);
+  const sync = syncs.get(folder) ?? new SharedRuns(fsyncAsync);
+  syncs.set(folder, sync);
   try {
-    await fsyncAsync(fd);
+    await sync.run(fd);
   } finally {
-    void syncWaiting(folder);
+    if (!sync.isRunning) syncs.delete(folder);
   }
-}
-
-async function syncWaiting(folder: string): Promise<void> {
-  for (;;) {
-    const waiters = waitingByFolder.get(folder) ?? [];
-    const [first] = waiters;
-    if (!first) break;
-    waitingByFolder.set(folder, []);
-    try {
-      await fsyncAsync(first.fd);
-      for (const waiter of waiters) waiter.resolve();
-    } catch (error) {
-      for (const waiter of waiters) waiter.reject(error);
-    }
-  }
-  waitingByFolder.delete(folder);
 }

@@ -1,0 +1,53 @@
+// What a server finds that has events to deliver.
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** An event of an upload. */
+export function eventOf(index) {
+  const name = `file-${index}.txt`;
+  return {
+    id: '40017',
+    uuid: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+    message: `The file "/inbox/${name}" was uploaded.`,
+    timestamp: { timestamp: '1795000000.123456', cwa_14051: '2026-11-18 12:26:40' },
+    data: {
+      path: `/inbox/${name}`,
+      real_path: `/srv/files/alice/inbox/${name}`,
+      file_name: name,
+      directory_name: '/inbox',
+      real_file_name: name,
+      real_directory_name: '/srv/files/alice/inbox',
+      duration: 0.002913,
+      total_write: 1024,
+      write_speed: 351527,
+    },
+    account: { uuid: 'alice', name: 'alice', peer: { address: '127.0.0.1', port: 40000, protocol: 'TCP', family: 'IPv4' } },
+    component: { uuid: 'web', type: 'https', name: 'Files' },
+    server: { uuid: 'cc5c804d-0a3c-4c4c-b651-eba6fc3b5902', type: 'server', name: 'files.example.com' },
+  };
+}
+
+/**
+ * Makes the folder of a server whose journal holds so many events that its handler has not had.
+ *
+ * @param handler options of the event handler; without it there is none
+ */
+export function makeProject(cwd, count, receiverUrl, handler) {
+  mkdirSync(join(cwd, 'data/journal'), { recursive: true });
+  mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });
+  const journal = join(cwd, 'data/journal/events-00000001.ndjson');
+  for (let index = 0; index < count; ) {
+    let text = '';
+    for (const end = Math.min(count, index + 10_000); index < end; index++) text += `${JSON.stringify(eventOf(index))}\n`;
+    appendFileSync(journal, text);
+  }
+  if (count > 0) writeFileSync(join(cwd, 'data/deliveries/positions.json'), JSON.stringify({ handlers: { crm: '00000001:0' } }));
+  const config = {
+    server: { data_folder_path: './data', log: { level: 'error' } },
+    groups: { DEFAULT_GROUP: { home_folder_path: './files', create_home_folder: true } },
+    authentications: { open: { type: 'anonymous', group: 'DEFAULT_GROUP' } },
+    services: { web: { type: 'http', port: 0 } },
+    event_handlers: handler ? { crm: { type: 'http', target: '40017', url: `${receiverUrl}hook`, ...handler } } : {},
+  };
+  writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config));
+}

@@ -1,0 +1,47 @@
+interface Waiter<Argument> {
+  argument: Argument;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/** Work that callers share: who comes while it runs waits for the next run, which begins after they came, together with all others of the meantime. */
+export class SharedRuns<Argument = void> {
+  readonly #work: (argument: Argument) => Promise<void>;
+  #waiting: Waiter<Argument>[] = [];
+  #isRunning = false;
+
+  constructor(work: (argument: Argument) => Promise<void>) {
+    this.#work = work;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /**
+   * Resolves after a run that began later than this call.
+   *
+   * @param argument the run gets that of the first of those who share it
+   * @throws what the work throws, to all who shared the run
+   */
+  run(argument: Argument): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ argument, resolve, reject });
+      if (!this.#isRunning) void this.#runAll();
+    });
+  }
+
+  async #runAll(): Promise<void> {
+    this.#isRunning = true;
+    for (let first = this.#waiting[0]; first; first = this.#waiting[0]) {
+      const waiters = this.#waiting.splice(0);
+      try {
+        await this.#work(first.argument);
+        for (const { resolve } of waiters) resolve();
+      } catch (error) {
+        for (const { reject } of waiters) reject(error);
+      }
+    }
+    this.#isRunning = false;
+  }
+}
