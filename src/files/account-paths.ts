@@ -7,11 +7,11 @@ import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { lookAt } from './disk/opened.ts';
 import { asServiceError } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
+import { walkTree } from './disk/walk-tree.ts';
 import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
-import { walkTree } from './operations/folder-reader.ts';
 
 export type MaybeRights = readonly [Right, ...Right[]];
 

@@ -4,7 +4,7 @@ import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { isWithin } from '../lib/virtual-path.ts';
 import type { RealRoots } from './disk/real-roots.ts';
 import { isTemporaryName } from './disk/temporaries.ts';
-import { walkTree } from './operations/folder-reader.ts';
+import { walkTree } from './disk/walk-tree.ts';
 import { type Count, type CountBegun, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
 
 /** What an upload of unknown length claims at a time, so that it need not ask for each piece. */

@@ -3,8 +3,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
 import { openParent } from '../disk/opened.ts';
+import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
-import { walkTree } from './folder-reader.ts';
 import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 

@@ -3,7 +3,7 @@ import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, type OpenedFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
-import { walkTree } from './folder-reader.ts';
+import { walkTree } from '../disk/walk-tree.ts';
 import { removeTree } from './folder-remover.ts';
 
 /** Something moved out of the way under a hidden name beside it. Ends with `putBack` or `remove`. */
