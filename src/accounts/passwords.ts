@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
-import { FairTurns } from '../lib/fair-turns.ts';
+import { FairTurns } from '../lib/turns/fair-turns.ts';
 
 const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 

@@ -88,14 +88,7 @@ export class RedisSessions implements SessionStore {
     // A failure is told at the next request, if it still matters then.
     const touch = () => void this.#find(session.key).catch(() => {});
     const timer = this.#clock.every(Math.max(this.#lifetimes().idleMs / 3, 100), touch);
-    let isHeld = true;
-    return {
-      done: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        timer.cancel();
-      },
-    };
+    return { done: () => timer.cancel() };
   }
 
   end(session: Session): Promise<void> {

@@ -94,6 +94,18 @@ export function expiryMs(createdMs: number, lastUsedMs: number | undefined, life
   return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
 }
 
+/** A hold on a session, which `done` gives up; a second call does nothing. */
+export function heldUntil(giveUp: () => void): { done(): void } {
+  let isHeld = true;
+  return {
+    done: () => {
+      if (!isHeld) return;
+      isHeld = false;
+      giveUp();
+    },
+  };
+}
+
 /** Sessions of one process. */
 export class MemorySessions implements SessionStore {
   readonly #clock: Clock;
@@ -136,15 +148,10 @@ export class MemorySessions implements SessionStore {
     const kept = this.#kept.get(session.key);
     if (!kept) return { done() {} };
     kept.holds++;
-    let isHeld = true;
-    return {
-      done: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        kept.holds--;
-        kept.lastUsedMs = this.#clock.monotonicMs();
-      },
-    };
+    return heldUntil(() => {
+      kept.holds--;
+      kept.lastUsedMs = this.#clock.monotonicMs();
+    });
   }
 
   async end(session: Session): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FairTurns } from '../../src/lib/fair-turns.ts';
+import { FairTurns } from '../../src/lib/turns/fair-turns.ts';
 
 /** Takes turns for parties in this order; the turns are had one after the other. @returns the order in which they were had */
 async function orderOf(turns: FairTurns, parties: readonly string[], isUrgent: (party: string) => boolean = () => false): Promise<string> {

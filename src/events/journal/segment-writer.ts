@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { SharedRuns } from '../../lib/shared-runs.ts';
+import { SharedRuns } from '../../lib/turns/shared-runs.ts';
 import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { isJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 
 const newline = 0x0a;
@@ -79,14 +80,5 @@ function lastLineOf(fd: number, sizeBytes: number): Buffer {
     const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));
     readSync(fd, tail, 0, tail.length, sizeBytes - tail.length);
     if (tail.length < wantedBytes || tail.includes(newline)) return tail;
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,7 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';

@@ -1,7 +1,7 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
-import { inTurns } from '../../lib/in-turns.ts';
 import { isObject } from '../../lib/json.ts';
+import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { jsonReply } from '../reply/reply.ts';

@@ -1,6 +1,6 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { CustomTrigger } from '../options.ts';
 import { errorsReply, statusOf } from '../reply/error-reply.ts';

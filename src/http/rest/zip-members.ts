@@ -2,7 +2,7 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { archiveNames, safeName } from '../../files/operations/zip-names.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { inTurns } from '../../lib/in-turns.ts';
+import { inTurns } from '../../lib/turns/in-turns.ts';
 import { memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { ZipEntry } from '../../lib/zip/zip-records.ts';
 import { targetPath } from '../request/request-target.ts';

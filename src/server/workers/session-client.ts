@@ -1,5 +1,6 @@
 import { type Account, accountOfText, accountText } from '../../accounts/account.ts';
 import {
+  heldUntil,
   type ListedSession,
   newSessionId,
   type Session,
@@ -78,15 +79,10 @@ export class SessionClient implements SessionStore {
     if (!kept) return { done() {} };
     kept.holds++;
     this.#note(kept);
-    let isHeld = true;
-    return {
-      done: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        kept.holds--;
-        this.#use(kept);
-      },
-    };
+    return heldUntil(() => {
+      kept.holds--;
+      this.#use(kept);
+    });
   }
 
   async end({ key }: Session): Promise<void> {

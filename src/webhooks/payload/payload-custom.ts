@@ -1,5 +1,6 @@
 import { eventVariable } from '../../events/variables.ts';
 import { escapeXmlQuoted } from '../../lib/escape-xml.ts';
+import { isJson } from '../../lib/json.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 import type { Payload } from './payload.ts';
 
@@ -44,13 +45,4 @@ function encodeJson(value: string, _name: string, before: string): string {
 
 function isInsideString(before: string): boolean {
   return before.replace(/\\./gs, '').split('"').length % 2 === 0;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

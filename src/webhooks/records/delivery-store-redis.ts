@@ -1,6 +1,7 @@
 import type { LogPosition } from '../../events/journal/position.ts';
 import { idBefore } from '../../events/journal/redis/reader.ts';
-import { journalStream, readGroups } from '../../events/journal/redis/redis-event-log.ts';
+import { journalStream } from '../../events/journal/redis/redis-event-log.ts';
+import { readGroups } from '../../events/journal/redis/retention.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';

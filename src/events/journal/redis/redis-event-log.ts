@@ -13,7 +13,8 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
 import { noteLoss } from './losses.ts';
-import { fieldOf, idBefore, idOfPosition, positionAfter, positionAfterId, positionOfId, type StreamEntry, StreamReader } from './reader.ts';
+import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry, StreamReader } from './reader.ts';
+import { trimStream } from './retention.ts';
 import { serverOf } from './stream.ts';
 
 /** How often a journal that somebody waits for is looked at; events of this node wake at once. */
@@ -21,9 +22,6 @@ const lookEveryMs = 100;
 
 /** How often what is past its retention is removed. */
 const trimEveryMs = 600_000;
-
-/** Events that a handler has not delivered are spared for so many times the retention. */
-const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
 
@@ -104,7 +102,10 @@ export class RedisEventLog implements EventLog {
       await this.#raise(caller);
       if (!this.#begin) await this.#lookNow(caller);
     });
-    this.#timers = [clock.every(lookEveryMs, () => void this.#look()), clock.every(trimEveryMs, () => void this.#trim())];
+    this.#timers = [
+      clock.every(lookEveryMs, () => void this.#look()),
+      clock.every(trimEveryMs, () => void trimStream(options, this.#stream)),
+    ];
   }
 
   /** Opens the journal; a Redis that is away is no error. */
@@ -252,36 +253,4 @@ export class RedisEventLog implements EventLog {
     if (last) this.#advance(positionAfter(positionOfId(last[0])));
     this.#begin ??= this.#end;
   }
-
-  async #trim(): Promise<void> {
-    const { link, clock, retentionDays, log } = this.#options;
-    if (!link.isReady) return;
-    try {
-      const oldestMs = clock.nowMs() - retentionDays * dayMs;
-      const spareMs = Math.max(oldestMs - (sparedRetentions - 1) * retentionDays * dayMs, 0);
-      const positions = [...(await readGroups(link, this.#stream)).values()];
-      const needed = positions.sort(comparePositions)[0]?.segment ?? oldestMs;
-      await link.call(['XTRIM', this.#stream, 'MINID', '~', String(Math.floor(Math.max(Math.min(oldestMs, needed), spareMs)))]);
-    } catch (error) {
-      log.warn('events past their retention could not be removed', { reason: error });
-    }
-  }
-}
-
-/** Where the consumer groups of a stream stand: the position that each handler goes on from. */
-export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
-  let groups: unknown[][];
-  try {
-    groups = (await link.call(['XINFO', 'GROUPS', stream])) as unknown[][];
-  } catch (error) {
-    // There is no stream yet.
-    if (/no such key/i.test(String((error as Error).cause))) return new Map();
-    throw error;
-  }
-  return new Map(
-    groups.map((group) => {
-      const member = (name: string) => String(group[group.indexOf(name) + 1]);
-      return [member('name'), positionAfterId(member('last-delivered-id'))];
-    }),
-  );
 }

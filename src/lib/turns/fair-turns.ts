@@ -1,4 +1,4 @@
-import { ServiceError } from './errors.ts';
+import { ServiceError } from '../errors.ts';
 
 export interface FairTurnsLimits {
   /** Turns that may be had at once. */
