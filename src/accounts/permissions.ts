@@ -113,6 +113,12 @@ export class Permissions {
     return rights.every((right) => (granted & rightBits[right]) !== 0);
   }
 
+  /** Whether any of `rights` holds on `path`. */
+  allowsAny(path: VirtualPath, rights: readonly Right[]): boolean {
+    const granted = this.#rightsAt(path);
+    return rights.some((right) => (granted & rightBits[right]) !== 0);
+  }
+
   /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
   get hasRules(): boolean {
     return this.#rules.length > 0;

@@ -4,7 +4,7 @@ import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { memberPath, type VirtualPath } from '../lib/virtual-path.ts';
-import { AccountPaths, denied, type MaybeRights } from './account-paths.ts';
+import { AccountPaths, denied } from './account-paths.ts';
 import { changeInParent, type OpenedFolder, openFile, openFolder, openFolderToPass } from './disk/opened.ts';
 import { LockedPath } from './disk/path-lock.ts';
 import { descriptorsNameFiles, placeOf } from './disk/real-roots.ts';
@@ -13,6 +13,7 @@ import type { Entry } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
+import { type AnyRight, neededRights } from './needed-rights.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { type FileDownload, startDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
@@ -64,7 +65,7 @@ export class AccountFiles {
    * @returns undefined when nothing is there
    * @throws ServiceError `forbidden` without any of them; with `traverse` alone for files, and for what is missing
    */
-  look(path: VirtualPath, rights: MaybeRights = ['read', 'list', 'traverse']): Entry | undefined {
+  look(path: VirtualPath, rights: AnyRight = neededRights.look): Entry | undefined {
     this.#paths.requireAny(path, rights);
     const entry = this.#paths.entryAt(path);
     const seesFiles = rights.some((right) => right !== 'traverse' && this.account.permissions.allows(path, right));
@@ -91,7 +92,7 @@ export class AccountFiles {
   /** Opens a file for reading; events 40004, then 40039, 40040 or 40018 when the download ends, or 40035. */
   openDownload(path: VirtualPath): FileDownload {
     return this.#paths.orReport(40035, path, () => {
-      this.#paths.requireAll(path, ['read']);
+      this.#paths.require(path, 'readFile');
       return startDownload(this.#paths, path, openFile(this.mounts.roots, this.realPath(path)));
     });
   }
@@ -114,7 +115,7 @@ export class AccountFiles {
 
   /** Opens a file as part of a larger operation (ZIP), without an event of its own. */
   openQuietly(path: VirtualPath): { fd: number; sizeBytes: number } {
-    this.#paths.requireAll(path, ['read']);
+    this.#paths.require(path, 'readFile');
     const { fd, stats } = openFile(this.mounts.roots, this.realPath(path));
     return { fd, sizeBytes: stats.size };
   }
@@ -137,7 +138,7 @@ export class AccountFiles {
 
   /** Whether a file may be read; for archives, which skip what may not. */
   mayRead(path: VirtualPath): boolean {
-    return this.account.permissions.allows(path, 'read');
+    return this.account.permissions.allowsAny(path, neededRights.readFile);
   }
 
   /** Whether a folder may be listed whole; for archives. */
@@ -148,7 +149,7 @@ export class AccountFiles {
   /** Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011. */
   async createFolder(path: VirtualPath): Promise<void> {
     try {
-      this.#paths.requireAll(path, ['create-folder']);
+      this.#paths.require(path, 'createFolder');
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
@@ -167,7 +168,7 @@ export class AccountFiles {
    */
   async openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     try {
-      this.#paths.requireAll(path, ['write']);
+      this.#paths.require(path, 'writeFile');
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
@@ -188,7 +189,7 @@ export class AccountFiles {
    */
   async deleteFile(path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
     try {
-      this.#paths.requireAll(path, ['delete-file']);
+      this.#paths.require(path, 'deleteFile');
       const realPath = this.#paths.removable(path);
       await this.#paths.requireUnlocked(path, 'tree');
       await this.environment.turns.inTurn([placeOf(realPath)], async () => {
@@ -215,7 +216,7 @@ export class AccountFiles {
   async deleteFolder(path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
     let left: LeftBehind[];
     try {
-      this.#paths.requireAll(path, ['delete-folder']);
+      this.#paths.require(path, 'deleteFolder');
       const realPath = this.#paths.removable(path);
       await this.#paths.requireUnlocked(path, 'tree');
       const current = this.#paths.entryAt(path);
@@ -259,7 +260,7 @@ export class AccountFiles {
    * @throws ServiceError `forbidden` without `write`
    */
   lockable(path: VirtualPath): LockedPath {
-    this.#paths.requireAll(path, ['write']);
+    this.#paths.require(path, 'lock');
     return new LockedPath(this.#paths, path);
   }
 
@@ -270,7 +271,7 @@ export class AccountFiles {
 
   /** The locks that cover a path, for whoever may look at it. */
   locksOf(path: VirtualPath): LockedPath {
-    this.#paths.requireAny(path, ['read', 'list', 'traverse', 'write']);
+    this.#paths.require(path, 'seeLocks');
     return new LockedPath(this.#paths, path);
   }
 
@@ -280,7 +281,7 @@ export class AccountFiles {
    * @throws ServiceError `not-found` for a folder that is not on disk
    */
   async space(path: VirtualPath): Promise<{ availableBytes: number; usedBytes: number }> {
-    this.#paths.requireAny(path, ['read', 'list', 'traverse']);
+    this.#paths.require(path, 'look');
     const [root = '/'] = this.mounts.roots.paths;
     const location = this.mounts.locate(path);
     const folder = location.kind === 'real' ? openFolder(this.mounts.roots, location.realPath) : undefined;
@@ -326,7 +327,7 @@ export class AccountFiles {
   }
 
   #listing(path: VirtualPath, order: ListingOrder): EntryBatches {
-    this.#paths.requireAny(path, ['list', 'traverse']);
+    this.#paths.require(path, 'listFolder');
     const foldersOnly = !this.account.permissions.allows(path, 'list');
     const virtual = this.mounts.virtualMembers(path).flatMap((name) => this.#paths.entryAt(memberPath(path, name)) ?? []);
     const location = this.mounts.locate(path);

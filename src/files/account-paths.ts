@@ -1,6 +1,5 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
-import type { Right } from '../accounts/permissions.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
@@ -12,8 +11,7 @@ import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
-
-export type MaybeRights = readonly [Right, ...Right[]];
+import { type AnyRight, neededRights, type Operation } from './needed-rights.ts';
 
 /** What an operation is about to do to a path, as far as locks care. */
 export type Change = 'content' | 'membership' | 'tree';
@@ -37,16 +35,15 @@ export class AccountPaths implements FileScope {
     this.locks = locks;
   }
 
-  /** @throws ServiceError `forbidden` unless all `rights` hold, `name-reserved` for names of temporary files */
-  requireAll(path: VirtualPath, rights: MaybeRights): void {
-    checkNotReserved(path);
-    if (!this.account.permissions.allows(path, ...rights)) throw denied();
+  /** @throws ServiceError `forbidden` when the rights for an operation are missing, `name-reserved` for names of temporary files */
+  require(path: VirtualPath, operation: Operation): void {
+    this.requireAny(path, neededRights[operation]);
   }
 
   /** @throws ServiceError `forbidden` unless one of `rights` holds, `name-reserved` for names of temporary files */
-  requireAny(path: VirtualPath, rights: MaybeRights): void {
+  requireAny(path: VirtualPath, rights: AnyRight): void {
     checkNotReserved(path);
-    if (!rights.some((right) => this.account.permissions.allows(path, right))) throw denied();
+    if (!this.account.permissions.allowsAny(path, rights)) throw denied();
   }
 
   /** What stands at a path, whoever asks. */
@@ -114,14 +111,15 @@ export class AccountPaths implements FileScope {
    * @throws ServiceError `forbidden` when the folder or one member may not be deleted
    */
   async deletableFolders(path: VirtualPath, realPath: string, { isLink }: Entry): Promise<string[]> {
-    this.requireAll(path, ['delete-folder']);
+    this.require(path, 'deleteFolder');
     const folders: string[] = [];
     if (isLink) return folders;
     for await (const member of walkTree(this.mounts.roots, realPath)) {
       if (member.isFolder) folders.push(member.relativePath);
       if (member.relativePath === '') continue;
       const memberVirtualPath = `${path}/${member.relativePath}` as VirtualPath;
-      if (!this.account.permissions.allows(memberVirtualPath, member.isFolder ? 'delete-folder' : 'delete-file')) throw denied();
+      const needed = neededRights[member.isFolder ? 'deleteFolder' : 'deleteFile'];
+      if (!this.account.permissions.allowsAny(memberVirtualPath, needed)) throw denied();
     }
     return folders;
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { runCase } from '../../src/cli/config/config-case-run.ts';
 import { readCases } from '../../src/cli/config/config-cases.ts';
-import { type Decision, decide } from '../../src/cli/config/decision.ts';
+import { type Decision, decide } from '../../src/config/cases/decision.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import type { Config } from '../../src/config/schema/schema.ts';

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
+import { decide, localAccount } from '../../config/cases/decision.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { eventDefinition } from '../../events/catalogue.ts';
 import type { EventAccount, EventServer, ServiceEvent } from '../../events/event.ts';
@@ -14,7 +15,6 @@ import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
 import { type MethodReport, readingOf } from '../auth/auth-probe.ts';
 import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './config-cases.ts';
-import { decide, localAccount } from './decision.ts';
 
 /** What came of a case. */
 export interface CaseOutcome {

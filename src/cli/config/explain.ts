@@ -1,10 +1,10 @@
+import { type Decision, decide } from '../../config/cases/decision.ts';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { paint, print, visible } from '../output.ts';
-import { type Decision, decide } from './decision.ts';
 
 /** Options of `svc explain`. */
 export interface ExplainOptions {

@@ -1,3 +1,4 @@
+import { permittedMethods } from '../../http/method-names.ts';
 import type { Register } from '../arguments.ts';
 
 const validateHelp = `
@@ -67,7 +68,7 @@ export const registerConfig: Register = (program, run) => {
   program
     .command('explain')
     .description('say step by step what the configuration makes of a request')
-    .argument('<method>', 'GET, HEAD, PUT, DELETE, PROPFIND, MKCOL, COPY, MOVE')
+    .argument('<method>', permittedMethods.join(', '))
     .argument('<path>', 'path of the URL: /home/…')
     .option(...configOption)
     .option('--user <name>', 'account name')

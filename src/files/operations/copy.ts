@@ -39,8 +39,8 @@ export async function copyFile(
 ): Promise<{ created: boolean }> {
   let opened: OpenedFile | undefined;
   try {
-    paths.requireAll(from, ['read']);
-    paths.requireAll(to, ['write']);
+    paths.require(from, 'readFile');
+    paths.require(to, 'writeFile');
     paths.environment.events.assertWritable();
     checkFree(paths, to, options);
     checkNesting(from, to);

@@ -31,8 +31,8 @@ export async function moveEntry(
   let moved: Moved & { isFolder: boolean };
   const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
   try {
-    paths.requireAll(from, ['rename']);
-    paths.requireAll(to, ['rename']);
+    paths.require(from, 'rename');
+    paths.require(to, 'rename');
     paths.environment.events.assertWritable();
     checkFree(paths, to, options);
     checkNesting(from, to);

@@ -36,7 +36,7 @@ export async function checkReplaceable(
   if (source.isFolder !== existing.isFolder && !rules.acrossKinds)
     throw new ServiceError('exists', existing.isFolder ? 'A folder has this name.' : 'A file has this name.');
   if (!existing.isFolder) {
-    paths.requireAny(to, ['write', 'delete-file']);
+    paths.require(to, 'replaceFile');
     return;
   }
   if (rules.mayReplace !== 'anything')

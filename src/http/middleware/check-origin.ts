@@ -2,9 +2,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import { forwardedHost } from '../../lib/headers/forwarded-header.ts';
 import { isForwarded } from '../connection/client-peer.ts';
 import type { RequestCheck } from '../environment.ts';
+import { readingMethods } from '../method-names.ts';
 import { type Exchange, header } from '../request/exchange.ts';
-
-const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
 
 /**
  * Refuses state-changing requests that a page of somebody else made a browser send (docs/spec/http.md#cross-site-requests): an

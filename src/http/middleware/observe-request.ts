@@ -1,10 +1,8 @@
 import type { RequestCheck } from '../environment.ts';
+import { knownMethods, webdavMethods } from '../method-names.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from './request-trace.ts';
-
-const webdavMethods = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK']);
-const knownMethods = new Set(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
 /** Has the service's observer told of the request once its reply has been sent, or its client is gone. */
 export const observeRequest: RequestCheck = ({ env: exchange }) => {

@@ -2,18 +2,19 @@ import { join } from 'node:path';
 import { type Account, AccountError, effectiveAccount } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
-import type { PermissionSet, Right } from '../../accounts/permissions.ts';
+import type { PermissionSet } from '../../accounts/permissions.ts';
 import { isUserName } from '../../accounts/user-names.ts';
-import type { Config } from '../../config/schema/schema.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
+import { neededRights, type Operation } from '../../files/needed-rights.ts';
+import { type ConditionalRight, operationsOf } from '../../http/method-operations.ts';
 import { statusOf } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { type ErrorCode, isServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { isWithin, parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
-import { type ConditionalRight, neededRights, supportedMethods } from './method-rights.ts';
+import type { Config } from '../schema/schema.ts';
 
 /** Where in a decision something was found. */
 type StepName = 'request' | 'account' | 'group' | 'home' | 'mount' | 'rule' | 'permission';
@@ -107,9 +108,10 @@ function follow(config: Config, question: Question, decision: Decision): void {
   note('home', `home folder ${account.homeFolderPath}`);
   if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
   const mounts = new Mounts(account, []);
-  const methods = supportedMethods(target.isFolder);
-  if (!methods.includes(decision.method)) {
-    const allow = methods.join(', ');
+  const operations = operationsOf(target.isFolder);
+  const needs = Object.hasOwn(operations, decision.method) ? operations[decision.method] : undefined;
+  if (!needs) {
+    const allow = Object.keys(operations).join(', ');
     throw new Refused(
       'request',
       'method-not-allowed',
@@ -117,16 +119,15 @@ function follow(config: Config, question: Question, decision: Decision): void {
     );
   }
   notePlace(account, mounts, target.path, decision, note);
-  const needs = neededRights(decision.method, target.isFolder);
-  for (const right of needs.source) checkRights(account, target.path, right, decision, note);
-  const conditional = needs.conditional ?? [];
-  for (const right of conditional) if (right.end === 'source') noteRight(account, target.path, right, note);
+  if (needs.source) checkRights(account, target.path, needs.source, decision, note);
+  const { conditional } = needs;
+  if (conditional?.end === 'source') noteRight(account, target.path, conditional, note);
   checkPlace(mounts, decision.method, target);
-  if (needs.destination.length === 0) return;
+  if (!needs.destination) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
   const destination = memberOf(question.destination);
-  for (const right of needs.destination) checkRights(account, destination.path, right, decision, note);
-  for (const right of conditional) if (right.end === 'destination') noteRight(account, destination.path, right, note);
+  checkRights(account, destination.path, needs.destination, decision, note);
+  if (conditional?.end === 'destination') noteRight(account, destination.path, conditional, note);
   const isCompatible = Object.values(config.services).some((service) => service.type !== 'monitor' && service.webdav_compatibility);
   if (destination.isFolder && !target.isFolder && !isCompatible)
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
@@ -162,7 +163,8 @@ function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision
   note('mount', `${mount ? `virtual folder ${mount.path}` : 'home folder'}: ${location.realPath}`);
 }
 
-function checkRights(account: Account, path: VirtualPath, anyOf: readonly Right[], decision: Decision, note: Note): void {
+function checkRights(account: Account, path: VirtualPath, operation: Operation, decision: Decision, note: Note): void {
+  const anyOf = neededRights[operation];
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
   note('rule', `${path}: ${ruleText(set)}`);
