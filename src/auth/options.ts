@@ -45,3 +45,9 @@ export const authenticationOptions = z
   })
   .describe('An authentication method.');
 export type AuthenticationOptions = z.infer<typeof authenticationOptions>;
+
+/** The configured methods by UUID, in order; where there are none, the accounts of the configuration and of the accounts file. */
+export function methodsInForce(configured: Readonly<Record<string, AuthenticationOptions>>): [string, AuthenticationOptions][] {
+  const entries = Object.entries(configured);
+  return entries.length > 0 ? entries : [['application', applicationOptions.parse({ type: 'application' })]];
+}

@@ -3,6 +3,7 @@ import { withDefaultGroup } from '../accounts/options.ts';
 import type { AuthMethod } from '../auth/auth-method.ts';
 import { createAuthMethod, type MethodDependencies } from '../auth/create-method.ts';
 import { LocalPasswords } from '../auth/local-passwords.ts';
+import { methodsInForce } from '../auth/options.ts';
 import type { Config } from '../config/schema/schema.ts';
 
 /** What one configuration makes for requests, without listeners. */
@@ -20,13 +21,10 @@ export interface RequestParts {
  */
 export function makeParts(config: Config, surroundings: Omit<MethodDependencies, 'accounts' | 'groupUuids'>): RequestParts {
   const groups = withDefaultGroup(config.groups);
-  const entries = Object.entries(config.authentications);
-  const configured: typeof entries =
-    entries.length > 0
-      ? entries
-      : [['application', { type: 'application', enabled: true, name: '', description: '', accounts_file_path: '' }]];
   const dependencies = { ...surroundings, accounts: config.accounts, groupUuids: new Set(groups.keys()) };
-  const methods = new Map(configured.map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, dependencies)]));
+  const methods = new Map(
+    methodsInForce(config.authentications).map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, dependencies)]),
+  );
   return {
     config,
     groups,

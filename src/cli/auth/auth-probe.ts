@@ -14,7 +14,7 @@ import type { AuthResult } from '../../auth/auth-method.ts';
 import { createCalloutEndpoint } from '../../auth/callout.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
-import { type AuthenticationOptions, type CalloutOptions, calloutOptions } from '../../auth/options.ts';
+import { type AuthenticationOptions, type CalloutOptions, calloutOptions, methodsInForce } from '../../auth/options.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -76,11 +76,7 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 
 /** The target of a configuration: one method, or the chain of its first service that has one. */
 export function configTarget(config: Config, method: string | undefined): Target {
-  const entries = Object.entries(config.authentications);
-  const all: typeof entries =
-    entries.length > 0
-      ? entries
-      : [['application', { type: 'application', enabled: true, name: '', description: '', accounts_file_path: '' }]];
+  const all = methodsInForce(config.authentications);
   const service = Object.values(config.services).find((candidate) => candidate.enabled && candidate.type !== 'monitor');
   const order = service && service.type !== 'monitor' ? service.authentications : null;
   const chain = method === undefined ? chainOf(all, order) : all.filter(([uuid]) => uuid === method);

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { readNamedFile } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { HttpServiceOptions } from '../options.ts';
 
@@ -30,9 +30,5 @@ export function readTlsContext(options: HttpServiceOptions): TlsContext {
 
 function readNamed(option: string, path: string | null | undefined): Buffer {
   if (!path) throw new ServiceError('unavailable', `${option} is not set.`);
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new ServiceError('unavailable', `${option}: ${(error as Error).message}`, { cause: error });
-  }
+  return readNamedFile(path, option);
 }

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { ServiceError } from '../errors.ts';
+import { readNamedFile } from '../disk/named-file.ts';
 
 /**
  * Reads certificate authorities that are trusted beside the system's.
@@ -9,10 +8,5 @@ import { ServiceError } from '../errors.ts';
  * @throws ServiceError `unavailable` when it cannot be read
  */
 export function readCaCertificates(path: string, option: string): string | undefined {
-  if (path === '') return undefined;
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new ServiceError('unavailable', `${option}: ${(error as Error).message}`, { cause: error });
-  }
+  return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
 }
