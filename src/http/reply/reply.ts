@@ -40,23 +40,23 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
 /** The header lines of a reply, names and values in turn; where both have a header, that of `headers`. */
 export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
-  const replaced = namesOf(headers);
-  if (requestId !== undefined && !replaced.has(requestIdHeader)) lines.push(requestIdHeader, requestId);
-  for (const name in base) if (!replaced.has(name)) addLines(lines, name, base[name]);
+  if (requestId !== undefined && !hasHeader(headers, requestIdHeader)) lines.push(requestIdHeader, requestId);
+  for (const name in base) if (!hasHeader(headers, name)) addLines(lines, name, base[name]);
   for (const name in headers) addLines(lines, name, headers[name]);
   return lines;
 }
 
 /** All headers of both; where both have one, however its name is written, that of `stronger`. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
-  const replaced = namesOf(stronger);
-  return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !replaced.has(name.toLowerCase()))), ...stronger };
+  return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !hasHeader(stronger, name.toLowerCase()))), ...stronger };
 }
 
-function namesOf(headers: ReplyHeaders): Set<string> {
-  const names = new Set<string>();
-  for (const name in headers) if (headers[name] !== undefined) names.add(name.toLowerCase());
-  return names;
+/** @param name in lower case */
+function hasHeader(headers: ReplyHeaders, name: string): boolean {
+  if (headers[name] !== undefined) return true;
+  for (const other in headers)
+    if (other.length === name.length && headers[other] !== undefined && other.toLowerCase() === name) return true;
+  return false;
 }
 
 function setHeader(outgoing: Outgoing, name: string, value: ReplyHeaders[string]): void {

@@ -45,37 +45,35 @@ export interface BodyPart {
  *
  * @param parts the ranges to send, end inclusive; with `epilogue` after the last
  */
-export async function sendFile(
+export function sendFile(
   c: HttpContext,
   { status, headers }: { status: number; headers: ReplyHeaders },
   download: FileDownload,
   parts: readonly BodyPart[],
   epilogue?: Buffer,
 ): Promise<Response> {
-  const exchange = c.env;
-  let sentBytes = 0;
-  try {
-    const response = await stream(c, status, headers, async () => {
+  return stream(c, status, headers, async () => {
+    let sentBytes = 0;
+    try {
       const only = parts.length === 1 ? parts[0] : undefined;
       if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
         const body = readWhole(download.fd, only.range);
         sentBytes = lengthOf(only.range);
-        if (!(await endReply(exchange, body))) throw clientGone();
-        return;
+        if (!(await endReply(c.env, body))) throw clientGone();
+      } else {
+        const writer = new BodyWriter(c.env);
+        for (const part of parts) {
+          if (part.preamble) await writer.write(part.preamble);
+          sentBytes += await sendRange(writer, download.fd, part.range, isHttp2(c.env.outgoing) ? streamChunkBytes : chunkBytes);
+        }
+        await writer.end(epilogue);
       }
-      const writer = new BodyWriter(exchange);
-      for (const part of parts) {
-        if (part.preamble) await writer.write(part.preamble);
-        sentBytes += await sendRange(writer, download.fd, part.range, isHttp2(exchange.outgoing) ? streamChunkBytes : chunkBytes);
-      }
-      await writer.end(epilogue);
-    });
-    download.end(sentBytes);
-    return response;
-  } catch (error) {
-    download.end(sentBytes, isServiceError(error, 'client-gone') ? 'client-gone' : 'failed');
-    throw error;
-  }
+      download.end(sentBytes);
+    } catch (error) {
+      download.end(sentBytes, isServiceError(error, 'client-gone') ? 'client-gone' : 'failed');
+      throw error;
+    }
+  });
 }
 
 function lengthOf(range: ByteRange): number {

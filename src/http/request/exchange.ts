@@ -111,7 +111,11 @@ export class Exchange {
    */
   get baseHeaders(): ReplyHeaders {
     const { service, target } = this;
-    return target.kind === 'member' ? { ...service.baseHeaders, 'server-path': serverPathOf(target.path) } : service.baseHeaders;
+    if (target.kind !== 'member') return service.baseHeaders;
+    // Spread into a literal it would cost ten times as much, and so would its reader.
+    const headers: ReplyHeaders = Object.assign({}, service.baseHeaders);
+    headers['server-path'] = serverPathOf(target.path);
+    return headers;
   }
 
   /**

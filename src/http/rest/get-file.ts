@@ -9,7 +9,6 @@ import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-
 import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fields.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
@@ -17,10 +16,12 @@ import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { conditionHeaders, validatorsOf } from '../request/preconditions.ts';
-import { redirectFolder } from './member-redirect.ts';
+import { FolderRedirect, redirectFolder } from './member-redirect.ts';
+
+type FileHeaders = ReplyHeaders & { etag: string };
 
 /** Headers that describe a file, for GET, HEAD and the like. */
-function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {
+function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = validatorsOf(entry);
   const mediaType = mediaTypeOf(entry.name);
   const { query } = exchange.target;
@@ -43,48 +44,50 @@ function fileHeaders(exchange: Exchange, entry: Entry): ReplyHeaders {
  * GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, single and multiple ranges, digest; or the redirect to the folder of that
  * name.
  */
-export async function getFile(c: HttpContext): Promise<Response> {
-  const path = pathOf(c);
-  try {
-    return await (c.env.isHead ? describeFile(c, path) : sendContent(c, path));
-  } catch (error) {
-    throw redirectFolder(path, error);
-  }
+export function getFile(c: HttpContext): Promise<Response> {
+  return c.env.isHead ? describeFile(c) : sendContent(c);
 }
 
-function describeFile(c: HttpContext, path: VirtualPath): Promise<Response> {
+function describeFile(c: HttpContext): Promise<Response> {
   const exchange = c.env;
+  const path = pathOf(c);
   const { files } = clientOf(exchange);
   const entry = files.look(path, ['read']);
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
-  // The same status as GET: the redirect to the URL of the folder.
-  if (entry.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
-  const reply = conditional(exchange, entry) ?? {
-    status: 200,
-    headers: { ...fileHeaders(exchange, entry), 'content-length': entry.sizeBytes },
-  };
+  if (entry.isFolder) throw new FolderRedirect(path);
+  const headers = fileHeaders(exchange, entry);
+  const reply = conditional(exchange, entry, headers) ?? { status: 200, headers: { ...headers, 'content-length': entry.sizeBytes } };
   files.noteHead(path, false);
   return respond(c, reply);
 }
 
-async function sendContent(c: HttpContext, path: VirtualPath): Promise<Response> {
+async function sendContent(c: HttpContext): Promise<Response> {
   const exchange = c.env;
-  const download = clientOf(exchange).files.openDownload(path);
+  const path = pathOf(c);
+  let download: FileDownload | undefined;
   try {
-    const early = conditional(exchange, download.entry);
+    download = clientOf(exchange).files.openDownload(path);
+    const { entry } = download;
+    const headers = fileHeaders(exchange, entry);
+    const early = conditional(exchange, entry, headers);
     if (early) return await respond(c, early);
-    const { reply, parts, epilogue } = await fullOrRanges(exchange, download);
+    if (wantsReprDigest(header(exchange, 'want-repr-digest')))
+      headers['repr-digest'] = formatReprDigest(await sha256Of(exchange, download));
+    const { reply, parts, epilogue } = fullOrRanges(exchange, entry, headers);
     return await sendFile(c, reply, download, parts, epilogue);
+  } catch (error) {
+    throw redirectFolder(path, error);
   } finally {
-    download.release();
+    download?.release();
   }
 }
 
-function conditional(exchange: Exchange, entry: Entry): Reply | undefined {
-  const verdict = evaluateConditions({ method: exchange.method, headers: conditionHeaders(exchange), current: validatorsOf(entry) });
+function conditional(exchange: Exchange, { modifiedMs }: Entry, headers: FileHeaders): Reply | undefined {
+  const { etag, 'last-modified': lastModified, 'cache-control': cacheControl } = headers;
+  const current = { etag, lastModifiedMs: modifiedMs };
+  const verdict = evaluateConditions({ method: exchange.method, headers: conditionHeaders(exchange), current });
   if (verdict === 'proceed') return undefined;
   if (verdict === 'precondition-failed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
-  const { etag, 'last-modified': lastModified, 'cache-control': cacheControl } = fileHeaders(exchange, entry);
   return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl } };
 }
 
@@ -94,11 +97,8 @@ interface Prepared {
   epilogue?: Buffer;
 }
 
-async function fullOrRanges(exchange: Exchange, download: FileDownload): Promise<Prepared> {
-  const { entry } = download;
-  const headers = fileHeaders(exchange, entry);
-  if (wantsReprDigest(header(exchange, 'want-repr-digest'))) headers['repr-digest'] = formatReprDigest(await sha256Of(exchange, download));
-  const ranges = requestedRanges(exchange, entry);
+function fullOrRanges(exchange: Exchange, entry: Entry, headers: FileHeaders): Prepared {
+  const ranges = requestedRanges(exchange, entry, headers);
   if (ranges === undefined) {
     headers['content-length'] = entry.sizeBytes;
     const parts = entry.sizeBytes === 0 ? [] : [{ preamble: undefined, range: { start: 0, end: entry.sizeBytes - 1 } }];
@@ -113,13 +113,13 @@ async function fullOrRanges(exchange: Exchange, download: FileDownload): Promise
   return multipart(headers, ranges, entry.sizeBytes);
 }
 
-function requestedRanges(exchange: Exchange, entry: Entry): ByteRange[] | undefined {
+function requestedRanges(exchange: Exchange, { sizeBytes, modifiedMs }: Entry, { etag }: FileHeaders): ByteRange[] | undefined {
   const range = header(exchange, 'range');
-  if (range === undefined || !rangeApplies(header(exchange, 'if-range'), validatorsOf(entry))) return undefined;
-  const ranges = parseRange(range, entry.sizeBytes);
+  if (range === undefined || !rangeApplies(header(exchange, 'if-range'), { etag, lastModifiedMs: modifiedMs })) return undefined;
+  const ranges = parseRange(range, sizeBytes);
   if (ranges !== 'unsatisfiable') return ranges;
   throw new ServiceError('range-not-satisfiable', 'The file does not have the requested range.', {
-    details: { content_range: `bytes */${entry.sizeBytes}` },
+    details: { content_range: `bytes */${sizeBytes}` },
   });
 }
 
