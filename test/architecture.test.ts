@@ -32,6 +32,7 @@ const homes: Record<string, string[]> = {
     'src/auth/options.ts',
     'src/auth/callout-reply.ts',
     'src/cli/auth/auth-suite.ts',
+    'src/cli/auth/method-report.ts',
     'src/cli/config/',
     'src/cli/tools/json-outputs.ts',
     'src/events/options.ts',

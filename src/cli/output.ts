@@ -1,4 +1,5 @@
-import { ConfigError, type Finding } from '../config/findings.ts';
+import type { Finding } from '../config/finding.ts';
+import { ConfigError } from '../config/findings.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { maskSecrets } from './mask-secrets.ts';

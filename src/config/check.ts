@@ -1,5 +1,6 @@
 import { ServiceError } from '../lib/errors.ts';
-import { byPlace, ConfigError, type Finding } from './findings.ts';
+import type { Finding } from './finding.ts';
+import { byPlace, ConfigError } from './findings.ts';
 import { lintConfig } from './lint/lint.ts';
 import { type Environment, examineConfig, findConfigFile, type LoadedConfig } from './reading/load.ts';
 import { readSource, type Source } from './reading/source.ts';

@@ -1,19 +1,5 @@
+import type { Finding } from './finding.ts';
 import type { FindingCode } from './finding-codes.ts';
-
-/** One problem of a configuration. */
-export interface Finding {
-  severity: 'error' | 'warning';
-  /** Stable, for scripts: `unknown-option`, `bad-value`, … */
-  code: FindingCode;
-  file: string;
-  /** From 1; 0 when the problem has no place. */
-  line: number;
-  column: number;
-  /** Path of the option, for example `services.web.port`. */
-  path: string;
-  message: string;
-  hint?: string;
-}
 
 /** A configuration with errors: nothing is started with it. */
 export class ConfigError extends Error {

@@ -3,7 +3,8 @@ import { credentialsContentType, credentialsRequestBody } from '../auth/credenti
 import { systemClock } from '../lib/clock.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
-import { type Finding, pathText } from './findings.ts';
+import type { Finding } from './finding.ts';
+import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
 
 /** Longest wait for one URL; a check is no place for the two minutes that a login may take. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, type Finding } from '../../src/config/findings.ts';
+import type { Finding } from '../../src/config/finding.ts';
+import { ConfigError } from '../../src/config/findings.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import { configJsonSchema } from '../../src/config/schema/json-schema.ts';

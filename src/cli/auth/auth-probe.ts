@@ -21,25 +21,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import type { RemoteResult } from '../../lib/remote/remote-endpoint.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
+import type { MethodReport } from './method-report.ts';
 import { replyWarnings } from './reply-warnings.ts';
-
-/** What one method makes of credentials. Names are those of `--json`. */
-export interface MethodReport {
-  method: string;
-  type: string;
-  url?: string;
-  status?: number;
-  status_reason?: string;
-  outcome: AuthResult['outcome'];
-  /** Whether it was rejected because no reply, or no valid one, came. */
-  invalid: boolean;
-  reason: string;
-  problems?: unknown;
-  failure?: unknown;
-  account?: Record<string, unknown>;
-  warnings: string[];
-  duration_ms: number;
-}
 
 /** What is asked, and how the answer is read. */
 export interface Target {

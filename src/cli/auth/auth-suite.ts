@@ -5,7 +5,8 @@ import type { Credentials } from '../../auth/credentials.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
-import { type MethodReport, probe, type Target } from './auth-probe.ts';
+import { probe, type Target } from './auth-probe.ts';
+import type { MethodReport } from './method-report.ts';
 
 const caseOptions = z.strictObject({
   name: z.string().optional(),

@@ -9,9 +9,10 @@ import { shownUrl } from '../../lib/remote/shown-url.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';
 import { readLine } from '../prompt.ts';
-import { configTarget, type MethodReport, probe, type Target, urlTarget } from './auth-probe.ts';
+import { configTarget, probe, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { junitXml } from './junit.ts';
+import type { MethodReport } from './method-report.ts';
 
 /** Options of `svc auth-test`. */
 export interface AuthTestOptions {

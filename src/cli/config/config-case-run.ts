@@ -13,7 +13,8 @@ import { parseJson } from '../../lib/json.ts';
 import { withQuery } from '../../webhooks/delivery.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
-import { type MethodReport, readingOf } from '../auth/auth-probe.ts';
+import { readingOf } from '../auth/auth-probe.ts';
+import type { MethodReport } from '../auth/method-report.ts';
 import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './config-cases.ts';
 
 /** What came of a case. */

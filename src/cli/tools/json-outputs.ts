@@ -1,57 +1,9 @@
 import * as z from 'zod';
-import { findingCodes } from '../../config/finding-codes.ts';
+import { decision } from '../../config/cases/decision.ts';
+import { finding } from '../../config/finding.ts';
+import { methodReport, outcome } from '../auth/method-report.ts';
 
 // What `--json` prints. Members are added, never changed or taken away; tests hold the commands to it.
-
-const outcome = z.enum(['authenticated', 'next', 'rejected']);
-
-const finding = z
-  .strictObject({
-    severity: z.enum(['error', 'warning']),
-    code: z.enum(Object.keys(findingCodes) as [string, ...string[]]).describe('Stable; docs/reference/findings.md says what each means.'),
-    file: z.string(),
-    line: z.int().describe('From 1; 0 when the problem has no place.'),
-    column: z.int().describe('From 1; 0 when the problem has no place.'),
-    path: z.string().describe('Path of the option, for example services.web.port.'),
-    message: z.string(),
-    hint: z.string().optional(),
-  })
-  .describe('One problem of a configuration.');
-
-const decision = z.strictObject({
-  user: z.string(),
-  method: z.string(),
-  path: z.string(),
-  allowed: z.boolean(),
-  status: z.int().nullable().describe('Status of the refusal.'),
-  reason: z.string().nullable().describe('Why it is refused.'),
-  group: z.string().nullable(),
-  real_path: z.string().nullable(),
-  rule: z.string().nullable().describe('The set of permissions that decided: general, or the expression of a rule.'),
-  steps: z.array(
-    z.strictObject({
-      step: z.enum(['request', 'account', 'group', 'home', 'mount', 'rule', 'permission']),
-      ok: z.boolean(),
-      text: z.string().describe('For people.'),
-    }),
-  ),
-});
-
-const methodReport = z.strictObject({
-  method: z.string().describe('UUID of the authentication method.'),
-  type: z.string(),
-  url: z.string().optional(),
-  status: z.int().optional(),
-  status_reason: z.string().optional(),
-  outcome,
-  invalid: z.boolean().describe('Whether no reply, or no valid one, came.'),
-  reason: z.string(),
-  problems: z.unknown().optional().describe('What is wrong with the account configuration of a 200 reply.'),
-  failure: z.unknown().optional().describe('Body of a 403 reply.'),
-  account: z.record(z.string(), z.unknown()).optional().describe('The account in force.'),
-  warnings: z.array(z.string()),
-  duration_ms: z.number(),
-});
 
 const maskedRequest = z
   .strictObject({

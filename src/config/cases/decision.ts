@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import * as z from 'zod';
 import { type Account, AccountError, effectiveAccount } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
@@ -17,7 +18,7 @@ import { isWithin, parseVirtualPath, segmentsOf, type VirtualPath } from '../../
 import type { Config } from '../schema/schema.ts';
 
 /** Where in a decision something was found. */
-type StepName = 'request' | 'account' | 'group' | 'home' | 'mount' | 'rule' | 'permission';
+type StepName = Decision['steps'][number]['step'];
 
 /** Ends a decision with a refusal. */
 class Refused extends Error {
@@ -46,29 +47,27 @@ export interface Question {
   destination?: string | undefined;
 }
 
-/** One step of a decision, for people. */
-export interface Step {
-  step: StepName;
-  ok: boolean;
-  text: string;
-}
-
 /** Whether the configuration lets a request through, and why. Names are those of `--json`. */
-export interface Decision {
-  user: string;
-  method: string;
-  path: string;
-  allowed: boolean;
-  /** Status of the refusal; null when it is allowed. */
-  status: number | null;
-  /** Why it is refused; null when it is allowed. */
-  reason: string | null;
-  group: string | null;
-  real_path: string | null;
-  /** The set of permissions that decided: `general`, or the expression of the rule. Null when none was asked. */
-  rule: string | null;
-  steps: Step[];
-}
+export const decision = z.strictObject({
+  user: z.string(),
+  method: z.string(),
+  path: z.string(),
+  allowed: z.boolean(),
+  status: z.int().nullable().describe('Status of the refusal.'),
+  reason: z.string().nullable().describe('Why it is refused.'),
+  group: z.string().nullable(),
+  real_path: z.string().nullable(),
+  rule: z.string().nullable().describe('The set of permissions that decided: general, or the expression of a rule.'),
+  steps: z.array(
+    z.strictObject({
+      step: z.enum(['request', 'account', 'group', 'home', 'mount', 'rule', 'permission']),
+      ok: z.boolean(),
+      text: z.string().describe('For people.'),
+    }),
+  ),
+});
+
+export type Decision = z.infer<typeof decision>;
 
 /**
  * Decides about a request by the configuration alone: neither the disk nor an authentication endpoint is asked, and the
@@ -77,7 +76,7 @@ export interface Decision {
  * @throws ServiceError `unavailable` when the accounts file cannot be used
  */
 export function decide(config: Config, question: Question): Decision {
-  const decision: Decision = {
+  const made: Decision = {
     user: question.user,
     method: question.method.toUpperCase(),
     path: question.path,
@@ -90,13 +89,13 @@ export function decide(config: Config, question: Question): Decision {
     steps: [],
   };
   try {
-    follow(config, question, decision);
+    follow(config, question, made);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    decision.steps.push({ step: error.step, ok: false, text: error.message });
-    return { ...decision, allowed: false, status: statusOf[error.code], reason: error.message };
+    made.steps.push({ step: error.step, ok: false, text: error.message });
+    return { ...made, allowed: false, status: statusOf[error.code], reason: error.message };
   }
-  return decision;
+  return made;
 }
 
 function follow(config: Config, question: Question, decision: Decision): void {

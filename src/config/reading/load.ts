@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { cosmiconfig } from 'cosmiconfig';
-import { byPlace, ConfigError, type Finding } from '../findings.ts';
+import type { Finding } from '../finding.ts';
+import { byPlace, ConfigError } from '../findings.ts';
 import { salvage } from '../schema/salvage.ts';
 import { type Config, configSchema } from '../schema/schema.ts';
 import { findingAt, findingsOf } from '../schema/schema-findings.ts';

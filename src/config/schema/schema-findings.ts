@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { nearestName } from '../../lib/nearest-name.ts';
+import type { Finding } from '../finding.ts';
 import type { FindingCode } from '../finding-codes.ts';
-import { type Finding, pathText } from '../findings.ts';
+import { pathText } from '../findings.ts';
 import type { Source } from '../reading/source.ts';
 import { configSchema } from './schema.ts';
 
