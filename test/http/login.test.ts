@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { Client } from '../support/client.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
+import { ShiftedClock } from '../support/shifted-clock.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const both = ['basic realm="Web files access"', 'session'];
@@ -141,22 +142,22 @@ test('logout ends the session', async (t) => {
 });
 
 test('a session ends after its idle time and at its maximum age, with event 40015', async (t) => {
-  const idle = await startServer(t, { service: { idle_connection_timeout: 1 } });
+  const clock = new ShiftedClock();
+  const idle = await startServer(t, { service: { idle_connection_timeout: 600 } }, clock);
   const headers = { authorization: `session ${await idle.login()}`, accept: 'application/json' };
-  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   for (let round = 0; round < 3; round++) {
-    await wait(500);
+    clock.shift(400_000);
     assert.equal((await idle.get('/home/', { user: null, headers })).status, 200, 'activity keeps it alive');
   }
-  await wait(2300);
+  clock.shift(601_000);
   assert.equal((await idle.get('/home/', { user: null, headers })).status, 401);
   assert.ok((await idle.eventIds()).includes(40015));
 
-  const old = await startServer(t, { service: { session_maximum_age: 1 } });
+  const old = await startServer(t, { service: { session_maximum_age: 60 } }, clock);
   const aged = { authorization: `session ${await old.login()}`, accept: 'application/json' };
-  await wait(600);
+  clock.shift(40_000);
   assert.equal((await old.get('/home/', { user: null, headers: aged })).status, 200);
-  await wait(700);
+  clock.shift(21_000);
   assert.equal((await old.get('/home/', { user: null, headers: aged })).status, 401);
 });
 

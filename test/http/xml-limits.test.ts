@@ -32,8 +32,17 @@ const costly: Record<string, string> = {
 
 test('PROPFIND bodies that cost much are refused before anything is parsed, and others are served', async (t) => {
   const server = await startServer(t);
-  for (const [what, body] of Object.entries(costly)) {
+  /** CPU time that a body costs, sending and receiving it included, in ms. */
+  const costMs = async (body: string) => {
     const before = process.cpuUsage();
+    await server.send('PROPFIND', '/home/', { body });
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  const harmless = ' '.repeat(1_000_000);
+  await costMs(harmless);
+  const harmlessMs = Math.max(await costMs(harmless), 10);
+  for (const [what, body] of Object.entries(costly)) {
     const replies = await Promise.all([server.send('PROPFIND', '/home/', { body }), server.get('/home/')]);
     assert.deepEqual(
       replies.map(({ status }) => status),
@@ -41,9 +50,10 @@ test('PROPFIND bodies that cost much are refused before anything is parsed, and 
       what,
     );
     assert.ok((replies[0]?.text.length ?? 0) < 1000, `${what}: a short answer`);
-    const { user, system } = process.cpuUsage(before);
     // It was 75 s; what is left is sending and receiving the body.
-    assert.ok(user + system < 3_000_000, `${what}: ${(user + system) / 1000} ms`);
+    let ownMs = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; attempt < 3 && ownMs > 30 * harmlessMs; attempt++) ownMs = Math.min(ownMs, await costMs(body));
+    assert.ok(ownMs <= 30 * harmlessMs, `${what}: ${ownMs} ms where a harmless body takes ${harmlessMs} ms`);
   }
   assert.deepEqual(new Set(await server.eventIds()), new Set([40019, 40007]));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
@@ -16,7 +16,7 @@ const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking
 const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)/;
 
 let shared: Promise<Browser> | undefined;
-let users = 0;
+after(async () => (await shared)?.close());
 
 /** What a page of a test looks like and may do. */
 export interface BrowserOptions
@@ -32,14 +32,13 @@ export interface TestPage extends Page {
 }
 
 /**
- * Opens a page in a browser of its own cookies.
+ * Opens a page in a browser of its own cookies; all tests of a file have one process of the browser.
  *
  * @returns undefined when the browser is not installed; the test is skipped then
  */
 export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
   if (!hasProgram(t, executable)) return undefined;
   shared ??= chromium.launch({ executablePath: `/usr/bin/${executable}`, args });
-  users++;
   const browser = await shared;
   const { expectedErrors, ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...rest });
@@ -59,11 +58,6 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
   watchOutput(t, learnSessions, [{ where: 'the console of the browser', text: () => problems.join('\n') }]);
   t.after(async () => {
     await context.close();
-    users--;
-    if (users === 0) {
-      shared = undefined;
-      await browser.close();
-    }
     assert.deepEqual(problems, [], 'the console stays empty');
   });
   return Object.assign(page, { problems });

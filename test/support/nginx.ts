@@ -1,21 +1,13 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { selfSign } from './certificates.ts';
+import { freePort } from './redis.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** The name under which clients know the nginx of `startNginx`. */
 export const publicHost = 'files.example.com';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /**
  * Starts nginx with the example's configuration; only ports, paths and the certificate are put in.

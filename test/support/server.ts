@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { configFromObject } from '../../src/config/reading/load.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLog, type Log } from '../../src/lib/log.ts';
 import { createService, type Service } from '../../src/server/server.ts';
 import type { FleetOptions } from '../../src/server/workers/fleet.ts';
@@ -74,12 +74,12 @@ export async function testSections(folder: string, config: TestConfig) {
 }
 
 /** Starts a server in this process on a free port, stopped with the test. */
-export async function startServer(t: TestContext, config: TestConfig = {}): Promise<TestServer> {
+export async function startServer(t: TestContext, config: TestConfig = {}, clock: Clock = systemClock): Promise<TestServer> {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home'));
   const log: string[] = [];
   const toList = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => log.push(line) });
-  const service = createService(await testConfig(folder, config), { clock: systemClock, log: toList, fleet: fleetHere(toList) });
+  const service = createService(await testConfig(folder, config), { clock, log: toList, fleet: fleetHere(toList) });
   await service.start();
   let running = true;
   const stop = () => {

@@ -5,6 +5,7 @@ import { connect, createServer as createTcp, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { compileExpression } from '../../src/lib/expression.ts';
 import { withQuery } from '../../src/webhooks/delivery.ts';
+import { assertLinear } from '../support/doubling.ts';
 import { type Answer, startReceiver, until } from '../support/receiver.ts';
 import { startServer, type TestConfig, testConfig } from '../support/server.ts';
 
@@ -58,9 +59,8 @@ test('a stop after a reload keeps to shutdown_timeout, though the former options
   await server.service.reload(
     await testConfig(server.folder, { ...base, event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } }),
   );
-  const startMs = performance.now();
+  // The receiver never replies: a stop that waits for it would last until the test's time is over.
   await server.stop();
-  assert.ok(performance.now() - startMs < 5000, 'stopped in time');
 });
 
 test('two reloads during one delivery neither double nor lose it; a handler that was removed forgets its place', {
@@ -146,13 +146,15 @@ test('a reply of an earlier attempt is kept when the last one had none', { timeo
   assert.equal((JSON.parse(line) as { reply?: { body: string } }).reply?.body, 'why');
 });
 
-test('globs with several stars take linear time on a hostile megabyte', () => {
+test('globs with several stars take linear time on a hostile megabyte', async () => {
   const { matches } = compileExpression(`*${'<Status>OK</Status>'}*x*${'a'.repeat(50)}b*`);
-  const startMs = performance.now();
-  assert.equal(matches('<Status>OK</Status'.repeat(60_000)), false);
-  assert.equal(matches(`<status>ok</STATUS>..x..${'a'.repeat(1_000_000)}`), false);
+  const almost = (count: number) => '<Status>OK</Status'.repeat(count);
+  assert.equal(matches(almost(60_000)), false);
+  await assertLinear('beginnings', almost, matches, 60_000);
+  const manyOfOne = (count: number) => `<status>ok</STATUS>..x..${'a'.repeat(count)}`;
+  assert.equal(matches(manyOfOne(1_000_000)), false);
+  await assertLinear('a million of one letter', manyOfOne, matches, 1_000_000);
   assert.equal(matches(`<status>ok</STATUS>..X..${'a'.repeat(60)}b`), true);
-  assert.ok(performance.now() - startMs < 2000, 'far from quadratic');
 });
 
 test('a query that a URL has already stays as it is', () => {
