@@ -100,7 +100,10 @@ test('no event of an answered upload is lost: nodes killed at any time, Redis ki
   await traffic.end();
   const { answered, statuses } = traffic;
   const arrived = () => new Set(delivered(receiver.requests));
-  await untilWithinMinute('every answered upload was delivered', () => answered.every((path) => arrived().has(path)));
+  await untilWithinMinute('every answered upload was delivered', () => {
+    const paths = arrived();
+    return answered.every((path) => paths.has(path));
+  });
   const all = delivered(receiver.requests);
   console.log(
     `${answered.length} answered uploads, ${all.length} deliveries of ${arrived().size} events, statuses ${JSON.stringify([...statuses])}, longest gap ${Math.round(longestGapMs(receiver.requests))} ms`,
