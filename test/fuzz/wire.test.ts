@@ -77,7 +77,8 @@ test('bytes on the wire: no 500, no crash, no connection that outlives its time'
       );
       for (const { text, tookMs } of replies) {
         for (const [, status = ''] of text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)) seen.set(status, (seen.get(status) ?? 0) + 1);
-        assert.doesNotMatch(text, /^HTTP\/1\.1 50[0-6]/m);
+        // A damaged version may be one that is not supported: 505.
+        assert.doesNotMatch(text, /^HTTP\/1\.1 50[0-46]/m);
         assert.ok(tookMs < longestMs, `open after ${tookMs} ms`);
       }
     },
