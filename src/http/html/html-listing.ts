@@ -1,7 +1,7 @@
 import { type HttpContext, pathOf } from '../environment.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf } from '../request/exchange.ts';
-import { inOrder, listingOrderOf } from '../rest/listing-order.ts';
+import { inOrder, listingOrderOf } from '../rest/requested-order.ts';
 import { triggersOf } from '../rest/triggers.ts';
 import { takeFlash } from './flash.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';

@@ -13,7 +13,7 @@ import { BodyWriter } from '../reply/body-writer.ts';
 import { PagedBody } from '../reply/paged-body.ts';
 import { stream } from '../reply/respond.ts';
 import { clientOf } from '../request/exchange.ts';
-import { gatherMembers, type Member } from './zip-members.ts';
+import { gatherMembers, type ZipMember } from './zip-members.ts';
 
 /** Up to this size a synchronous read beats the thread pool (docs/operate/performance.md#costs-that-shaped-the-code). */
 const atOnceBytes = 128 * 1024;
@@ -73,11 +73,11 @@ interface OpenFolder {
   foreignNames?: ReadonlySet<string>;
 }
 
-async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonly Member[], body: PagedBody): Promise<void> {
+async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonly ZipMember[], body: PagedBody): Promise<void> {
   let folder: OpenFolder | undefined;
   try {
     for (let at = 0; at < members.length; ) {
-      const member = members[at] as Member;
+      const member = members[at] as ZipMember;
       if (isQuick(member.entry)) {
         await body.free(localHeaderLength(member.entry) + member.entry.sizeBytes);
         if (member.folder !== folder?.path) {
@@ -111,7 +111,7 @@ function isQuick(entry: ZipEntry): boolean {
  */
 function putQuick(
   zip: ZipWriter,
-  members: readonly Member[],
+  members: readonly ZipMember[],
   start: number,
   {
     body,
@@ -119,10 +119,10 @@ function putQuick(
     foreignNames,
   }: { body: PagedBody; readInto: (name: string, target: Buffer) => number; foreignNames: ReadonlySet<string> | undefined },
 ): number {
-  const { folder } = members[start] as Member;
+  const { folder } = members[start] as ZipMember;
   let at = start;
   for (; at < members.length; at++) {
-    const member = members[at] as Member;
+    const member = members[at] as ZipMember;
     const { entry } = member;
     if (member.folder !== folder || !isQuick(entry) || foreignNames?.has(member.name)) break;
     const headerBytes = localHeaderLength(entry);
@@ -137,7 +137,7 @@ function putQuick(
   return at - start;
 }
 
-async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, name }: Member, body: PagedBody): Promise<void> {
+async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, name }: ZipMember, body: PagedBody): Promise<void> {
   if (entry.isFolder || entry.sizeBytes === 0) {
     await body.add(zip.begin(entry));
     zip.end();

@@ -8,7 +8,7 @@ import type { ZipEntry } from '../../lib/zip/zip-records.ts';
 import { targetPath } from '../request/request-target.ts';
 
 /** One member of the archive to be: its name there, and where it is. */
-export interface Member {
+export interface ZipMember {
   entry: ZipEntry;
   folder: VirtualPath;
   /** Name in that folder. */
@@ -27,8 +27,8 @@ export async function gatherMembers(
   folder: VirtualPath,
   names: readonly string[] | undefined,
   checkClient: () => void,
-): Promise<Member[]> {
-  const members: Member[] = [];
+): Promise<ZipMember[]> {
+  const members: ZipMember[] = [];
   if (names === undefined) {
     await gatherFolder(files, folder, folder.slice(1).split('/').map(safeName).join('/'), members, checkClient);
     return members;
@@ -52,7 +52,7 @@ async function gatherFolder(
   files: AccountFiles,
   top: VirtualPath,
   topName: string,
-  members: Member[],
+  members: ZipMember[],
   checkClient: () => void,
 ): Promise<void> {
   const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
@@ -77,6 +77,6 @@ async function gatherFolder(
   }
 }
 
-function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: Entry): Member {
+function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: Entry): ZipMember {
   return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }

@@ -30,9 +30,9 @@ function go(rows: readonly Row[], index: number): void {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-type Action = (event: KeyboardEvent) => void;
+type KeyAction = (event: KeyboardEvent) => void;
 
-function moveBy(step: number): Action {
+function moveBy(step: number): KeyAction {
   return () => {
     const rows = shownRows();
     const row = focusedRow();
@@ -40,13 +40,13 @@ function moveBy(step: number): Action {
   };
 }
 
-const everywhere: Readonly<Record<string, Action>> = {
+const everywhere: Readonly<Record<string, KeyAction>> = {
   ArrowDown: moveBy(1),
   ArrowUp: moveBy(-1),
   Escape: () => clearSelection(),
 };
 
-const inList: Readonly<Record<string, Action>> = {
+const inList: Readonly<Record<string, KeyAction>> = {
   Home: () => go(shownRows(), 0),
   End: () => go(shownRows(), Number.POSITIVE_INFINITY),
   ' ': () => {
@@ -55,7 +55,7 @@ const inList: Readonly<Record<string, Action>> = {
   },
 };
 
-const singleKeys: Readonly<Record<string, Action>> = { '/': focusFilter, '?': () => void showHelp() };
+const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
 function onKey(event: KeyboardEvent, mayDelete: boolean): void {
   const target = event.target as HTMLElement;

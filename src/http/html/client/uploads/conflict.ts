@@ -3,24 +3,24 @@ import { make } from '../dom.ts';
 import { text } from '../language.ts';
 
 /** What to do with a file whose name is taken. */
-export type Decision = 'overwrite' | 'keep-both' | 'skip';
+export type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
 
-let forAll: Decision | undefined;
+let forAll: ConflictChoice | undefined;
 let before: Promise<unknown> = Promise.resolve();
 
 /** Asks what to do, one question at a time; an answer for all further conflicts is kept until the queue is empty. */
-export function decide(name: string): Promise<Decision> {
+export function decide(name: string): Promise<ConflictChoice> {
   const decision = before.then(() => forAll ?? question(name));
   before = decision;
   return decision;
 }
 
 /** Forgets the answer for all. */
-export function forgetDecision(): void {
+export function forgetChoice(): void {
   forAll = undefined;
 }
 
-async function question(name: string): Promise<Decision> {
+async function question(name: string): Promise<ConflictChoice> {
   const always = make('input', { type: 'checkbox' });
   const answer = await ask({
     title: text('conflict', { name }),

@@ -1,6 +1,6 @@
 import { text } from '../language.ts';
 import { signInAgain } from '../sign-in.ts';
-import { decide, forgetDecision } from './conflict.ts';
+import { decide, forgetChoice } from './conflict.ts';
 import { ensureFolder, forgetFolders } from './folders.ts';
 import { sendFile } from './send.ts';
 import { isOver, nextName, type Upload } from './upload.ts';
@@ -73,7 +73,7 @@ export class UploadQueue {
   #changed(): void {
     this.#onChange();
     if (this.isBusy || this.isPaused) return;
-    forgetDecision();
+    forgetChoice();
     forgetFolders();
     if (this.#ended.length > 0) this.#onEnd(this.#ended.splice(0));
   }
