@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { build as bundle, transform } from 'esbuild';
 import { gzipSync } from 'fflate';
+import { patchedPackages } from './patched-packages.mjs';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
@@ -73,13 +74,14 @@ export const bundleOptions = {
   format: 'esm',
   target: 'node20.19',
   // cosmiconfig asks for its loaders when a file needs them: svc parses all files itself and lets it load none. The Redis client has
-  // a native hash for client-side caching, unused here.
-  external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash'],
+  // a native hash for client-side caching, unused here; ssh2 does without its native parts.
+  external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', 'cpu-features', '*.node'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
-  define: { SVC_VERSION: JSON.stringify(version) },
-  plugins: [swaggerUi, pageScript, style],
+  // An ES module has no `__dirname`; the WebAssembly of ssh2 asks for it, though it loads nothing from there.
+  define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
+  plugins: [swaggerUi, pageScript, style, patchedPackages(false)],
   logLevel: 'warning',
 };
 
@@ -94,6 +96,7 @@ export const executableOptions = {
   // esbuild keeps the folder in which it was loaded.
   absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
   entryPoints: ['bin/svc.ts'],
+  plugins: [...bundleOptions.plugins.slice(0, -1), patchedPackages(true)],
   banner: { js: requireBanner },
   sourcemap: 'linked',
   sourcesContent: false,

@@ -47,6 +47,14 @@ const programs = {
   'linux.uml': 'user-mode-linux',
   'rpc.nfsd': 'nfs-kernel-server',
   modprobe: 'kmod',
+  ssh: 'openssh-client',
+  'ssh-audit': 'ssh-audit',
+  git: 'git',
+  lftp: 'lftp',
+  psftp: 'putty-tools',
+  restic: 'restic',
+  sqlite3: 'sqlite3',
+  sshfs: 'sshfs',
 };
 
 function filesBelow(folder, suffix) {

@@ -21,12 +21,17 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   permissions?: PermissionOptions | null | undefined;
 }
 
+/** What accounts have to present to SSH services: any one kind, one certain kind, or a password and a key. */
+export const requiredCredentials = ['any', 'password', 'ssh-key', 'both'] as const;
+export type RequiredCredentials = (typeof requiredCredentials)[number];
+
 /** What a group says for its accounts. Members that an account leaves out are taken from here. */
 export interface GroupConfiguration extends SharedConfiguration {
   enabled: boolean;
   allow_own_password_change?: boolean | null | undefined;
   file_write_size?: number | null | undefined;
   quota_size?: number | null | undefined;
+  required_credentials?: RequiredCredentials | null | undefined;
 }
 
 /** What an authentication method says of an account (docs/spec/authentication.md#account-of-a-reply). */
@@ -55,6 +60,7 @@ export interface Account {
   readonly fileWriteSizeBytes: number;
   /** Most that the account's folders may hold, 0 = no limit. */
   readonly quotaSizeBytes: number;
+  readonly requiredCredentials: RequiredCredentials;
   /** UUID and type of the method that accepted it. */
   readonly method: { readonly uuid: string; readonly type: string };
 }
@@ -136,6 +142,7 @@ export function effectiveAccount(
       allowOwnPasswordChange: group.allow_own_password_change ?? false,
       fileWriteSizeBytes: group.file_write_size ?? 0,
       quotaSizeBytes: group.quota_size ?? 0,
+      requiredCredentials: group.required_credentials ?? 'any',
       method,
     };
   } catch (error) {

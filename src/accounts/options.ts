@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isServiceError } from '../lib/errors.ts';
 import { expressionText, integer, largestSizeBytes, optionalText, textList, uuidText, yesNo } from '../lib/option-types.ts';
 import { parseVirtualPath } from '../lib/virtual-path.ts';
-import { defaultGroupUuid, type GroupConfiguration } from './account.ts';
+import { defaultGroupUuid, type GroupConfiguration, requiredCredentials } from './account.ts';
 import { structureSegments } from './home-folder.ts';
 import { parsePasswordHash } from './passwords.ts';
 import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';
@@ -123,6 +123,10 @@ export const groupOptions = z
     allow_own_password_change: yesNo().default(false).describe('Accounts of the group may change their own password.'),
     file_write_size: integer(0, largestSizeBytes).default(0).describe('Largest file that may be written, in bytes; 0 = no limit.'),
     quota_size: integer(0, largestSizeBytes).default(0).describe('Most that the folders of one account may hold, in bytes; 0 = no limit.'),
+    required_credentials: z
+      .enum(requiredCredentials, { error: 'must be any, password, ssh-key or both' })
+      .default('any')
+      .describe('What accounts of the group have to present to `ssh` services: any, password, ssh-key or both (in either order).'),
   })
   .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
 

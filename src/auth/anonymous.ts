@@ -30,6 +30,10 @@ export class AnonymousMethod implements AuthMethod {
     return { outcome: 'next', reason: 'This method takes requests without credentials only.' };
   }
 
+  listsKey(): boolean {
+    return false;
+  }
+
   authenticateWithoutCredentials() {
     return { username: anonymousName, account: { group: this.#group } };
   }

@@ -44,6 +44,10 @@ export class ApplicationMethod implements AuthMethod {
     return { outcome: 'authenticated', account: account.configuration };
   }
 
+  listsKey(username: string, key: string): boolean {
+    return hasKey(this.accounts.find(username), key);
+  }
+
   async #matches(account: LocalAccount | undefined, credentials: Credentials): Promise<boolean> {
     switch (credentials.type) {
       case 'password': {
@@ -52,7 +56,7 @@ export class ApplicationMethod implements AuthMethod {
         return this.#passwords.verify(credentials.content, account.passwordHash, turn);
       }
       case 'ssh-key':
-        return (account?.sshKeys ?? []).some((key) => keyBlob(key) === credentials.content.trim());
+        return hasKey(account, credentials.content);
       case 'ssl-certificate': {
         const presented = certificateFingerprint(credentials.content);
         return presented !== undefined && (account?.certificates ?? []).some((pem) => certificateFingerprint(pem) === presented);
@@ -61,6 +65,10 @@ export class ApplicationMethod implements AuthMethod {
         return credentials.type satisfies never;
     }
   }
+}
+
+function hasKey(account: LocalAccount | undefined, key: string): boolean {
+  return (account?.sshKeys ?? []).some((line) => keyBlob(line) === key.trim());
 }
 
 /** The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`), or the text itself. */

@@ -1,6 +1,7 @@
 import { type Account, type AccountConfiguration, AccountError, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
 import { emailAddresses } from '../accounts/email-addresses.ts';
 import { prepareHomeFolder } from '../accounts/home-folder.ts';
+import { isUserName } from '../accounts/user-names.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
@@ -51,6 +52,12 @@ export class AuthChain {
   /** Longest time that an answer takes, in milliseconds. */
   get longestAnswerMs(): number {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
+  }
+
+  /** Whether it is worth the client's while to sign with a key: whether some method has it, or could accept any. */
+  mayAcceptKey(username: string, key: string): boolean {
+    if (!isUserName(username)) return false;
+    return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
   }
 
   /** Answers for what a client presented. Never throws for a refusal. */

@@ -45,6 +45,8 @@ export interface AuthMethod {
   stop(): Promise<void>;
   /** Answers for one client. Never throws for a refusal. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
+  /** Whether a key is one of an account's, for those who need not ask anybody; a method without this may accept any key. */
+  listsKey?(username: string, key: string): boolean;
   /** The account for a request that carries no credentials at all, where the method has one (`anonymous`). */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };
 }

@@ -7,6 +7,7 @@ export const eventGroups = [
   'failure',
   'informational',
   'http',
+  'ssh',
   'file-operation',
   'operation-read',
   'operation-write',
@@ -38,6 +39,8 @@ const process = ['process', 'informational'] as const satisfies EventGroup[];
 const component = ['process', 'component-activation'] as const satisfies EventGroup[];
 const transferRead = ['duration', 'total_read', 'read_speed'];
 const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'api_backend'];
+const sftpWrite = ['duration', 'total_write', 'write_speed', 'in_place'];
+const attributes = ['modified', 'permissions', 'size'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
 
 function event(id: number, meaning: string, groups: readonly EventGroup[], data: readonly string[] = []): EventDefinition {
@@ -47,6 +50,11 @@ function event(id: number, meaning: string, groups: readonly EventGroup[], data:
 function fileEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data: readonly string[] = []): EventDefinition {
   const groups: EventGroup[] = ['authenticated', 'http', 'file-operation', operation, outcome];
   return { id, meaning, groups, data, isAboutPath: true };
+}
+
+function sftpEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data: readonly string[] = []): EventDefinition {
+  const groups: EventGroup[] = ['authenticated', 'ssh', 'file-operation', operation, outcome];
+  return { id, meaning, groups, data: ['requested_path', 'mode', ...data], isAboutPath: true };
 }
 
 /** All events, by ID. */
@@ -77,6 +85,12 @@ export const eventCatalogue: readonly EventDefinition[] = [
   event(20085, 'The password was changed.', ['authenticated', 'administration', 'success']),
   event(20086, 'The password change failed.', ['authenticated', 'administration', 'failure'], ['details']),
   event(20111, 'The authentication method "{method_name}" was skipped because it is stopped.', ['authentication', 'informational'], method),
+  event(
+    20126,
+    'The first of two credentials was accepted: {credentials}.',
+    ['authentication', 'ssh', 'authenticated', 'informational'],
+    ['credentials'],
+  ),
   event(
     20136,
     'The authentication method "{method_name}" forbade "{username}".',
@@ -111,6 +125,41 @@ export const eventCatalogue: readonly EventDefinition[] = [
     ['process', 'success'],
     ['event_id', 'event_uuid', 'uuid', 'name', 'url', 'status'],
   ),
+  event(30011, 'An SFTP session started.', ['ssh', 'session', 'authenticated', 'informational'], ['client', 'algorithms']),
+  event(30012, 'An SFTP session ended.', ['ssh', 'session', 'authenticated', 'informational'], ['client', 'duration']),
+  event(30013, 'The key exchange with an SSH client failed: {details}', ['ssh', 'failure'], ['client', 'details']),
+  event(30014, 'An SSH client connected: {client}.', ['ssh', 'session', 'informational'], ['client']),
+  event(
+    30015,
+    'An SSH connection ended: {details}',
+    ['ssh', 'session', 'informational'],
+    ['client', 'algorithms', 'duration', 'bytes_received', 'bytes_sent', 'details'],
+  ),
+  event(30016, 'A request could not be read: {details}', ['ssh', 'authenticated', 'failure'], ['details', 'request']),
+  sftpEvent(30017, 'The file "{path}" was uploaded under a temporary name.', 'informational', 'operation-write', [
+    ...sftpWrite,
+    'replaced',
+  ]),
+  sftpEvent(30019, 'The folder "{path}" was opened.', 'informational', 'operation-read'),
+  sftpEvent(30020, 'The folder "{path}" was listed.', 'success', 'operation-read', ['members']),
+  sftpEvent(30021, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read', ['details']),
+  sftpEvent(30023, 'The file "{path}" was removed.', 'success', 'operation-delete'),
+  sftpEvent(30024, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete', ['details']),
+  sftpEvent(30026, '"{path}" was renamed to "{destination}".', 'success', 'operation-rename', ['destination', 'replaced']),
+  sftpEvent(30027, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination', 'details']),
+  sftpEvent(30029, 'The folder "{path}" was created.', 'success', 'operation-create-folder'),
+  sftpEvent(30030, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder', ['details']),
+  sftpEvent(30032, 'The folder "{path}" was removed.', 'success', 'operation-delete'),
+  sftpEvent(30033, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete', ['details']),
+  sftpEvent(30038, 'The attributes of "{path}" were set.', 'success', 'operation-write', attributes),
+  sftpEvent(30039, 'The attributes of "{path}" could not be set: {details}', 'failure', 'operation-write', [...attributes, 'details']),
+  sftpEvent(30041, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', [...transferRead, 'details']),
+  sftpEvent(30042, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [...sftpWrite, 'details', 'kept_as']),
+  sftpEvent(30043, 'The file "{path}" was opened.', 'informational', 'file-operation'),
+  sftpEvent(30044, 'The file "{path}" could not be opened: {details}', 'failure', 'file-operation', ['details']),
+  event(30051, 'An SSH connection was refused: {details}', ['ssh', 'failure'], ['details', 'refused']),
+  sftpEvent(30067, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
+  sftpEvent(30068, 'The file "{path}" was uploaded.', 'success', 'operation-write', [...sftpWrite, 'replaced', 'uploaded_as']),
   event(40000, 'The request is not authorised.', ['http', 'authentication', 'failure'], ['method', 'path', 'details', 'status']),
   event(40003, 'Internal error.', ['http', 'failure'], ['method', 'path', 'details', 'status', 'reference']),
   fileEvent(40004, 'The file "{path}" was opened for reading.', 'success', 'operation-read'),

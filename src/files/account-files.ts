@@ -3,7 +3,7 @@ import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { memberPath, type VirtualPath } from '../lib/virtual-path.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
 import { AccountPaths, denied } from './account-paths.ts';
 import { changeInParent, type OpenedFolder, openFile, openFolder, openFolderToPass } from './disk/opened.ts';
 import { LockedPath } from './disk/path-lock.ts';
@@ -14,19 +14,16 @@ import type { FilesEnvironment } from './file-scope.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
 import { type AnyRight, neededRights } from './needed-rights.ts';
+import { accountListing, type EntryBatches, type ListingOrder } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { type FileDownload, startDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
-import { readFolder, readFolderUnordered } from './operations/folder-reader.ts';
-import { type LeftBehind, removeFile, removeTree } from './operations/folder-remover.ts';
+import { type LeftBehind, removeEmptyFolder, removeFile, removeTree } from './operations/folder-remover.ts';
 import { moveEntry } from './operations/move.ts';
+import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
 import type { MoveOptions } from './operations/relocate.ts';
-
-/** Members of a folder in batches. */
-export type EntryBatches = AsyncIterable<Entry[]>;
-
-/** How a folder is read: sorted by name in code point order, or as the disk gives it, in memory that does not grow. */
-export type ListingOrder = 'by-name' | 'as-on-disk';
+import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
+import { removeUpload, renameUpload } from './operations/upload-names.ts';
 
 /**
  * The one door to an account's files, whatever protocol asks: each method checks the permission, acts on
@@ -44,6 +41,7 @@ export class AccountFiles {
   /**
    * @param context who and which component, for the events
    * @param locks what the client may do in spite of locks; undefined where the service keeps none
+   * @param requestData what the events carry besides
    */
   constructor(
     account: Account,
@@ -51,11 +49,12 @@ export class AccountFiles {
     context: EventContext,
     locks?: LockGuard,
     mounts = mountsOf(account, environment.excludedPaths),
+    requestData?: Readonly<Record<string, unknown>>,
   ) {
     this.account = account;
     this.environment = environment;
     this.mounts = mounts;
-    this.#paths = new AccountPaths(account, mounts, environment, context, locks);
+    this.#paths = new AccountPaths(account, mounts, environment, context, locks, requestData);
   }
 
   /**
@@ -99,7 +98,7 @@ export class AccountFiles {
 
   /** Lists a folder; event 40007, or 40014. With `traverse` alone only sub-folders are shown. */
   openListing(path: VirtualPath, order: ListingOrder = 'by-name'): EntryBatches {
-    const listing = this.#paths.orReport(40014, path, () => this.#listing(path, order));
+    const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, order));
     this.emit(40007, path);
     return listing;
   }
@@ -110,7 +109,7 @@ export class AccountFiles {
    * @throws ServiceError `forbidden` without `list` or `traverse`
    */
   listQuietly(path: VirtualPath): EntryBatches {
-    return this.#listing(path, 'by-name');
+    return accountListing(this.#paths, path, 'by-name');
   }
 
   /** Opens a file as part of a larger operation (ZIP), without an event of its own. */
@@ -141,20 +140,34 @@ export class AccountFiles {
     return this.account.permissions.allowsAny(path, neededRights.readFile);
   }
 
+  /** Whether a file may be written. */
+  mayWrite(path: VirtualPath): boolean {
+    return this.account.permissions.allows(path, 'write');
+  }
+
   /** Whether a folder may be listed whole; for archives. */
   mayList(path: VirtualPath): boolean {
     return this.account.permissions.allows(path, 'list');
   }
 
-  /** Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011. */
-  async createFolder(path: VirtualPath): Promise<void> {
+  /** The same files for one request, whose events carry `data` besides. */
+  forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
+    return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
+  }
+
+  /**
+   * Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011.
+   *
+   * @param mode permission bits, before those that the process takes away (umask)
+   */
+  async createFolder(path: VirtualPath, mode?: number): Promise<void> {
     try {
       this.#paths.require(path, 'createFolder');
       this.environment.events.assertWritable();
       const location = this.mounts.locate(path);
       if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
       await this.#paths.requireUnlocked(path, 'membership');
-      await changeInParent(this.mounts.roots, this.#paths.writable(location), (member) => mkdirSync(member));
+      await changeInParent(this.mounts.roots, this.#paths.writable(location), (member) => mkdirSync(member, mode));
     } catch (error) {
       const meaning = asServiceError(error);
       this.emit(meaning.code === 'exists' ? 40030 : 40011, path, { details: meaning.message });
@@ -183,6 +196,41 @@ export class AccountFiles {
   }
 
   /**
+   * Opens a file to write it in any order; event 40021 at once, or 40035. @see RandomUpload
+   *
+   * @throws ServiceError `forbidden` without `write`, and what `RandomUpload.open` throws
+   */
+  async openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
+    try {
+      this.#paths.require(path, 'writeFile');
+      this.environment.events.assertWritable();
+      const location = this.mounts.locate(path);
+      if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
+      await this.#paths.requireUnlocked(path, 'content');
+      return await RandomUpload.open(this.#paths, path, this.#paths.writable(location), options);
+    } catch (error) {
+      throw this.#paths.reported(40035, path, error);
+    }
+  }
+
+  /** Sets times and mode; event 30038 or 30039. @see setAttributes */
+  setAttributes(path: VirtualPath, change: AttributeChange): Promise<void> {
+    return setAttributes(this.#paths, path, change);
+  }
+
+  /** Renames a file that is being uploaded; event 40055 or 40056. @see renameUpload */
+  renameUpload(upload: RandomUpload, to: VirtualPath, options: MoveOptions): Promise<void> {
+    return renameUpload(this.#paths, upload, to, options);
+  }
+
+  /** Removes a file that is being uploaded, and the old one of its name; event 40012 or 40013. */
+  async removeUpload(upload: RandomUpload): Promise<void> {
+    if (!this.#paths.entryAt(upload.path)) return removeUpload(this.#paths, upload);
+    await this.deleteFile(upload.path);
+    upload.remove();
+  }
+
+  /**
    * Deletes a file; event 40012 or 40013.
    *
    * @param verify runs with what the name means just before it is removed; throwing keeps the file
@@ -205,6 +253,24 @@ export class AccountFiles {
     await this.#paths.forgetLocks(path);
     this.environment.quotas.removed(this.mounts.roots);
     await this.emitDurable(40012, path);
+  }
+
+  /** Deletes a folder that is empty; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
+  async deleteEmptyFolder(path: VirtualPath): Promise<void> {
+    try {
+      this.#paths.require(path, 'deleteFolder');
+      const realPath = this.#paths.removable(path);
+      await this.#paths.requireUnlocked(path, 'tree');
+      const current = this.#paths.entryAt(path);
+      if (!current) throw new ServiceError('not-found', 'Path not found.');
+      if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
+      if (current.isLink) await removeFile(this.mounts.roots, realPath);
+      else await removeEmptyFolder(this.mounts.roots, realPath);
+    } catch (error) {
+      throw this.#paths.reported(40027, path, error);
+    }
+    await this.#paths.forgetLocks(path);
+    await this.emitDurable(40026, path);
   }
 
   /**
@@ -312,6 +378,11 @@ export class AccountFiles {
     this.#paths.emit(id, path, data);
   }
 
+  /** The meaning of a fault, with the event of the failed operation emitted. */
+  reported(id: number, path: VirtualPath, error: unknown): ServiceError {
+    return this.#paths.reported(id, path, error);
+  }
+
   /** Like `emit`; the event is on disk when the promise resolves. For changes. */
   async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
     await this.#paths.emitDurable(id, path, data);
@@ -325,37 +396,4 @@ export class AccountFiles {
     };
     return { ...upload, commit };
   }
-
-  #listing(path: VirtualPath, order: ListingOrder): EntryBatches {
-    this.#paths.require(path, 'listFolder');
-    const foldersOnly = !this.account.permissions.allows(path, 'list');
-    const virtual = this.mounts.virtualMembers(path).flatMap((name) => this.#paths.entryAt(memberPath(path, name)) ?? []);
-    const location = this.mounts.locate(path);
-    const batches = location.kind === 'virtual' ? onlyBatch(virtual) : this.#readBatches(path, this.#paths.real(location), virtual, order);
-    return foldersOnly ? onlyFolders(batches) : batches;
-  }
-
-  // The folder is opened here, so that what cannot be listed is refused before anything is sent.
-  #readBatches(path: VirtualPath, realPath: string, virtualEntries: Entry[], order: ListingOrder): EntryBatches {
-    const { roots } = this.mounts;
-    const folder = openFolder(roots, realPath);
-    const nowMs = this.environment.clock.nowMs();
-    const onUnreadableName = (name: string) => this.emit(40028, path, { details: name });
-    return (async function* () {
-      try {
-        const read = order === 'by-name' ? readFolder : readFolderUnordered;
-        yield* read(folder, roots, { virtualEntries, onUnreadableName, nowMs });
-      } finally {
-        folder.close();
-      }
-    })();
-  }
-}
-
-async function* onlyBatch(entries: Entry[]): AsyncGenerator<Entry[]> {
-  yield entries;
-}
-
-async function* onlyFolders(batches: EntryBatches): AsyncGenerator<Entry[]> {
-  for await (const batch of batches) yield batch.filter((entry) => entry.isFolder);
 }

@@ -12,6 +12,7 @@ import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
 import { type AnyRight, neededRights, type Operation } from './needed-rights.ts';
+import { eventIdFor } from './ssh-events.ts';
 
 /** What an operation is about to do to a path, as far as locks care. */
 export type Change = 'content' | 'membership' | 'tree';
@@ -26,13 +27,23 @@ export class AccountPaths implements FileScope {
   readonly environment: FilesEnvironment;
   readonly context: EventContext;
   readonly locks: LockGuard | undefined;
+  readonly #requestData: Readonly<Record<string, unknown>>;
 
-  constructor(account: Account, mounts: Mounts, environment: FilesEnvironment, context: EventContext, locks: LockGuard | undefined) {
+  /** @param requestData what the events of this request carry besides */
+  constructor(
+    account: Account,
+    mounts: Mounts,
+    environment: FilesEnvironment,
+    context: EventContext,
+    locks: LockGuard | undefined,
+    requestData: Readonly<Record<string, unknown>> = {},
+  ) {
     this.account = account;
     this.mounts = mounts;
     this.environment = environment;
     this.context = context;
     this.locks = locks;
+    this.#requestData = requestData;
   }
 
   /** @throws ServiceError `forbidden` when the rights for an operation are missing, `name-reserved` for names of temporary files */
@@ -125,16 +136,19 @@ export class AccountPaths implements FileScope {
   }
 
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
-    this.environment.events.emit(this.draft(id, path, data));
+    if (this.eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
 
-  /** Like `emit`; the event is on disk when the promise resolves. For changes. */
   async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
     await this.environment.events.emitDurable(this.draft(id, path, data));
   }
 
+  eventId(id: number): number | undefined {
+    return eventIdFor(id, this.context.component.type);
+  }
+
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
-    return { id, context: this.context, data: Object.assign(this.#pathData(path), data) };
+    return { id: this.eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
   }
 
   /** The meaning of a fault, with the event of the failed operation emitted. */

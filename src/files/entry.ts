@@ -8,12 +8,19 @@ export interface Entry {
   sizeBytes: number;
   /** Modification time, Unix time in milliseconds with a fraction. */
   modifiedMs: number;
+  /** When it was last read, as far as the file system keeps that; Unix time in milliseconds. */
+  accessedMs: number;
   /** Creation time where the file system keeps it, else the earliest time known; Unix time in milliseconds. */
   createdMs: number;
   /** Reached through a symbolic link; ZIP archives leave these out. */
   isLink?: boolean;
   /** File system's number of the file, part of the entity tag. */
   inode: number;
+  /** Permission bits. */
+  mode: number;
+  /** Numbers of the owner and of the group. */
+  uid: number;
+  gid: number;
 }
 
 /** Makes an entry of what stat(2) said. */
@@ -24,8 +31,12 @@ export function entryOf(name: string, stats: Stats): Entry {
     isFolder,
     sizeBytes: isFolder ? 0 : stats.size,
     modifiedMs: stats.mtimeMs,
+    accessedMs: stats.atimeMs,
     createdMs: stats.birthtimeMs || Math.min(stats.ctimeMs, stats.mtimeMs),
     inode: stats.ino,
+    mode: stats.mode & 0o7777,
+    uid: stats.uid,
+    gid: stats.gid,
   };
 }
 
@@ -35,5 +46,7 @@ export function entryOf(name: string, stats: Stats): Entry {
  * @param modifiedMs Unix time in milliseconds, 0 where no time is known
  */
 export function virtualEntry(name: string, modifiedMs: number): Entry {
-  return { name, isFolder: true, sizeBytes: 0, modifiedMs, createdMs: modifiedMs, inode: 0 };
+  const times = { modifiedMs, accessedMs: modifiedMs, createdMs: modifiedMs };
+  const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  return { name, isFolder: true, sizeBytes: 0, ...times, inode: 0, mode: 0o755, ...owner };
 }

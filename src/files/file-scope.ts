@@ -33,6 +33,10 @@ export interface FileScope {
   readonly environment: FilesEnvironment;
   /** Emits an event about a path, with the path members that file events carry (docs/spec/events.md#file-events). */
   emit(id: number, path: VirtualPath, data?: Record<string, unknown>): void;
-  /** The draft of such an event. */
+  /** Like `emit`; the event is on disk when the promise resolves. For changes. */
+  emitDurable(id: number, path: VirtualPath, data?: Record<string, unknown>): Promise<void>;
+  /** The ID of an event as this component tells it, undefined when it does not. */
+  eventId(id: number): number | undefined;
+  /** The draft of such an event, which is told. */
   draft(id: number, path: VirtualPath, data?: Record<string, unknown>): EventDraft;
 }

@@ -17,6 +17,7 @@ export const neededRights = {
   createFolder: ['create-folder'],
   writeFile: ['write'],
   rename: ['rename'],
+  setAttributes: ['set-attributes'],
   replaceFile: ['write', 'delete-file'],
   deleteFile: ['delete-file'],
   deleteFolder: ['delete-folder'],

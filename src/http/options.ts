@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { compileAddressRanges } from '../lib/address-ranges.ts';
+import { loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-names.ts';
@@ -10,7 +10,6 @@ import {
   integer,
   largestSizeBytes,
   lineList,
-  number,
   optionalText,
   textList,
   uuidText,
@@ -86,19 +85,6 @@ const origins = textList().superRefine((items, context) => {
   }
 });
 
-/** Loopback and private ranges: where proxies stand. */
-const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
-
-const proxies = textList().transform((items, context) => {
-  try {
-    compileAddressRanges(items);
-  } catch (error) {
-    if (!isServiceError(error)) throw error;
-    context.addIssue({ code: 'custom', message: error.message });
-  }
-  return items.length > 0 ? items : [...nearbyRanges];
-});
-
 const passthrough = headerNames().superRefine((names, context) => {
   for (const name of names) {
     if (refusedPassthroughHeaders.has(name.toLowerCase()))
@@ -106,25 +92,8 @@ const passthrough = headerNames().superRefine((names, context) => {
   }
 });
 
-const common = {
-  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
-  description: z.string().default('').describe('Free text.'),
-  enabled: yesNo().default(true).describe('A disabled service is not started.'),
-  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
-};
-
 const shared = {
-  ...common,
-  authentications: z
-    .union([textList(), z.null()])
-    .default(null)
-    .describe('UUIDs of the authentication methods, in order; default: every enabled method in file order.'),
-  public_error: yesNo().default(false).describe('Show the public part of a rejection to clients.'),
-  idle_connection_timeout: number(1, 86_400)
-    .default(300)
-    .describe('Seconds without activity after which a connection is closed and a session ends.'),
-  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
-  maximum_concurrent_connections: integer(1, 1_000_000).default(10_000).describe('Connections at once; more are closed.'),
+  ...loginServiceOptions,
   maximum_request_size: integer(0, largestSizeBytes).default(0).describe('Largest request body, in bytes; 0 = no limit.'),
   headers: headerLines().default([]).describe('Headers added to every reply.'),
   accepted_origins: origins
@@ -136,11 +105,9 @@ const shared = {
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
     .default('')
     .describe("Header from which a trusted proxy's client address is taken, for example `X-Forwarded-For`."),
-  trusted_proxies: proxies
-    .default([...nearbyRanges])
-    .describe(
-      'Addresses and ranges of proxies whose `client_forwarded_header` is believed; the client is the last address in it, from the right, that is not one of them. Default: loopback and private ranges.',
-    ),
+  trusted_proxies: proxyRanges().describe(
+    'Addresses and ranges of proxies whose `client_forwarded_header` is believed; the client is the last address in it, from the right, that is not one of them. Default: loopback and private ranges.',
+  ),
   announce_session_authentication: yesNo().default(true).describe('Name the `session` scheme in the challenges of a 401.'),
   announce_version: yesNo().default(true).describe('Show the version in the `server` header.'),
   webdav_compatibility: yesNo().default(false).describe('Relax WebDAV for Finder, Explorer and Office.'),
@@ -171,13 +138,13 @@ const tls = {
 export const httpOptions = z.strictObject({
   type: z.literal('http').describe('Files over HTTP.'),
   ...shared,
-  port: integer(0, 65_535).default(8080).describe('Port to listen on; 0 = any free one.'),
+  port: servicePort(8080),
   ...tls,
 });
 export const httpsOptions = z.strictObject({
   type: z.literal('https').describe('Files over HTTPS.'),
   ...shared,
-  port: integer(0, 65_535).default(8443).describe('Port to listen on; 0 = any free one.'),
+  port: servicePort(8443),
   ...tls,
 });
 export type HttpServiceOptions = z.infer<typeof httpOptions> | z.infer<typeof httpsOptions>;

@@ -3,9 +3,8 @@ import { accountOfEvents } from '../auth/auth-chain.ts';
 import type { SessionLifetimes, SessionOverview } from '../auth/sessions.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
-import type { HttpServiceOptions } from '../http/options.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
-import type { RequestParts } from './parts.ts';
+import type { FileServiceOptions, RequestParts } from './parts.ts';
 
 /** Those who answer the requests of all file transfer services. Implementations: this process, and workers. */
 export interface Listeners {
@@ -37,23 +36,23 @@ export interface PreparedReload {
 export type Announce = (id: number, data: Record<string, unknown>, component: EventComponent) => void;
 
 /** A service as events name it. */
-export function componentOf(uuid: string, options: Pick<HttpServiceOptions, 'type' | 'name'>): EventComponent {
+export function componentOf(uuid: string, options: Pick<FileServiceOptions, 'type' | 'name'>): EventComponent {
   return { uuid, type: options.type, name: options.name || uuid };
 }
 
 /** `data` of the events about the start of a service. */
-export function startData(uuid: string, options: HttpServiceOptions, port = options.port): Record<string, unknown> {
+export function startData(uuid: string, options: FileServiceOptions, port = options.port): Record<string, unknown> {
   return { name: options.name || uuid, type: options.type, address: options.address, port };
 }
 
 /** The lifetimes of a service's sessions; of one that is gone, none. */
 export function lifetimesOf(parts: RequestParts | undefined, uuid: string): SessionLifetimes {
-  const options = parts?.config.services[uuid] as HttpServiceOptions | undefined;
+  const options = parts?.config.services[uuid] as FileServiceOptions | undefined;
   return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
 }
 
 /** The event of a session that timed out. */
 export function timeoutEvent({ config }: RequestParts, uuid: string, account: Account): EventDraft {
-  const component = componentOf(uuid, config.services[uuid] as HttpServiceOptions);
+  const component = componentOf(uuid, config.services[uuid] as FileServiceOptions);
   return { id: 40015, context: { account: accountOfEvents(account, processAccount().peer), component, group: account.groupUuid } };
 }

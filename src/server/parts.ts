@@ -5,6 +5,8 @@ import { createAuthMethod, type MethodDependencies } from '../auth/create-method
 import { LocalPasswords } from '../auth/local-passwords.ts';
 import { methodsInForce } from '../auth/options.ts';
 import type { Config } from '../config/schema/schema.ts';
+import type { HttpServiceOptions } from '../http/options.ts';
+import type { SshServiceOptions } from '../ssh/options.ts';
 
 /** What one configuration makes for requests, without listeners. */
 export interface RequestParts {
@@ -38,7 +40,16 @@ export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] 
   return [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
 }
 
+/** Options of a service that gives files. */
+export type FileServiceOptions = HttpServiceOptions | SshServiceOptions;
+
+/** The methods that a service asks, in order. */
+export function methodsOf({ methods, config }: RequestParts, { authentications }: FileServiceOptions): AuthMethod[] {
+  const order = authentications ?? [...methods.keys()].filter((method) => config.authentications[method]?.enabled ?? true);
+  return order.flatMap((method) => methods.get(method) ?? []);
+}
+
 /** UUIDs of the enabled file transfer services. */
-export function httpServices(config: Config): string[] {
+export function fileServices(config: Config): string[] {
   return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && service.type !== 'monitor' ? [uuid] : []));
 }

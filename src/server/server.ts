@@ -17,9 +17,9 @@ import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
 import type { Fleet } from './fleet-listeners.ts';
-import { HttpListeners } from './http-listeners.ts';
 import type { Listeners } from './listeners.ts';
 import { Monitoring } from './monitoring.ts';
+import { OwnListeners } from './own-listeners.ts';
 import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
 import { memoryState, type SharedState } from './state.ts';
 import type { FleetOptions } from './workers/fleet.ts';
@@ -242,7 +242,9 @@ class ServerRuntime implements Service {
 
   #ownListeners({ events, files }: Core, state: SharedState): Listeners {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
-    return new HttpListeners({ events, files, state, monitoring: this.#monitoring, announce, clock: this.#clock, log: this.#log });
+    const { path } = this.#dataFolder as DataFolder;
+    const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
+    return new OwnListeners({ events, files, state, monitoring, announce, dataFolderPath: path, clock, log });
   }
 
   #makeParts(config: Config): Parts {

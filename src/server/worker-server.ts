@@ -10,9 +10,9 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
-import { HttpListeners } from './http-listeners.ts';
 import type { PreparedReload } from './listeners.ts';
 import { Monitoring } from './monitoring.ts';
+import { OwnListeners } from './own-listeners.ts';
 import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
 import { bookOf, turnsOf } from './workers/files-client.ts';
 import { JournalClient, WorkerDispatcher } from './workers/journal-client.ts';
@@ -79,7 +79,7 @@ class RunningWorker {
   readonly log: Log;
   readonly state: StateClient;
   readonly journal: JournalClient;
-  readonly listeners: HttpListeners;
+  readonly listeners: OwnListeners;
   readonly monitoring: Monitoring;
   readonly #setup: WorkerSetup;
   readonly #surroundings: WorkerSurroundings;
@@ -120,7 +120,7 @@ class RunningWorker {
         onAccountsWritten: () => primary.call('accountsChanged'),
       });
     this.#parts = this.#makeParts(setup.config);
-    this.listeners = new HttpListeners({
+    this.listeners = new OwnListeners({
       events,
       files: {
         events,
@@ -140,6 +140,7 @@ class RunningWorker {
       },
       clock,
       log,
+      dataFolderPath,
       sharing: {
         processes: setup.workers,
         congestion: () => this.journal.congestion(),

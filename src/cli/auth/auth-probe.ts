@@ -16,6 +16,7 @@ import { verdictOf } from '../../auth/callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
 import { type AuthenticationOptions, type CalloutOptions, calloutOptions, methodsInForce } from '../../auth/options.ts';
 import type { Config } from '../../config/schema/schema.ts';
+import { isFileService } from '../../config/schema/services.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
@@ -60,8 +61,8 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 /** The target of a configuration: one method, or the chain of its first service that has one. */
 export function configTarget(config: Config, method: string | undefined): Target {
   const all = methodsInForce(config.authentications);
-  const service = Object.values(config.services).find((candidate) => candidate.enabled && candidate.type !== 'monitor');
-  const order = service && service.type !== 'monitor' ? service.authentications : null;
+  const service = Object.values(config.services).find((candidate) => candidate.enabled && isFileService(candidate));
+  const order = service && isFileService(service) ? service.authentications : null;
   const chain = method === undefined ? chainOf(all, order) : all.filter(([uuid]) => uuid === method);
   if (chain.length === 0)
     throw new ServiceError(

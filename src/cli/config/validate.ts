@@ -1,4 +1,5 @@
 import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
+import { listHostKeys } from '../../config/host-key-list.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
@@ -24,13 +25,16 @@ export async function validate(named: string | undefined, options: ValidateOptio
     findings = [...findings, ...(await onlineFindings(checked.loaded))];
   }
   const valid = !findings.some(({ severity }) => severity === 'error' || options.strict);
+  const hostKeys = checked.loaded ? listHostKeys(checked.loaded.config) : [];
   if (options.sarif) {
     const { sarifLog } = await import('./sarif.ts');
     print(JSON.stringify(sarifLog(findings), null, 2));
-  } else if (options.json) print(JSON.stringify({ valid, file: checked.file, findings }, null, 2));
+  } else if (options.json)
+    print(JSON.stringify({ valid, file: checked.file, findings, ...(hostKeys.length > 0 ? { host_keys: hostKeys } : {}) }, null, 2));
   else {
     complainFindings(findings, checked.text);
     if (valid && checked.loaded) print(`${checked.file} is valid: ${summary(checked.loaded)}`);
+    for (const { service, type, fingerprint } of hostKeys) print(`host key of ${service}: ${fingerprint} (${type})`);
   }
   return valid ? exitCode.done : exitCode.no;
 }

@@ -44,6 +44,7 @@ export const registerServe: Register = (program, run) => {
     .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
     .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
     .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
+    .option('--ssh [port]', 'without a configuration: serve SFTP, too (default port: 2222)', portNumber)
     .option('--workers <number>', 'processes that answer requests; auto = one a core (default: 1)', workerCount)
     .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels).env('SVC_LOG_LEVEL'))
     .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))

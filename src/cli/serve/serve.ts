@@ -23,6 +23,8 @@ export interface ServeOptions {
   user?: string;
   address?: string;
   port?: number;
+  /** Port of SFTP, or `true` for the usual one. */
+  ssh?: number | true;
   workers?: number;
   logLevel?: LogLevel;
   logFormat?: LogFormat;
@@ -52,7 +54,7 @@ export async function serve(options: ServeOptions): Promise<number> {
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
-  for (const name of ['root', 'user', 'address', 'port'] as const) {
+  for (const name of ['root', 'user', 'address', 'port', 'ssh'] as const) {
     if (options[name] !== undefined)
       throw new ServiceError('bad-request', `--${name} has no effect beside the configuration ${file}; set it there.`);
   }
@@ -71,7 +73,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
         server: { data_folder_path: attempt === 1 ? './svc-data' : `./svc-data-${attempt}` },
         groups: { DEFAULT_GROUP: { home_folder_path: root } },
         accounts: { [name]: { password: passwordHash } },
-        services: { files: { type: 'http', name: 'Files', address: options.address ?? '127.0.0.1', port: options.port ?? 8080 } },
+        services: folderServices(options),
       },
       process.cwd(),
     );
@@ -88,6 +90,12 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
     return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, watcher, isStarted: true });
   }
+}
+
+function folderServices({ address = '127.0.0.1', port = 8080, ssh }: ServeOptions): Record<string, object> {
+  const files = { type: 'http', name: 'Files', address, port };
+  if (ssh === undefined) return { files };
+  return { files, sftp: { type: 'ssh', name: 'SFTP', address, ...(ssh === true ? {} : { port: ssh }) } };
 }
 
 function accountOf(user: string | undefined): { name: string; password: string; isGenerated: boolean } {

@@ -31,7 +31,15 @@ const attempt = z.strictObject({
 /** Schemas of what commands print with `--json`, by command. */
 export const jsonOutputs = {
   validate: z
-    .strictObject({ valid: z.boolean(), file: z.string(), findings: z.array(finding) })
+    .strictObject({
+      valid: z.boolean(),
+      file: z.string(),
+      findings: z.array(finding),
+      host_keys: z
+        .array(z.strictObject({ service: z.string(), path: z.string(), type: z.string(), fingerprint: z.string() }))
+        .optional()
+        .describe('Host keys of the ssh services, where there are any.'),
+    })
     .describe('svc validate --json: one document.'),
   explain: decision.describe('svc explain --json: one document.'),
   test: z

@@ -16,6 +16,7 @@ import { type ErrorCode, isServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { isWithin, parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Config } from '../schema/schema.ts';
+import { isHttpService } from '../schema/services.ts';
 
 /** Where in a decision something was found. */
 type StepName = Decision['steps'][number]['step'];
@@ -127,7 +128,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   const destination = memberOf(question.destination);
   checkRights(account, destination.path, needs.destination, decision, note);
   if (conditional?.end === 'destination') noteRight(account, destination.path, conditional, note);
-  const isCompatible = Object.values(config.services).some((service) => service.type !== 'monitor' && service.webdav_compatibility);
+  const isCompatible = Object.values(config.services).some((service) => isHttpService(service) && service.webdav_compatibility);
   if (destination.isFolder && !target.isFolder && !isCompatible)
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }

@@ -9,6 +9,7 @@ import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
+import { isHttpService } from '../schema/services.ts';
 
 /** Handlers that can never fire, filters and templates that ask for what no wanted event has, options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
@@ -92,7 +93,7 @@ function rootOf(name: string): string {
 }
 
 function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
-  const services = Object.values(config.services).flatMap((service) => (service.enabled && service.type !== 'monitor' ? [service] : []));
+  const services = Object.values(config.services).flatMap((service) => (service.enabled && isHttpService(service) ? [service] : []));
   const ids = wanted.map(({ id }) => id);
   for (const { name, expression } of handler.data_filter) {
     const root = rootOf(name);

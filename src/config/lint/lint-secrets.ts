@@ -16,6 +16,9 @@ export function lintSecrets({ config, file, source }: LoadedConfig, report: Repo
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.type === 'https' && service.enabled && service.tls_key_path)
       check(['services', uuid, 'tls_key_path'], service.tls_key_path, 'holds a private key');
+    if (service.type === 'ssh' && service.enabled)
+      for (const [index, path] of service.host_key_paths.entries())
+        check(['services', uuid, 'host_key_paths', index], path, 'holds a private key');
   }
   for (const [uuid, method] of Object.entries(config.authentications)) {
     if (method.type !== 'application' || !method.enabled) continue;

@@ -3,6 +3,7 @@ import { refusedPassthroughHeaders } from '../../lib/headers/header-names.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
+import { isFileService, isHttpService } from '../schema/services.ts';
 
 /** The event that an upload's back-end answers (docs/spec/delivery.md#upload-back-end). */
 const uploadDone = 40017;
@@ -14,8 +15,10 @@ headersOfOneReply.delete('server');
 /** Options of services that contradict each other, or that would break replies. */
 export function lintServices(config: Config, report: Report): void {
   for (const [uuid, service] of Object.entries(config.services)) {
-    if (!service.enabled || service.type === 'monitor') continue;
+    if (!service.enabled || !isFileService(service)) continue;
     const at = (...path: PropertyKey[]) => ['services', uuid, ...path];
+    lintChain(config, service.authentications, at('authentications'), report);
+    if (!isHttpService(service)) continue;
     for (const [name] of service.headers) {
       if (headersOfOneReply.has(name.toLowerCase()))
         report('error', 'refused-header', at('headers'), `"${name}" cannot be added to every reply`);
@@ -35,7 +38,6 @@ export function lintServices(config: Config, report: Report): void {
       seen.add(name);
     }
     lintLogo(service.appearance.logo_path, at('appearance', 'logo_path'), report);
-    lintChain(config, service.authentications, at('authentications'), report);
   }
   lintUnused(config, report);
 }
@@ -72,8 +74,9 @@ function lintChain(config: Config, chain: readonly string[] | null, path: Proper
 }
 
 function lintUnused(config: Config, report: Report): void {
-  const services = Object.values(config.services).filter((service) => service.enabled && service.type !== 'monitor');
-  const chains = services.map((service) => (service.type === 'monitor' ? [] : service.authentications));
+  const chains = Object.values(config.services).flatMap((service) =>
+    service.enabled && isFileService(service) ? [service.authentications] : [],
+  );
   // A service without a list asks every enabled method.
   if (chains.length === 0 || chains.includes(null)) return;
   const asked = new Set(chains.flatMap((chain) => chain ?? []));

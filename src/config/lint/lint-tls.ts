@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
+import { isHttpService } from '../schema/services.ts';
 
 const dayMs = 86_400_000;
 
@@ -20,7 +21,7 @@ const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a8
 /** Files of TLS: readable, what they should be, belonging together, valid now, strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {
   for (const [uuid, service] of Object.entries(config.services)) {
-    if (!service.enabled || service.type === 'monitor') continue;
+    if (!service.enabled || !isHttpService(service)) continue;
     const at = (option: string) => ['services', uuid, option];
     if (service.type === 'http') {
       const unused = (['tls_certificate_path', 'tls_key_path', 'tls_client_ca_path'] as const).filter((option) => service[option] !== '');

@@ -9,6 +9,7 @@ import type { FindingCode } from '../finding-codes.ts';
 import { byPlace, pathText, type Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import type { Config } from '../schema/schema.ts';
+import { isFileService, isHttpService } from '../schema/services.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import { lintAddresses } from './lint-addresses.ts';
 import { lintHandlers } from './lint-handlers.ts';
@@ -17,6 +18,7 @@ import { lintPermissions } from './lint-permissions.ts';
 import { lintRemotes } from './lint-remotes.ts';
 import { lintSecrets } from './lint-secrets.ts';
 import { lintServices } from './lint-services.ts';
+import { lintSsh } from './lint-ssh.ts';
 import { lintState } from './lint-state.ts';
 import { lintTls } from './lint-tls.ts';
 
@@ -54,6 +56,7 @@ export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemC
     report('error', 'no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
+  lintSsh(config, report);
   lintState(config, report);
   checkReferences(config, report);
   checkFolders(config, report);
@@ -121,10 +124,11 @@ function checkReferences(config: Config, report: Report): void {
     if (method.type === 'anonymous') needGroup(method.group, ['authentications', uuid, 'group']);
   }
   for (const [uuid, service] of Object.entries(config.services)) {
-    if (service.type === 'monitor') continue;
+    if (!isFileService(service)) continue;
     for (const [index, method] of (service.authentications ?? []).entries()) {
       if (!methods.has(method)) unknown('authentication method', method, methods, ['services', uuid, 'authentications', index]);
     }
+    if (!isHttpService(service)) continue;
     const backend = service.api_backend_uuid;
     if (backend && !handlers.has(backend)) unknown('event handler', backend, handlers, ['services', uuid, 'api_backend_uuid']);
     else if (backend && !config.event_handlers[backend]?.enabled) {

@@ -5,6 +5,7 @@ import { byPlace, ConfigError } from '../findings.ts';
 import { salvage } from '../schema/salvage.ts';
 import { type Config, configSchema } from '../schema/schema.ts';
 import { findingAt, findingsOf } from '../schema/schema-findings.ts';
+import { isHttpService } from '../schema/services.ts';
 import { interpolate } from './interpolate.ts';
 import { type Source, stdinName } from './source.ts';
 
@@ -117,7 +118,8 @@ function resolvePaths(config: Config, folder: string): void {
     holder.virtual_folders = holder.virtual_folders?.map(([path, realPath]) => [path, absolute(realPath)]);
   }
   for (const service of Object.values(config.services)) {
-    if (service.type === 'monitor') continue;
+    if (service.type === 'ssh') service.host_key_paths = service.host_key_paths.map(absolute);
+    if (!isHttpService(service)) continue;
     service.tls_certificate_path = absolute(service.tls_certificate_path);
     service.tls_key_path = absolute(service.tls_key_path);
     service.tls_client_ca_path = absolute(service.tls_client_ca_path);

@@ -7,6 +7,7 @@ import { httpOptions, httpsOptions } from '../../http/options.ts';
 import { logLevels } from '../../lib/log.ts';
 import { integer, number, optionalText, textList, uuidText } from '../../lib/option-types.ts';
 import { monitorOptions } from '../../monitor/options.ts';
+import { sshOptions } from '../../ssh/options.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
 
 const stateOptions = z
@@ -105,7 +106,9 @@ const serverOptions = z
   .describe('The server as a whole.');
 
 const serviceOptions = z
-  .discriminatedUnion('type', [httpOptions, httpsOptions, monitorOptions], { error: 'must have a "type": http, https or monitor' })
+  .discriminatedUnion('type', [httpOptions, httpsOptions, sshOptions, monitorOptions], {
+    error: 'must have a "type": http, https, ssh or monitor',
+  })
   .describe('A service that listens on an address.');
 
 const accountName = z.string().refine(isUserName, 'must be an account name: 1 to 150 characters, without control characters, "/" and "\\"');

@@ -1,18 +1,5 @@
-import {
-  constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  linkSync,
-  openSync,
-  renameSync,
-  type Stats,
-  unlinkSync,
-  writev,
-  writevSync,
-} from 'node:fs';
-import { promisify } from 'node:util';
-import { fdatasyncAsync, fsyncAsync, futimesAsync } from '../../lib/disk/descriptors.ts';
+import { constants, fchmodSync, fchownSync, fstatSync, linkSync, openSync, renameSync, type Stats, unlinkSync, writevSync } from 'node:fs';
+import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FilesEnvironment } from '../file-scope.ts';
@@ -24,8 +11,6 @@ import { asServiceError } from './system-errors.ts';
 import { temporaryName } from './temporaries.ts';
 import { lstatOrUndefined, type WriteTarget } from './write-target.ts';
 
-const writevAsync = promisify(writev) as unknown as (fd: number, chunks: NodeJS.ArrayBufferView[]) => Promise<{ bytesWritten: number }>;
-
 /** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */
 const atOnceBytes = 128 * 1024;
 
@@ -36,10 +21,27 @@ const syncEveryBytes = 32 * 1024 * 1024;
 export interface FinishOptions {
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
+  /** Access time to set with it; else it is the same. */
+  accessedMs?: number | undefined;
   /** Runs in the turn of the rename, with what the name means at that moment; throwing keeps the old file. */
   verify?: ((current: Entry | undefined) => void) | undefined;
   /** Room under a quota; ended by `finish` when that succeeds. */
   reservation?: QuotaReservation;
+}
+
+/** Writes a file piece by piece, wherever the pieces belong. Ended with `finish` or `discard`. */
+export interface RandomWriter {
+  /** Whether the file itself is written, and not one that takes its place. */
+  readonly isInPlace: boolean;
+  /** For reading what was written. */
+  readonly fd: number;
+  writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
+  /** Cuts or lengthens what was written; what is added is zeros. */
+  truncate(sizeBytes: number): Promise<void>;
+  /** What is there so far goes to the disk. Fails also for what could not be written before. */
+  sync(): Promise<void>;
+  finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
+  discard(): Promise<void>;
 }
 
 /**
@@ -47,20 +49,22 @@ export interface FinishOptions {
  * file beside the target, synced, then renamed, then the folder synced. Whoever creates a writer ends it with
  * `finish` or `discard`.
  */
-export class FileWriter {
-  readonly #target: WriteTarget;
+export class FileWriter implements RandomWriter {
+  readonly isInPlace = false;
+  #target: WriteTarget;
   readonly #temporaries: FilesEnvironment['temporaries'];
   readonly #turns: FilesEnvironment['turns'];
   readonly #temporaryName = temporaryName();
   readonly #fd: number;
   #state: 'open' | 'ended' = 'open';
-  /** Bytes written so far. */
+  /** Where the written part ends. */
   sizeBytes = 0;
-  #syncedBytes = 0;
+  #unsyncedBytes = 0;
   #syncing: Promise<void> | undefined;
   #syncFailure: unknown;
 
-  constructor(target: WriteTarget, { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>) {
+  /** @param newMode permission bits of a file that is new, before those that the process takes away (umask) */
+  constructor(target: WriteTarget, { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>, newMode = 0o666) {
     this.#target = target;
     this.#temporaries = temporaries;
     this.#turns = turns;
@@ -68,8 +72,8 @@ export class FileWriter {
     try {
       this.#fd = openSync(
         target.parent.member(this.#temporaryName),
-        constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-        0o666,
+        constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+        newMode,
       );
       if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
     } catch (error) {
@@ -88,14 +92,22 @@ export class FileWriter {
     return this.#fd;
   }
 
-  /** Appends chunks with one gathered write, repeated when the kernel took less. */
+  /** Appends chunks. */
   async write(chunks: readonly Buffer[]): Promise<void> {
+    await this.writeAt(chunks, this.sizeBytes);
+  }
+
+  /** Puts chunks at a place of the file with one gathered write, repeated when the kernel took less. */
+  async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
     let rest = [...chunks];
+    let at = position;
+    const isSmall = position + bytesOf(rest) <= atOnceBytes;
     try {
       while (rest.length > 0) {
-        let { bytesWritten } =
-          this.sizeBytes + bytesOf(rest) <= atOnceBytes ? { bytesWritten: writevSync(this.#fd, rest) } : await writevAsync(this.#fd, rest);
-        this.sizeBytes += bytesWritten;
+        let { bytesWritten } = isSmall ? { bytesWritten: writevSync(this.#fd, rest, at) } : await writevAsync(this.#fd, rest, at);
+        at += bytesWritten;
+        this.#unsyncedBytes += bytesWritten;
+        this.sizeBytes = Math.max(this.sizeBytes, at);
         while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
         if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
       }
@@ -109,8 +121,8 @@ export class FileWriter {
 
   // While a large file still comes in, what is there goes to the disk, so that the end has little to wait for.
   #syncEarly(): void {
-    if (this.#syncing || this.sizeBytes - this.#syncedBytes < syncEveryBytes) return;
-    this.#syncedBytes = this.sizeBytes;
+    if (this.#syncing || this.#unsyncedBytes < syncEveryBytes) return;
+    this.#unsyncedBytes = 0;
     this.#syncing = fdatasyncAsync(this.#fd)
       .catch((error) => {
         this.#syncFailure ??= error;
@@ -118,6 +130,48 @@ export class FileWriter {
       .finally(() => {
         this.#syncing = undefined;
       });
+  }
+
+  async truncate(sizeBytes: number): Promise<void> {
+    try {
+      await ftruncateAsync(this.#fd, sizeBytes);
+      this.sizeBytes = sizeBytes;
+    } catch (error) {
+      throw asServiceError(error);
+    }
+  }
+
+  async sync(): Promise<void> {
+    await this.#syncing;
+    if (this.#syncFailure === undefined) {
+      await fdatasyncAsync(this.#fd).catch((error) => {
+        this.#syncFailure = error;
+      });
+    }
+    if (this.#syncFailure !== undefined) throw asServiceError(this.#syncFailure);
+  }
+
+  /**
+   * Gives the file another name to get in the end.
+   *
+   * @param target taken over in any case: closed here
+   */
+  retarget(target: WriteTarget): void {
+    const old = this.#target;
+    try {
+      if (old.parent.realPath !== target.parent.realPath) {
+        const oldPath = this.#temporaryRealPath;
+        this.#temporaries.add(`${target.parent.realPath}/${this.#temporaryName}`);
+        renameSync(old.parent.member(this.#temporaryName), target.parent.member(this.#temporaryName));
+        this.#temporaries.delete(oldPath);
+      }
+    } catch (error) {
+      this.#temporaries.delete(`${target.parent.realPath}/${this.#temporaryName}`);
+      target.parent.close();
+      throw asServiceError(error);
+    }
+    this.#target = target;
+    old.parent.close();
   }
 
   /**
@@ -132,7 +186,7 @@ export class FileWriter {
       if (this.#syncFailure !== undefined) throw this.#syncFailure;
       if (options.modifiedMs !== undefined) {
         const time = timeToSet(options.modifiedMs);
-        await futimesAsync(this.#fd, time, time);
+        await futimesAsync(this.#fd, options.accessedMs === undefined ? time : timeToSet(options.accessedMs), time);
       }
       await fsyncAsync(this.#fd);
       const entry = entryOf(name, fstatSync(this.#fd));

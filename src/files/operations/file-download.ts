@@ -23,8 +23,10 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
   const startedMs = clock.monotonicMs();
   const draft = files.draft(40004, path);
   events.emitGrouped(draft);
-  const emit = (id: number, data: Record<string, unknown>) =>
-    events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
+  const emit = (ofHttp: number, data: Record<string, unknown>) => {
+    const id = files.eventId(ofHttp);
+    if (id !== undefined) events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
+  };
   let isOpen = true;
   const closeOnce = () => {
     if (isOpen) void closeFile(opened.fd, opened.stats.size);

@@ -86,8 +86,8 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
-/** Removes one empty folder, through its verified parent. */
-async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
+/** Removes one empty folder, through its verified parent. @throws ServiceError `not-empty` */
+export async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
   await changeInParent(roots, path, (member) => rmdirSync(member));
 }
 

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
-import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
 import { openParent } from '../disk/opened.ts';
 import { walkTree } from '../disk/walk-tree.ts';
@@ -15,7 +15,7 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  *
  * Permissions (docs/spec/webdav.md#replacing): `rename` on both ends, on every member of a folder too; to replace something also what
  * `checkReplaceable` asks for. Events 40062 or 40063, then 40026 for a folder that was replaced and 40055 or 40065, on disk when the
- * promise resolves; or 40056.
+ * promise resolves, and 40017 for a file that had a temporary name; or 40056.
  *
  * @returns whether the destination was free before
  * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` for a file and a folder, `locked`
@@ -28,7 +28,7 @@ export async function moveEntry(
 ): Promise<{ created: boolean }> {
   const data = { destination: to };
   let ends: MoveEnds | undefined;
-  let moved: Moved & { isFolder: boolean };
+  let moved: Moved & { isFolder: boolean; sizeBytes: number };
   const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
   try {
     paths.require(from, 'rename');
@@ -43,7 +43,7 @@ export async function moveEntry(
     ends = openEnds(paths, realFrom, realTo);
     await checkChange(paths, from, to, entry, options, ends);
     paths.emit(entry.isFolder ? 40063 : 40062, from, data);
-    moved = { ...(await relocate(paths, from, to, entry, ends, options)), isFolder: entry.isFolder };
+    moved = { ...(await relocate(paths, from, to, entry, ends, options)), isFolder: entry.isFolder, sizeBytes: entry.sizeBytes };
     if (moved.replaced) paths.environment.quotas.removed(paths.mounts.roots);
   } catch (error) {
     throw paths.reported(40056, from, error, data);
@@ -54,7 +54,11 @@ export async function moveEntry(
   }
   await paths.forgetLocks(from);
   if (moved.replaced === 'folder') await paths.emitDurable(40026, to);
-  await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, { ...data, replaced: moved.replaced ? true : undefined });
+  const replaced = moved.replaced ? true : undefined;
+  await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, { ...data, replaced });
+  const { isTemporaryName = () => false } = options;
+  if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
+    await paths.emitDurable(40017, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced });
   return { created: !moved.replaced };
 }
 

@@ -15,6 +15,8 @@ import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts
 export interface MoveOptions extends ReplacementRules {
   /** Refuses by throwing; runs with the source, and again in the turn of the rename. */
   verify?: ((source: Entry) => void) | undefined;
+  /** Which names files have only until they are whole: one that gets another name was uploaded under that. */
+  isTemporaryName?: ((name: string) => boolean) | undefined;
 }
 
 /** Both ends of a move, opened. */

@@ -1,5 +1,5 @@
-import type { EntryBatches } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
+import type { EntryBatches } from '../../files/operations/account-listing.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
 import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing-order.ts';
 import { type Exchange, header } from '../request/exchange.ts';

@@ -1,4 +1,4 @@
-import { close, fdatasync, fsync, futimes, open, read, write } from 'node:fs';
+import { close, fdatasync, fsync, ftruncate, futimes, open, read, write, writev } from 'node:fs';
 import { promisify } from 'node:util';
 
 /*
@@ -12,3 +12,9 @@ export const writeAsync = promisify(write);
 export const fsyncAsync = promisify(fsync);
 export const fdatasyncAsync = promisify(fdatasync);
 export const futimesAsync = promisify(futimes);
+export const ftruncateAsync = promisify(ftruncate);
+export const writevAsync = promisify(writev) as unknown as (
+  fd: number,
+  chunks: NodeJS.ArrayBufferView[],
+  position: number,
+) => Promise<{ bytesWritten: number }>;

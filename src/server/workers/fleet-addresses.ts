@@ -2,10 +2,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../../config/schema/schema.ts';
 import type { EventComponent } from '../../events/event.ts';
 import { readTlsContext, type TlsContext } from '../../http/connection/tls-context.ts';
-import type { HttpServiceOptions } from '../../http/options.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { componentOf, startData } from '../listeners.ts';
-import { httpServices } from '../parts.ts';
+import { type FileServiceOptions, fileServices } from '../parts.ts';
 
 /**
  * Where the workers listen, and with which certificates: found out once, by the primary process, so that a worker that takes the place of
@@ -18,7 +17,7 @@ export class FleetAddresses {
 
   /** Chooses a free port for each service that may have any. @throws ServiceError `unavailable` */
   async choosePorts(config: Config): Promise<void> {
-    for (const uuid of httpServices(config)) {
+    for (const uuid of fileServices(config)) {
       const { port, address } = optionsOf(config, uuid);
       if (port !== 0) this.#ports.delete(uuid);
       else if (!this.#ports.has(uuid)) this.#ports.set(uuid, await chosenPort(address));
@@ -30,9 +29,20 @@ export class FleetAddresses {
     this.#ports.delete(uuid);
   }
 
+  /** Makes the host keys that SSH services of the workers share. @throws ServiceError `unavailable` */
+  async makeHostKeys(config: Config, dataFolderPath: string): Promise<void> {
+    const isWanted = (uuid: string) => {
+      const options = optionsOf(config, uuid);
+      return options.type === 'ssh' && options.host_key_paths.length === 0;
+    };
+    if (!fileServices(config).some(isWanted)) return;
+    const { hostKeysOf } = await import('../../ssh/host-keys.ts');
+    await hostKeysOf([], dataFolderPath);
+  }
+
   /** Reads the TLS files; one that cannot be read any more stays as it was. @throws ServiceError `unavailable` for one that never was */
   readTls(config: Config): void {
-    for (const uuid of httpServices(config)) {
+    for (const uuid of fileServices(config)) {
       const options = optionsOf(config, uuid);
       if (options.type !== 'https') continue;
       try {
@@ -46,7 +56,7 @@ export class FleetAddresses {
   /** The configuration with the chosen ports, for the workers. */
   inConfig(config: Config): Config {
     const services = { ...config.services };
-    for (const uuid of httpServices(config)) services[uuid] = this.#withPort(uuid, config) as never;
+    for (const uuid of fileServices(config)) services[uuid] = this.#withPort(uuid, config) as never;
     return { ...config, services };
   }
 
@@ -58,14 +68,18 @@ export class FleetAddresses {
 
   /** The URLs of all services. */
   listening(config: Config): { uuid: string; name: string; url: string }[] {
-    return httpServices(config).map((uuid) => {
+    return fileServices(config).map((uuid) => {
       const options = this.#withPort(uuid, config);
       const host = options.address.includes(':') ? `[${options.address}]` : options.address;
-      return { uuid, name: componentOf(uuid, options).name, url: `${options.type}://${host}:${options.port}` };
+      return {
+        uuid,
+        name: componentOf(uuid, options).name,
+        url: `${options.type === 'ssh' ? 'sftp' : options.type}://${host}:${options.port}`,
+      };
     });
   }
 
-  #withPort(uuid: string, config: Config): HttpServiceOptions {
+  #withPort(uuid: string, config: Config): FileServiceOptions {
     const options = optionsOf(config, uuid);
     return { ...options, port: this.#ports.get(uuid) ?? options.port };
   }
@@ -73,13 +87,13 @@ export class FleetAddresses {
 
 /** Whether a service listens where it did before. */
 export function isSameAddress(before: Config, config: Config, uuid: string): boolean {
-  const old = before.services[uuid] as HttpServiceOptions | undefined;
+  const old = before.services[uuid] as FileServiceOptions | undefined;
   const { type, address, port } = optionsOf(config, uuid);
   return old?.enabled === true && old.type === type && old.address === address && old.port === port;
 }
 
-function optionsOf(config: Config, uuid: string): HttpServiceOptions {
-  return config.services[uuid] as HttpServiceOptions;
+function optionsOf(config: Config, uuid: string): FileServiceOptions {
+  return config.services[uuid] as FileServiceOptions;
 }
 
 async function chosenPort(address: string): Promise<number> {

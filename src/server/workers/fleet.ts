@@ -3,13 +3,12 @@ import type { SessionOverview } from '../../auth/sessions.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { EventServer } from '../../events/event.ts';
 import { Temporaries } from '../../files/disk/temporaries.ts';
-import type { HttpServiceOptions } from '../../http/options.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
 import type { Announce, Listeners, PreparedReload } from '../listeners.ts';
-import { httpServices, type RequestParts } from '../parts.ts';
+import { type FileServiceOptions, fileServices, type RequestParts } from '../parts.ts';
 import { FleetAddresses, isSameAddress } from './fleet-addresses.ts';
 import { FleetFigures } from './fleet-figures.ts';
 import type { JournalHost } from './journal-host.ts';
@@ -73,9 +72,10 @@ export class WorkerFleet implements Listeners {
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { announce, options } = this.#surroundings;
+    await this.#addresses.makeHostKeys(parts.config, this.#surroundings.dataFolderPath);
     await this.#startFirst(parts);
     await Promise.all(Array.from({ length: options.workers - 1 }, () => this.#launch()));
-    for (const uuid of httpServices(parts.config)) announce(20076, ...this.#addresses.described(uuid, parts.config));
+    for (const uuid of fileServices(parts.config)) announce(20076, ...this.#addresses.described(uuid, parts.config));
   }
 
   listening() {
@@ -92,6 +92,7 @@ export class WorkerFleet implements Listeners {
       release();
     };
     try {
+      await this.#addresses.makeHostKeys(parts.config, this.#surroundings.dataFolderPath);
       await this.#addresses.choosePorts(parts.config);
       this.#addresses.readTls(parts.config);
       const config = this.#addresses.inConfig(parts.config);
@@ -107,7 +108,7 @@ export class WorkerFleet implements Listeners {
       this.#parts = parts;
       await Promise.all(members.map((member) => this.#commit(member)));
       const isNew = (uuid: string) => !isSameAddress(before, parts.config, uuid);
-      for (const uuid of httpServices(parts.config).filter(isNew))
+      for (const uuid of fileServices(parts.config).filter(isNew))
         this.#surroundings.announce(20076, ...this.#addresses.described(uuid, parts.config));
       release();
     };
@@ -115,7 +116,7 @@ export class WorkerFleet implements Listeners {
   }
 
   figures(): Promise<ServiceFigures[]> {
-    const services = this.#parts ? httpServices(this.#parts.config) : [];
+    const services = this.#parts ? fileServices(this.#parts.config) : [];
     return this.#figures.ofServices(services, this.#ready(), (service) => this.#surroundings.state.countSessions(service));
   }
 
@@ -150,7 +151,7 @@ export class WorkerFleet implements Listeners {
     const finished = await Promise.all(wereRunning.map((member) => member.stop(timeoutMs)));
     await Promise.all([...this.#members].map((member) => member.ended));
     if (wereRunning.length > 0 && this.#parts) {
-      for (const uuid of httpServices(this.#parts.config)) {
+      for (const uuid of fileServices(this.#parts.config)) {
         const [{ name, type }, component] = this.#addresses.described(uuid, this.#parts.config);
         this.#surroundings.announce(20078, { name, type, reason: 'the server stops' }, component);
       }
@@ -172,7 +173,7 @@ export class WorkerFleet implements Listeners {
         return;
       } catch (error) {
         const chosen = this.#failedService(error);
-        const isChosen = chosen !== undefined && (config.services[chosen] as HttpServiceOptions | undefined)?.port === 0;
+        const isChosen = chosen !== undefined && (config.services[chosen] as FileServiceOptions | undefined)?.port === 0;
         if (isChosen && attempt < portAttempts) {
           this.#addresses.giveUp(chosen);
           continue;

@@ -11,19 +11,22 @@ import { compileAddressRanges } from '../lib/address-ranges.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
+import type { SshServer } from '../ssh/listener.ts';
+import type { SshServiceOptions } from '../ssh/options.ts';
+import type { SshService } from '../ssh/ssh-service.ts';
 import { type Announce, componentOf, type Listeners, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
 import type { Monitoring } from './monitoring.ts';
-import { httpServices, type RequestParts } from './parts.ts';
+import { type FileServiceOptions, fileServices, methodsOf, type RequestParts } from './parts.ts';
 import type { SharedState } from './state.ts';
 
-/** A running HTTP service with what outlives a reload. */
+/** A running service with what outlives a reload. */
 interface Running {
-  server: HttpServer;
+  server: HttpServer | SshServer;
   sessions: SessionStore;
 }
 
 /** What the services of one process share. */
-export interface HttpSurroundings {
+export interface ListenerSurroundings {
   events: EventDispatcher;
   files: FilesEnvironment;
   state: SharedState;
@@ -33,23 +36,25 @@ export interface HttpSurroundings {
   log: Log;
   /** Where several processes share a listener. */
   sharing?: HttpService['sharing'];
+  /** For host keys of SSH services. */
+  dataFolderPath: string;
 }
 
 /** The file transfer services that this process answers for. */
-export class HttpListeners implements Listeners {
-  readonly #surroundings: HttpSurroundings;
+export class OwnListeners implements Listeners {
+  readonly #surroundings: ListenerSurroundings;
   readonly #running = new Map<string, Running>();
   readonly #attempts: LoginAttempts;
   #parts: RequestParts | undefined;
 
-  constructor(surroundings: HttpSurroundings) {
+  constructor(surroundings: ListenerSurroundings) {
     this.#surroundings = surroundings;
     this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock);
   }
 
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
-    for (const uuid of httpServices(parts.config)) await this.#start(uuid, parts);
+    for (const uuid of fileServices(parts.config)) await this.#start(uuid, parts);
   }
 
   listening() {
@@ -58,13 +63,15 @@ export class HttpListeners implements Listeners {
 
   async prepare(parts: RequestParts): Promise<PreparedReload> {
     const added: string[] = [];
+    const sshServices = new Map<string, SshService>();
     const abort = async () => {
       for (const uuid of added) await this.#stop(`${uuid}/next`, 'the reload failed', 0);
     };
     try {
-      for (const uuid of httpServices(parts.config)) {
+      for (const uuid of fileServices(parts.config)) {
         if (this.#keepsAddress(uuid, parts.config)) {
-          this.#running.get(uuid)?.server.checkReplaceable(parts.config.services[uuid] as HttpServiceOptions);
+          const ssh = await this.#checkReplaceable(uuid, parts);
+          if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
         // The old listener of a moved service goes on until the new one stands; a port that cannot be had keeps the old.
@@ -75,7 +82,7 @@ export class HttpListeners implements Listeners {
       await abort();
       throw error;
     }
-    return { commit: async () => this.#commit(parts, added), abort };
+    return { commit: async () => this.#commit(parts, added, sshServices), abort };
   }
 
   async figures(): Promise<ServiceFigures[]> {
@@ -108,27 +115,28 @@ export class HttpListeners implements Listeners {
     return finished.every(Boolean);
   }
 
-  #commit(parts: RequestParts, added: readonly string[]): void {
+  #commit(parts: RequestParts, added: readonly string[], sshServices: ReadonlyMap<string, SshService>): void {
     const before = this.#parts as RequestParts;
     this.#parts = parts;
-    for (const uuid of httpServices(parts.config)) {
+    for (const uuid of fileServices(parts.config)) {
       if (added.includes(uuid)) continue;
-      const running = this.#running.get(uuid) as Running;
-      running.server.replace(this.#httpService(uuid, parts, running.sessions));
+      const { server, sessions } = this.#running.get(uuid) as Running;
+      if (server instanceof HttpServer) server.replace(this.#httpService(uuid, parts, sessions));
+      else server.replace(sshServices.get(uuid) as SshService);
     }
     this.#retire(before.config, parts.config, added);
   }
 
   #keepsAddress(uuid: string, config: Config): boolean {
     const before = this.#running.get(uuid)?.server.service.options;
-    const after = config.services[uuid] as HttpServiceOptions;
+    const after = config.services[uuid] as FileServiceOptions;
     return before !== undefined && before.type === after.type && before.address === after.address && before.port === after.port;
   }
 
   // Services that are gone, and the former listeners of those that moved.
   #retire(before: Config, after: Config, moved: readonly string[]): void {
-    const staying = httpServices(after);
-    for (const uuid of httpServices(before)) {
+    const staying = fileServices(after);
+    for (const uuid of fileServices(before)) {
       const running = this.#running.get(uuid);
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
@@ -144,18 +152,18 @@ export class HttpListeners implements Listeners {
 
   async #start(uuid: string, parts: RequestParts, key = uuid): Promise<void> {
     const { announce } = this.#surroundings;
-    const options = parts.config.services[uuid] as HttpServiceOptions;
+    const options = parts.config.services[uuid] as FileServiceOptions;
+    const component = componentOf(uuid, options);
     const sessions = this.#running.get(uuid)?.sessions ?? this.#makeSessions(uuid, parts);
-    const service = this.#httpService(uuid, parts, sessions);
     try {
-      const server = new HttpServer(service);
+      const server = await this.#makeServer(uuid, parts, sessions);
       await server.listen();
       this.#running.set(key, { server, sessions });
       const port = Number(new URL(server.url).port || (options.type === 'https' ? 443 : 80));
-      announce(20076, startData(uuid, options, port), service.component);
+      announce(20076, startData(uuid, options, port), component);
     } catch (error) {
       if (!this.#running.has(uuid)) sessions.close();
-      announce(20077, { ...startData(uuid, options), reason: (error as Error).message }, service.component);
+      announce(20077, { ...startData(uuid, options), reason: (error as Error).message }, component);
       throw error;
     }
   }
@@ -188,18 +196,58 @@ export class HttpListeners implements Listeners {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  #httpService(uuid: string, parts: RequestParts, sessions: SessionStore): HttpService {
-    const { events, files, state, monitoring, clock, log, sharing } = this.#surroundings;
-    const options = parts.config.services[uuid] as HttpServiceOptions;
+  async #makeServer(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<HttpServer | SshServer> {
+    if (parts.config.services[uuid]?.type !== 'ssh') return new HttpServer(this.#httpService(uuid, parts, sessions));
+    // Loaded only where it is wanted: other servers start without it.
+    const { SshServer } = await import('../ssh/listener.ts');
+    return new SshServer(await this.#sshService(uuid, parts, sessions));
+  }
+
+  /** @returns what an SSH service is to be replaced by */
+  async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
+    const { server, sessions } = this.#running.get(uuid) as Running;
+    if (server instanceof HttpServer) {
+      server.checkReplaceable(parts.config.services[uuid] as HttpServiceOptions);
+      return undefined;
+    }
+    const service = await this.#sshService(uuid, parts, sessions);
+    server.checkReplaceable(service);
+    return service;
+  }
+
+  async #sshService(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<SshService> {
+    const { events, files, state, clock, log, sharing, dataFolderPath } = this.#surroundings;
+    const options = parts.config.services[uuid] as SshServiceOptions;
     const component = componentOf(uuid, options);
-    const order =
-      options.authentications ?? [...parts.methods.keys()].filter((method) => parts.config.authentications[method]?.enabled ?? true);
-    const methods = order.flatMap((method) => parts.methods.get(method) ?? []);
+    const { hostKeysOf } = await import('../ssh/host-keys.ts');
     return {
       uuid,
       options,
       component,
-      chain: new AuthChain(methods, parts.groups, events, component),
+      chain: new AuthChain(methodsOf(parts, options), parts.groups, events, component),
+      sessions,
+      bans: state.bans,
+      attempts: this.#attempts,
+      requiredCredentials: new Set([...parts.groups.values()].map((group) => group.required_credentials ?? 'any')),
+      hostKeys: await hostKeysOf(options.host_key_paths, dataFolderPath),
+      isProxy: compileAddressRanges(options.trusted_proxies),
+      files,
+      events,
+      clock,
+      log,
+      processes: sharing?.processes ?? 1,
+    };
+  }
+
+  #httpService(uuid: string, parts: RequestParts, sessions: SessionStore): HttpService {
+    const { events, files, state, monitoring, clock, log, sharing } = this.#surroundings;
+    const options = parts.config.services[uuid] as HttpServiceOptions;
+    const component = componentOf(uuid, options);
+    return {
+      uuid,
+      options,
+      component,
+      chain: new AuthChain(methodsOf(parts, options), parts.groups, events, component),
       sessions,
       endSessions: (accountUuid, except) => this.#endSessions(accountUuid, except),
       bans: state.bans,

@@ -1,0 +1,95 @@
+// Faults of packages that their makers have not mended yet: scripts/patches/PACKAGE/*.diff, applied in the order of their names to what is
+// bundled, never to node_modules. A build fails when one does not fit, so that no release goes without it.
+import { readdirSync, readFileSync } from 'node:fs';
+
+const folder = new URL('./patches/', import.meta.url);
+
+/**
+ * Reads a unified diff, which may begin with free text.
+ *
+ * @param {string} diff
+ * @returns {{ file: string, hunks: { at: number, before: string[], after: string[] }[] }[]} what it changes, by file
+ */
+export function parseDiff(diff) {
+  const files = [];
+  for (const line of diff.replace(/\n$/, '').split('\n')) {
+    const file = /^\+\+\+ b\/(.+)$/.exec(line)?.[1];
+    if (file) {
+      files.push({ file, hunks: [] });
+      continue;
+    }
+    const hunks = files.at(-1)?.hunks;
+    const start = /^@@ -(\d+)/.exec(line)?.[1];
+    if (start) hunks?.push({ at: Number(start) - 1, before: [], after: [] });
+    const hunk = hunks?.at(-1);
+    if (!hunk || start || line.startsWith('--- ')) continue;
+    if (line[0] !== '+') hunk.before.push(line.slice(1));
+    if (line[0] !== '-') hunk.after.push(line.slice(1));
+  }
+  return files;
+}
+
+/**
+ * Applies hunks to a text; they must fit to the letter and to the line.
+ *
+ * @throws Error naming the first line that does not
+ */
+export function applyHunks(text, hunks) {
+  const lines = text.split('\n');
+  let shift = 0;
+  for (const { at, before, after } of hunks) {
+    const start = at + shift;
+    const wrong = before.findIndex((line, index) => lines[start + index] !== line);
+    if (wrong >= 0) throw new Error(`line ${start + wrong + 1} is not "${before[wrong]}"`);
+    lines.splice(start, before.length, ...after);
+    shift += after.length - before.length;
+  }
+  return lines.join('\n');
+}
+
+/** Every patch there is: package, name of the diff, file in the package, hunks. */
+function allPatches() {
+  return readdirSync(folder).flatMap((name) =>
+    readdirSync(new URL(`${name}/`, folder))
+      .filter((diff) => diff.endsWith('.diff'))
+      .sort()
+      .flatMap((diff) =>
+        parseDiff(readFileSync(new URL(`${name}/${diff}`, folder), 'utf8')).map((change) => ({ name, diff: `${name}/${diff}`, ...change })),
+      ),
+  );
+}
+
+/**
+ * Applies the patches to what a bundle loads.
+ *
+ * @param {boolean} all whether every patched file must be in the bundle
+ * @returns {import('esbuild').Plugin}
+ */
+export function patchedPackages(all) {
+  return {
+    name: 'patched-packages',
+    setup(build) {
+      const patches = allPatches();
+      const unused = new Set(patches.map(({ diff, file }) => `${diff} (${file})`));
+      const names = [...new Set(patches.map(({ name }) => name))].join('|');
+      build.onLoad({ filter: new RegExp(`/node_modules/(${names})/.*\\.js$`) }, ({ path }) => {
+        const own = patches.filter(({ name, file }) => path.endsWith(`/node_modules/${name}/${file}`));
+        if (own.length === 0) return undefined;
+        let contents = readFileSync(path, 'utf8');
+        for (const { diff, file, hunks } of own) {
+          try {
+            contents = applyHunks(contents, hunks);
+          } catch (error) {
+            return { errors: [{ text: `scripts/patches/${diff} does not apply: ${error.message}`, location: { file: path } }] };
+          }
+          unused.delete(`${diff} (${file})`);
+        }
+        return { contents, loader: 'js' };
+      });
+      build.onEnd(({ errors }) => {
+        if (!all || errors.length > 0 || unused.size === 0) return undefined;
+        return { errors: [{ text: `nothing of what these patch is bundled: ${[...unused].join(', ')}` }] };
+      });
+    },
+  };
+}

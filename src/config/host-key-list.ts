@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs';
+import { ownKeyPaths, readHostKey } from '../ssh/host-keys.ts';
+import type { Config } from './schema/schema.ts';
+
+/** A host key as clients are told of it beforehand. */
+export interface ListedHostKey {
+  service: string;
+  path: string;
+  type: string;
+  fingerprint: string;
+}
+
+/** The host keys of all enabled SSH services, as far as they are made and can be read. */
+export function listHostKeys(config: Config): ListedHostKey[] {
+  return Object.entries(config.services).flatMap(([service, options]) => {
+    if (options.type !== 'ssh' || !options.enabled) return [];
+    const own = ownKeyPaths(config.server.data_folder_path).filter((path) => existsSync(path));
+    const paths = options.host_key_paths.length > 0 ? options.host_key_paths : own;
+    return paths.flatMap((path) => {
+      try {
+        const { type, fingerprint } = readHostKey(path);
+        return [{ service, path, type, fingerprint }];
+      } catch {
+        return [];
+      }
+    });
+  });
+}

@@ -1,0 +1,85 @@
+import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
+import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync } from '../../lib/disk/descriptors.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { type Entry, entryOf } from '../entry.ts';
+import { unlimited } from '../quota.ts';
+import { timeToSet } from './file-times.ts';
+import type { FinishOptions, RandomWriter } from './file-writer.ts';
+import { asServiceError } from './system-errors.ts';
+import type { WriteTarget } from './write-target.ts';
+
+/** Writes into the file itself, for files too large to be copied: whoever reads meanwhile sees what is there so far. */
+export class InPlaceWriter implements RandomWriter {
+  readonly isInPlace = true;
+  readonly fd: number;
+  readonly #name: string;
+  readonly #oldBytes: number;
+  #failure: unknown;
+  #isOpen = true;
+
+  /** @param target its parent is closed here */
+  constructor(target: WriteTarget & { existing: Stats }) {
+    this.#name = target.name;
+    try {
+      this.fd = openSync(target.parent.member(target.name), constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const { ino, dev, size } = fstatSync(this.fd);
+      if (ino !== target.existing.ino || dev !== target.existing.dev) {
+        closeSync(this.fd);
+        throw new ServiceError('unavailable', 'The file was replaced meanwhile; try again.');
+      }
+      this.#oldBytes = size;
+    } catch (error) {
+      throw asServiceError(error);
+    } finally {
+      target.parent.close();
+    }
+  }
+
+  async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
+    let rest = [...chunks];
+    let at = position;
+    await this.#kept(async () => {
+      while (rest.length > 0) {
+        let { bytesWritten } = await writevAsync(this.fd, rest, at);
+        at += bytesWritten;
+        while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
+        if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
+      }
+    });
+  }
+
+  truncate(sizeBytes: number): Promise<void> {
+    return this.#kept(() => ftruncateAsync(this.fd, sizeBytes));
+  }
+
+  sync(): Promise<void> {
+    return this.#kept(() => fdatasyncAsync(this.fd));
+  }
+
+  // Linux tells of a failed write or sync once: it must not get lost.
+  async #kept(action: () => Promise<void>): Promise<void> {
+    try {
+      if (this.#failure === undefined) await action();
+    } catch (error) {
+      this.#failure = error;
+    }
+    if (this.#failure !== undefined) throw asServiceError(this.#failure);
+  }
+
+  async finish({ modifiedMs, accessedMs, reservation = unlimited }: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
+    await this.#kept(async () => {
+      if (modifiedMs !== undefined) await futimesAsync(this.fd, timeToSet(accessedMs ?? modifiedMs), timeToSet(modifiedMs));
+      await fsyncAsync(this.fd);
+    });
+    const entry = entryOf(this.#name, fstatSync(this.fd));
+    await reservation.commit(entry.sizeBytes, this.#oldBytes, () => {});
+    await this.discard();
+    return { entry, isReplacement: true };
+  }
+
+  /** Ends it; what was written stays. */
+  async discard(): Promise<void> {
+    if (this.#isOpen) closeSync(this.fd);
+    this.#isOpen = false;
+  }
+}

@@ -1,0 +1,49 @@
+import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { openFolder } from '../disk/opened.ts';
+import type { Entry } from '../entry.ts';
+import { readFolder, readFolderUnordered } from './folder-reader.ts';
+
+/** Members of a folder in batches. */
+export type EntryBatches = AsyncIterable<Entry[]>;
+
+/** How a folder is read: sorted by name in code point order, or as the disk gives it, in memory that does not grow. */
+export type ListingOrder = 'by-name' | 'as-on-disk';
+
+/**
+ * The members of a folder, virtual ones included; with `traverse` alone only sub-folders.
+ *
+ * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
+ */
+export function accountListing(paths: AccountPaths, path: VirtualPath, order: ListingOrder): EntryBatches {
+  paths.requireAny(path, ['list', 'traverse']);
+  const foldersOnly = !paths.account.permissions.allows(path, 'list');
+  const virtual = paths.mounts.virtualMembers(path).flatMap((name) => paths.entryAt(memberPath(path, name)) ?? []);
+  const location = paths.mounts.locate(path);
+  const batches = location.kind === 'virtual' ? onlyBatch(virtual) : readBatches(paths, path, paths.real(location), virtual, order);
+  return foldersOnly ? onlyFolders(batches) : batches;
+}
+
+// The folder is opened here, so that what cannot be listed is refused before anything is sent.
+function readBatches(paths: AccountPaths, path: VirtualPath, realPath: string, virtualEntries: Entry[], order: ListingOrder): EntryBatches {
+  const { roots } = paths.mounts;
+  const folder = openFolder(roots, realPath);
+  const nowMs = paths.environment.clock.nowMs();
+  const onUnreadableName = (name: string) => paths.emit(40028, path, { details: name });
+  return (async function* () {
+    try {
+      const read = order === 'by-name' ? readFolder : readFolderUnordered;
+      yield* read(folder, roots, { virtualEntries, onUnreadableName, nowMs });
+    } finally {
+      folder.close();
+    }
+  })();
+}
+
+async function* onlyBatch(entries: Entry[]): AsyncGenerator<Entry[]> {
+  yield entries;
+}
+
+async function* onlyFolders(batches: EntryBatches): AsyncGenerator<Entry[]> {
+  for await (const batch of batches) yield batch.filter((entry) => entry.isFolder);
+}

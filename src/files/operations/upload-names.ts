@@ -1,0 +1,50 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { checkNesting, moveEntry } from './move.ts';
+import type { RandomUpload } from './random-upload.ts';
+import type { MoveOptions } from './relocate.ts';
+import { checkFree, checkReplaceable } from './replacement.ts';
+
+/**
+ * Renames a file that is being uploaded, and the old one of its name with it; event 40055 or 40056.
+ *
+ * @throws ServiceError as `moveEntry`
+ */
+export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to: VirtualPath, options: MoveOptions): Promise<void> {
+  const from = upload.path;
+  const target = paths.mounts.locate(to);
+  if (paths.entryAt(from)) {
+    // Its 40017 comes with the end of the upload.
+    await moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
+    await upload.moveTo(to, paths.writable(target));
+    return;
+  }
+  try {
+    paths.require(from, 'rename');
+    paths.require(to, 'rename');
+    paths.environment.events.assertWritable();
+    checkFree(paths, to, options);
+    checkNesting(from, to);
+    if (target.isFixed) throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
+    await paths.requireUnlocked(to, 'tree');
+    const realTo = paths.writable(target);
+    await checkReplaceable(paths, to, realTo, await upload.entry(), options);
+    await upload.moveTo(to, realTo);
+  } catch (error) {
+    throw paths.reported(40056, from, error, { destination: to });
+  }
+  await paths.emitDurable(40055, from, { destination: to });
+}
+
+/** Removes a file that was never there but as an upload; event 40012 or 40013. */
+export async function removeUpload(paths: AccountPaths, upload: RandomUpload): Promise<void> {
+  try {
+    paths.require(upload.path, 'deleteFile');
+    paths.environment.events.assertWritable();
+    upload.remove();
+  } catch (error) {
+    throw paths.reported(40013, upload.path, error);
+  }
+  await paths.emitDurable(40012, upload.path);
+}

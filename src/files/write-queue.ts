@@ -1,0 +1,83 @@
+const mostBytesAtOnce = 4 * 1024 * 1024;
+const mostChunksAtOnce = 512;
+
+interface Write {
+  offset: number;
+  chunks: readonly Buffer[];
+  bytes: number;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/** Puts chunks at a place of a file. */
+export type WriteAt = (chunks: readonly Buffer[], offset: number, bytes: number) => Promise<void>;
+
+/** Does what is asked for in order, one after the other; writes that go on where the one before ends are done as one. */
+export class WriteQueue {
+  readonly #writeAt: WriteAt;
+  /** Writes that others may still be joined with. */
+  #writes: Write[] | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(writeAt: WriteAt) {
+    this.#writeAt = writeAt;
+  }
+
+  /** Resolves once the chunks, of so many bytes together, are written. */
+  write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#openWrites().push({ offset, chunks, bytes, resolve, reject });
+    });
+  }
+
+  /** Runs an action after all that was asked for before, and before what is asked for later. */
+  run<T>(action: () => Promise<T>): Promise<T> {
+    this.#writes = undefined;
+    return this.#inOrder(action);
+  }
+
+  #openWrites(): Write[] {
+    if (this.#writes) return this.#writes;
+    const writes: Write[] = [];
+    this.#writes = writes;
+    // Never rejects: each write is told of its own failure.
+    void this.#inOrder(() => this.#writeAll(writes));
+    return writes;
+  }
+
+  #inOrder<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(action);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  async #writeAll(writes: Write[]): Promise<void> {
+    while (writes.length > 0) {
+      const batch = writes.splice(0, batchLength(writes));
+      try {
+        const bytes = batch.reduce((sum, write) => sum + write.bytes, 0);
+        const chunks = batch.flatMap((write) => write.chunks);
+        await this.#writeAt(chunks, (batch[0] as Write).offset, bytes);
+        for (const write of batch) write.resolve();
+      } catch (error) {
+        for (const write of batch) write.reject(error);
+      }
+    }
+    if (this.#writes === writes) this.#writes = undefined;
+  }
+}
+
+/** How many of the first writes go on where the one before ends, and are not too much for one system call. */
+function batchLength(writes: readonly Write[]): number {
+  const [first] = writes as [Write];
+  let { bytes } = first;
+  let chunks = first.chunks.length;
+  let length = 1;
+  for (const write of writes.slice(1)) {
+    bytes += write.bytes;
+    chunks += write.chunks.length;
+    if (write.offset !== first.offset + bytes - write.bytes || bytes > mostBytesAtOnce || chunks > mostChunksAtOnce) break;
+    length++;
+  }
+  return length;
+}

@@ -1,0 +1,101 @@
+import { nearestName } from '../lib/nearest-name.ts';
+
+/** Names of algorithms by kind, the preferred first. */
+export interface AlgorithmSet {
+  kex: string[];
+  hostKey: string[];
+  cipher: string[];
+  mac: string[];
+}
+
+type Kind = keyof AlgorithmSet;
+const kinds: readonly Kind[] = ['kex', 'hostKey', 'cipher', 'mac'];
+
+const secure: AlgorithmSet = {
+  kex: [
+    'mlkem768x25519-sha256',
+    'curve25519-sha256',
+    'curve25519-sha256@libssh.org',
+    'diffie-hellman-group16-sha512',
+    'diffie-hellman-group18-sha512',
+  ],
+  hostKey: ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256'],
+  cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'chacha20-poly1305@openssh.com', 'aes256-ctr', 'aes192-ctr', 'aes128-ctr'],
+  mac: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com'],
+};
+
+const nistCurves = ['nistp256', 'nistp384', 'nistp521'];
+const nistKex = nistCurves.map((curve) => `ecdh-sha2-${curve}`);
+const nistHostKeys = nistCurves.map((curve) => `ecdsa-sha2-${curve}`);
+
+const all: AlgorithmSet = {
+  kex: [...secure.kex, ...nistKex, 'diffie-hellman-group14-sha256'],
+  hostKey: [...secure.hostKey, ...nistHostKeys],
+  cipher: secure.cipher,
+  mac: [...secure.mac, 'hmac-sha2-256', 'hmac-sha2-512'],
+};
+
+const fips: AlgorithmSet = {
+  kex: [...nistKex, 'diffie-hellman-group16-sha512', 'diffie-hellman-group18-sha512'],
+  hostKey: [...nistHostKeys, 'rsa-sha2-512', 'rsa-sha2-256'],
+  cipher: secure.cipher.filter((name) => name.startsWith('aes')),
+  mac: secure.mac,
+};
+
+const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
+
+/** RSA keys of fewer bits are refused, of servers and of clients. */
+export const shortestRsaBits = 2048;
+
+/** Types of host keys that can be offered. */
+export const hostKeyTypes = ['ssh-ed25519', 'ssh-rsa', ...nistHostKeys];
+
+/** Whether a host key of a type signs by one of the algorithms. */
+export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean {
+  return type === 'ssh-rsa' ? hostKey.some((name) => name.startsWith('rsa-sha2-')) : hostKey.includes(type);
+}
+
+/** Signatures of clients that are accepted: no SHA-1, no DSA. */
+export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
+
+/**
+ * The algorithms that `ssh_cipher_list` stands for: those of a set (`secure`, `all`, `fips`), or of single names, where a kind of which
+ * nothing is named is that of `secure`.
+ *
+ * @param names as `algorithmFaults` found nothing wrong with
+ */
+export function algorithmsOf(names: readonly string[]): AlgorithmSet {
+  const chosen = names.map((name) => sets[name] ?? single(name));
+  const of = (kind: Kind) => {
+    const found = [...new Set(chosen.flatMap((set) => set[kind]))];
+    return found.length > 0 ? found : secure[kind];
+  };
+  return { kex: of('kex'), hostKey: of('hostKey'), cipher: of('cipher'), mac: of('mac') };
+}
+
+/** What is wrong with the names of `ssh_cipher_list`, in sentences. */
+export function algorithmFaults(names: readonly string[]): string[] {
+  const known = [...Object.keys(sets), ...kinds.flatMap((kind) => all[kind])];
+  return names
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      if (isRefused(name)) return `"${name}" is not safe and not offered`;
+      const near = nearestName(name, known);
+      return near === undefined ? `"${name}" is not a known algorithm` : `"${name}" is not a known algorithm; did you mean "${near}"?`;
+    });
+}
+
+/** Names of `ssh_cipher_list` that `secure` has not. */
+export function algorithmsBeyondSecure(names: readonly string[]): string[] {
+  const chosen = algorithmsOf(names);
+  return kinds.flatMap((kind) => chosen[kind].filter((name) => !secure[kind].includes(name)));
+}
+
+function single(name: string): AlgorithmSet {
+  const of = (kind: Kind) => all[kind].filter((candidate) => candidate === name);
+  return { kex: of('kex'), hostKey: of('hostKey'), cipher: of('cipher'), mac: of('mac') };
+}
+
+function isRefused(name: string): boolean {
+  return /sha1$|sha1-|-cbc|arcfour|md5|^ssh-(rsa|dss)$|^3des|blowfish|^cast128/.test(name);
+}

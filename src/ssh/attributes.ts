@@ -1,0 +1,57 @@
+import type { Entry } from '../files/entry.ts';
+import type { AttributeChange } from '../files/operations/set-attributes.ts';
+import type { Attributes } from './sftp-packets.ts';
+
+const folderType = 0o040000;
+const fileType = 0o100000;
+const largestS = 0xffff_ffff;
+
+/** Attributes of an entry as clients read them. */
+export function attributesOf(entry: Entry): Attributes {
+  return {
+    sizeBytes: entry.sizeBytes,
+    owner: { uid: entry.uid, gid: entry.gid },
+    mode: (entry.isFolder ? folderType : fileType) | (entry.mode & 0o777),
+    times: { accessedS: secondsOf(entry.accessedMs), modifiedS: secondsOf(entry.modifiedMs) },
+  };
+}
+
+function secondsOf(timeMs: number): number {
+  return Math.min(largestS, Math.max(0, Math.floor(timeMs / 1000)));
+}
+
+/** What a client wants to be set, but for the size. */
+export function changeOf({ times, mode, owner }: Attributes): AttributeChange {
+  return { times: times && { accessedMs: times.accessedS * 1000, modifiedMs: times.modifiedS * 1000 }, mode, owner };
+}
+
+/** Whether anything but the size is to be set. */
+export function hasChange({ times, mode, owner }: AttributeChange): boolean {
+  return times !== undefined || mode !== undefined || owner !== undefined;
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const halfYearMs = 182 * 86_400_000;
+const permissionTexts = Array.from({ length: 0o1000 }, (_, mode) =>
+  [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-')).join(''),
+);
+
+/**
+ * A line about an entry as `ls -l` writes it, in local time.
+ *
+ * @param owner name that stands for the owner and the group
+ * @param nowMs Unix time in milliseconds: what is older than half a year has its year instead of the time of day
+ */
+export function longNameOf(entry: Entry, owner: string, nowMs: number): string {
+  const date = new Date(entry.modifiedMs);
+  const isRecent = Math.abs(nowMs - entry.modifiedMs) < halfYearMs;
+  const time = isRecent ? `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}` : String(date.getFullYear()).padStart(5);
+  const day = `${months[date.getMonth()]} ${String(date.getDate()).padStart(2)} ${time}`;
+  const permissions = permissionTexts[entry.mode & 0o777];
+  const name = owner.padEnd(8);
+  return `${entry.isFolder ? 'd' : '-'}${permissions}    1 ${name} ${name} ${String(entry.sizeBytes).padStart(12)} ${day} ${entry.name}`;
+}
+
+function twoDigits(value: number): string {
+  return value < 10 ? `0${value}` : String(value);
+}

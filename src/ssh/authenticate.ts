@@ -1,0 +1,276 @@
+import type Server from 'ssh2/lib/server.js';
+import type { Account } from '../accounts/account.ts';
+import { sourceOf } from '../auth/address-source.ts';
+import { accountOfEvents, type ChainResult } from '../auth/auth-chain.ts';
+import type { AttemptOutcome } from '../auth/ban-list.ts';
+import type { Credentials } from '../auth/credentials.ts';
+import type { EventPeer, RequestTrace } from '../events/event.ts';
+import { peerAccount } from '../events/event-factory.ts';
+import { isServiceError } from '../lib/errors.ts';
+import { keyFault } from './public-keys.ts';
+import type { SshService } from './ssh-service.ts';
+
+/** What a client proves who it is with; a password may come by two methods. */
+type Kind = 'password' | 'ssh-key';
+
+const methodsOf: Record<Kind, string[]> = { password: ['password', 'keyboard-interactive'], 'ssh-key': ['publickey'] };
+
+/** Requests of a connection that ask for nothing (`none`, keys without a signature), at most. */
+const mostQuestions = 100;
+
+/** What the connection does for a login. */
+export interface LoginConnection {
+  readonly service: SshService;
+  readonly peer: EventPeer;
+  readonly trace: RequestTrace;
+  /** Shows a text to whoever logs in. */
+  tell(text: string): void;
+  /** Ends the connection: nothing more is tried. */
+  giveUp(reason: string): void;
+  /**
+   * Makes room for a client that has proved who it is.
+   *
+   * @returns why there is none
+   */
+  admit(account: Account): Promise<string | undefined>;
+  /** Whether nothing can be answered any more. */
+  readonly isEnded: boolean;
+}
+
+/** The answer to one request. */
+type Answer = 'granted' | 'question' | { refused: 'tried' | 'asked' | 'over'; told?: string } | { partial: string[] };
+
+/** Finds out who a client is: every request for a login of one connection, one after the other (design: RFC 4252). */
+export class Login {
+  readonly #connection: LoginConnection;
+  #username: string | undefined;
+  #tries = 0;
+  #questions = 0;
+  /** The first of two credentials. */
+  #first: { kind: Kind; account: Account } | undefined;
+  /** One of the keys that nobody knew: they count once, when the connection ends. */
+  #unknownKey: { content: string; isTold: boolean } | undefined;
+  #granted: Account | undefined;
+  #last: Promise<void> = Promise.resolve();
+  #asking = 0;
+
+  constructor(connection: LoginConnection) {
+    this.#connection = connection;
+  }
+
+  /** Whether an authentication method is being asked at present. */
+  get isBusy(): boolean {
+    return this.#asking > 0;
+  }
+
+  /** Whom the client may log in as, from the moment that it is told so. */
+  get granted(): Account | undefined {
+    return this.#granted;
+  }
+
+  /** Answers a request. @param onFault told of what goes wrong in the program */
+  handle(context: Server.AuthContext, onFault: (error: unknown) => void): void {
+    this.#last = this.#last.then(() => this.#handle(context)).catch(onFault);
+  }
+
+  /** The connection ended. */
+  async end(): Promise<void> {
+    const { service, peer } = this.#connection;
+    if (this.#granted || this.#unknownKey === undefined || this.#username === undefined) return;
+    const username = this.#username;
+    if (!this.#unknownKey.isTold) {
+      const context = { account: peerAccount(peer), component: service.component, request: this.#connection.trace };
+      service.events.emit({ id: 20021, context, data: { username, details: 'No account of this name has the key.' } });
+    }
+    const credentials = { type: 'ssh-key', username, content: this.#unknownKey.content, address: peer.address } as const;
+    const attempt = await service.attempts.begin(credentials, service.chain.longestAnswerMs);
+    if (attempt.kind === 'admitted') await attempt.end('failed');
+  }
+
+  async #handle(context: Server.AuthContext): Promise<void> {
+    const { service } = this.#connection;
+    const answer = await this.#answer(context);
+    // Whatever comes next, the login is in the journal.
+    if (answer === 'granted') await service.events.grouped();
+    if (this.#connection.isEnded) return;
+    if (answer === 'granted') {
+      context.accept();
+    } else if (answer === 'question') {
+      context.accept();
+    } else if ('partial' in answer) {
+      context.reject(answer.partial, true);
+    } else {
+      if (answer.refused === 'tried') this.#tries++;
+      if (answer.told !== undefined) this.#connection.tell(`${answer.told}\r\n`);
+      if (answer.refused === 'over') this.#connection.giveUp(answer.told ?? '');
+      else if (this.#tries >= service.options.max_auth_tries) this.#connection.giveUp('Too many attempts to log in.');
+      else context.reject(this.#methodsLeft());
+    }
+  }
+
+  async #answer(context: Server.AuthContext): Promise<Answer> {
+    if (this.#username !== undefined && context.username !== this.#username) {
+      this.#connection.giveUp('The client named another user.');
+      return { refused: 'asked' };
+    }
+    this.#username = context.username;
+    if (!this.#methodsLeft().includes(context.method)) return this.#asked();
+    switch (context.method) {
+      case 'password': {
+        const { password } = context as Server.PasswordContext;
+        // A change of the password is not offered.
+        return typeof password === 'string' ? this.#try('password', password) : { refused: 'tried' };
+      }
+      case 'keyboard-interactive': {
+        const password = await promptPassword(context as Server.KeyboardContext);
+        return password === undefined ? { refused: 'tried' } : this.#try('password', password);
+      }
+      case 'publickey':
+        return this.#tryKey(context as Server.KeyContext);
+      default:
+        return this.#asked();
+    }
+  }
+
+  async #tryKey({ key, hashAlgo, signature, blob }: Server.KeyContext): Promise<Answer> {
+    const { service } = this.#connection;
+    const content = key.data.toString('base64');
+    const fault = keyFault({ algorithm: key.algo, blob: key.data, hash: hashAlgo, signature, signed: blob });
+    if (fault !== undefined) {
+      service.log.debug('a key was refused', { service: service.uuid, connection: this.#connection.trace.id, reason: fault });
+      return { refused: 'tried' };
+    }
+    if (signature) return this.#try('ssh-key', content);
+    if (service.chain.mayAcceptKey(this.#username ?? '', content)) return this.#asked() && 'question';
+    this.#unknownKey ??= { content, isTold: false };
+    return { refused: 'tried' };
+  }
+
+  async #try(kind: Kind, content: string): Promise<Answer> {
+    const result = await this.#ask(kind, content);
+    if (result.outcome !== 'authenticated') {
+      if (result.outcome === 'unanswered') return { refused: 'tried' };
+      if (kind === 'ssh-key') this.#unknownKey = { content, isTold: true };
+      const told = this.#connection.service.options.public_error ? result.public?.message : undefined;
+      return { refused: 'tried', ...(told === undefined ? {} : { told }) };
+    }
+    const { account } = result;
+    const needed = account.requiredCredentials;
+    if (needed !== 'any' && needed !== 'both' && needed !== kind) {
+      this.#noteWrongKind(account, needed);
+      return { refused: 'tried' };
+    }
+    if (needed === 'both' && this.#first === undefined) {
+      this.#first = { kind, account };
+      this.#connection.service.events.emit({ id: 20126, context: this.#contextOf(account), data: { credentials: kind } });
+      return { partial: this.#methodsLeft() };
+    }
+    // The second is of the other kind, as no other is taken, and of the same account.
+    if (this.#first && (this.#first.kind === kind || this.#first.account.uuid !== account.uuid)) return { refused: 'tried' };
+    const fault = await this.#connection.admit(account);
+    if (fault !== undefined) return { refused: 'over', told: fault };
+    this.#granted = account;
+    return 'granted';
+  }
+
+  /** Asks the chain, as often as the security policy lets the address and the name be guessed at. */
+  async #ask(type: Kind, content: string): Promise<ChainResult> {
+    const { service, peer, trace } = this.#connection;
+    const username = this.#username ?? '';
+    const credentials: Credentials = {
+      type,
+      username,
+      content,
+      peer,
+      creator: { uuid: service.uuid, type: service.component.type },
+      request: trace,
+    };
+    const attempt = await service.attempts.begin({ type, username, content, address: peer.address }, service.chain.longestAnswerMs);
+    if (attempt.kind === 'refused') {
+      noteBanned(this.#connection, attempt.retryAfterS, username);
+      this.#connection.giveUp('The address or the name is refused for now.');
+      return { outcome: 'unanswered' };
+    }
+    let outcome: AttemptOutcome = 'unknown';
+    this.#asking++;
+    try {
+      const result = await service.chain.authenticate({ ...credentials, isKnown: attempt.isKnown });
+      if (result.outcome === 'authenticated') outcome = 'succeeded';
+      // An agent offers all the keys it has: those that nobody knows count once, when the connection ends.
+      else if (result.outcome === 'refused' && type === 'password') outcome = 'failed';
+      return result;
+    } finally {
+      this.#asking--;
+      const counted = attempt.end(outcome);
+      if (outcome === 'failed') await counted;
+      else counted.catch((error) => service.log.debug('the end of an attempt was not counted', { reason: error }));
+    }
+  }
+
+  /** Methods that can still succeed. */
+  #methodsLeft(): string[] {
+    const first = this.#first?.kind;
+    if (first !== undefined) return methodsOf[first === 'password' ? 'ssh-key' : 'password'];
+    const needed = this.#connection.service.requiredCredentials;
+    const isUseful = (kind: Kind) => needed.has('any') || needed.has('both') || needed.has(kind);
+    return (['ssh-key', 'password'] as const).filter(isUseful).flatMap((kind) => methodsOf[kind]);
+  }
+
+  #asked(): Answer {
+    if (++this.#questions > mostQuestions) this.#connection.giveUp('Too many requests without a try.');
+    return { refused: 'asked' };
+  }
+
+  #noteWrongKind(account: Account, needed: string): void {
+    const { service } = this.#connection;
+    service.events.emit({
+      id: 20142,
+      context: this.#contextOf(account),
+      data: {
+        username: account.name,
+        method_uuid: account.method.uuid,
+        method_name: account.method.uuid,
+        method_type: account.method.type,
+        details: `The group "${account.groupUuid}" requires ${needed}.`,
+      },
+    });
+  }
+
+  #contextOf(account: Account) {
+    const { service, peer, trace } = this.#connection;
+    return { account: accountOfEvents(account, peer), component: service.component, group: account.groupUuid, request: trace };
+  }
+}
+
+/**
+ * Whether a client's address is banned.
+ *
+ * @returns true, with event 20005 emitted; also when bans cannot be looked up
+ */
+export async function isBanned(connection: LoginConnection): Promise<boolean> {
+  try {
+    const refusal = await connection.service.bans.isRefused(sourceOf(connection.peer.address));
+    if (refusal) noteBanned(connection, refusal.retryAfterS);
+    return refusal !== undefined;
+  } catch (error) {
+    if (isServiceError(error) && error.code === 'unavailable') return true;
+    throw error;
+  }
+}
+
+function noteBanned({ service, peer, trace }: LoginConnection, retryAfterS: number, username?: string): void {
+  service.events.emit({
+    id: 20005,
+    context: { account: peerAccount(peer), component: service.component, request: trace },
+    data: { address: peer.address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }) },
+  });
+}
+
+/** @returns undefined when the client gave it up */
+function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    context.prompt([{ prompt: 'Password: ', echo: false }], '', '', (responses) => {
+      resolve(Array.isArray(responses) && responses.length === 1 ? String(responses[0]) : undefined);
+    });
+  });
+}

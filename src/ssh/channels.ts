@@ -1,0 +1,81 @@
+import type { EventEmitter } from 'node:events';
+import type Server from 'ssh2/lib/server.js';
+import { guarded } from '../lib/guarded.ts';
+import { answerCommand } from './exec.ts';
+import { serveSftp } from './sftp-session.ts';
+import type { SshClient } from './ssh-client.ts';
+
+/** The channels of one connection: the `sftp` subsystem is served, and commands are answered. */
+export class Channels {
+  readonly #client: SshClient;
+  readonly #onFault: (error: unknown) => void;
+  /** Channels that are open, served or not. */
+  count = 0;
+  /** Told when the last one has ended. */
+  onEmpty: () => void = () => {};
+
+  constructor(client: SshClient, onFault: (error: unknown) => void) {
+    this.#client = client;
+    this.#onFault = onFault;
+  }
+
+  /** Opens a channel, as long as the connection has not too many. */
+  open(accept: () => Server.Session, reject: () => void): void {
+    if (this.count >= this.#client.options.maximum_channels) {
+      reject();
+      return;
+    }
+    const session = accept();
+    this.count++;
+    let isServed = false;
+    let isClosed = false;
+    const end = () => {
+      if (isServed || !isClosed) return;
+      if (--this.count === 0) this.onEmpty();
+    };
+    this.#on(session, 'subsystem', (take: () => Server.Channel, refuse: (() => void) | undefined, { name }: { name: string }) => {
+      if (name !== 'sftp') return refuse?.();
+      isServed = true;
+      void this.#serve(take()).finally(() => {
+        isServed = false;
+        end();
+      });
+    });
+    this.#on(session, 'exec', (take: () => Server.Channel, _refuse: unknown, { command }: { command: string }) => {
+      isServed = true;
+      void answerCommand(quiet(take()), this.#client, command).finally(() => {
+        isServed = false;
+        end();
+      });
+    });
+    this.#on(session, 'shell', (take: () => Server.Channel) => void answerCommand(quiet(take()), this.#client, undefined));
+    this.#on(session, 'close', () => {
+      isClosed = true;
+      end();
+    });
+  }
+
+  async #serve(channel: Server.Channel): Promise<void> {
+    const { events, context, software, algorithms, clock } = this.#client;
+    const beganMs = clock.monotonicMs();
+    try {
+      events.emit({ id: 30011, context, data: { client: software, algorithms } });
+      await serveSftp(quiet(channel), this.#client);
+      events.emit({ id: 30012, context, data: { client: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 } });
+    } catch (error) {
+      this.#onFault(error);
+    }
+  }
+
+  #on<Args extends unknown[]>(emitter: EventEmitter, event: string, listener: (...args: Args) => void): void {
+    emitter.on(
+      event,
+      guarded(listener as (...args: unknown[]) => void, (error) => this.#onFault(error)),
+    );
+  }
+}
+
+/** What breaks a channel is told by its end. */
+function quiet(channel: Server.Channel): Server.Channel {
+  return channel.on('error', () => {});
+}

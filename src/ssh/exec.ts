@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { ServiceError } from '../lib/errors.ts';
+import { contentOf } from './extensions.ts';
+import { OpenFile } from './open-file.ts';
+import { requestedPath } from './requested-path.ts';
+import type { SshChannel, SshClient } from './ssh-client.ts';
+import { statusOf } from './status.ts';
+
+const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
+
+/** By which rclone finds out what shell there is; the answer is that of one of Unix. */
+const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
+const shellAnswer = '%ComSpec%\n';
+
+/**
+ * Answers a command: with one line that says why not, exit 1, or, where `checksum_commands` is on, with the checksum of one file in the
+ * form of coreutils. Never rejects.
+ *
+ * @param command undefined for a shell
+ */
+export async function answerCommand(channel: SshChannel, client: SshClient, command: string | undefined): Promise<void> {
+  const { status, text } = await answer(client, command);
+  (status === 0 ? channel : channel.stderr).write(text);
+  channel.exit(status);
+  channel.end();
+}
+
+async function answer(client: SshClient, command: string | undefined): Promise<{ status: number; text: string }> {
+  const words = command === undefined || !client.options.checksum_commands ? undefined : shellWords(command);
+  if (words?.join(' ') === shellQuestion.join(' ')) return { status: 0, text: shellAnswer };
+  const [name = '', ...paths] = words ?? [];
+  const algorithm = hashes[name];
+  if (algorithm === undefined || paths.length > 1) return { status: 1, text: refusal(client) };
+  try {
+    return { status: 0, text: await checksumLine(client, algorithm, paths[0]) };
+  } catch (error) {
+    return { status: 1, text: `${name}: ${statusOf(error, client.log).message}\n` };
+  }
+}
+
+function refusal({ options }: SshClient): string {
+  const others = options.checksum_commands ? `, besides ${Object.keys(hashes).join(', ')} of one file` : '';
+  return `This service takes no commands, only SFTP (with OpenSSH 9 or newer \`scp\` uses it too, with older ones \`scp -s\`)${others}.\r\n`;
+}
+
+/** @param path without one it is the checksum of nothing, by which rclone finds out that the command is there */
+async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
+  const hash = createHash(algorithm);
+  if (path === undefined) return `${hash.digest('hex')}  -\n`;
+  const file = new OpenFile(client.files.forRequest({ requested_path: path, mode: 'read' }), requestedPath(path));
+  try {
+    for await (const piece of contentOf(file, 0, 0)) {
+      if (client.ended.aborted) throw new ServiceError('client-gone', 'The client went away.');
+      client.noteActivity();
+      hash.update(piece);
+    }
+  } finally {
+    await (client.ended.aborted ? file.lose() : file.close());
+  }
+  // coreutils marks a name that it had to write otherwise with a backslash in front of the line.
+  const name = path.replace(/[\\\n\r]/g, (character) => ({ '\\': '\\\\', '\n': '\\n' })[character] ?? '\\r');
+  return `${name === path ? '' : '\\'}${hash.digest('hex')}  ${name}\n`;
+}
+
+/**
+ * The words of a command as a shell of Unix reads them: quoted with `'`, `"` or backslashes. Nothing is expanded.
+ *
+ * @returns undefined when a quotation does not end, or where a shell would do more than run one command
+ */
+export function shellWords(command: string): string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  const pattern = /'([^']*)'|"((?:[^"\\`]|\\[\s\S])*)"|\\([\s\S])|([^\S\n]+)|([^\s'"\\;&|<>()`\n*?[\]])/gy;
+  while (pattern.lastIndex < command.length) {
+    const match = pattern.exec(command);
+    if (!match) return undefined;
+    const [, single, double, escaped, space, plain] = match;
+    if (space !== undefined) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else {
+      word = (word ?? '') + (single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? plain ?? '');
+    }
+  }
+  if (word !== undefined) words.push(word);
+  return words;
+}

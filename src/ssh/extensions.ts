@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { ServiceError } from '../lib/errors.ts';
+import type { OpenHandle } from './open-handle.ts';
+import { type FieldReader, packetTypes } from './sftp-packets.ts';
+import { FieldWriter } from './sftp-replies.ts';
+
+/** The extensions that are announced: name and version. Hard links and users-groups are not there. */
+export const announcedExtensions = [
+  ['posix-rename@openssh.com', '1'],
+  ['statvfs@openssh.com', '2'],
+  ['fstatvfs@openssh.com', '2'],
+  ['fsync@openssh.com', '1'],
+  ['lsetstat@openssh.com', '1'],
+  ['limits@openssh.com', '1'],
+  ['expand-path@openssh.com', '1'],
+  ['copy-data', '1'],
+  ['check-file', '1'],
+] as const;
+
+/** Most bytes of one READ and of one WRITE; the packet may have some more. */
+export const largestTransferBytes = 255 * 1024;
+
+/** The reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
+export function limitsReply(id: number, mostHandles: number): Buffer {
+  return new FieldWriter(packetTypes.extendedReply, 64)
+    .uint32(id)
+    .uint64(256 * 1024)
+    .uint64(largestTransferBytes)
+    .uint64(largestTransferBytes)
+    .uint64(mostHandles)
+    .end();
+}
+
+const blockBytes = 4096;
+const longestName = 255;
+
+/** The reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4). Numbers of files are not told. */
+export function spaceReply(id: number, { availableBytes, usedBytes }: { availableBytes: number; usedBytes: number }): Buffer {
+  const available = Math.floor(availableBytes / blockBytes);
+  const values = [blockBytes, blockBytes, available + Math.ceil(usedBytes / blockBytes), available, available, 0, 0, 0, 0, 0, longestName];
+  const packet = new FieldWriter(packetTypes.extendedReply, 128).uint32(id);
+  for (const value of values) packet.uint64(value);
+  return packet.end();
+}
+
+const pieceBytes = 1024 * 1024;
+
+/** What `copy-data` asks for (draft-ietf-secsh-filexfer-extensions-00 §7). */
+export interface CopyRequest {
+  from: number;
+  offset: number;
+  /** 0 = up to the end. */
+  lengthBytes: number;
+  to: number;
+  toOffset: number;
+}
+
+export function readCopyRequest(fields: FieldReader): CopyRequest {
+  return { from: fields.handle(), offset: fields.uint64(), lengthBytes: fields.uint64(), to: fields.handle(), toOffset: fields.uint64() };
+}
+
+/** Copies from one open file to another. */
+export async function copyData(source: OpenHandle, target: OpenHandle, { offset, lengthBytes, toOffset }: CopyRequest): Promise<void> {
+  if (source === target) throw new ServiceError('bad-request', 'A file cannot be copied to itself.');
+  let at = toOffset;
+  for await (const piece of contentOf(source, offset, lengthBytes)) {
+    await target.write(at, [piece]);
+    at += piece.length;
+  }
+}
+
+/** What `check-file` asks for (draft-ietf-secsh-filexfer-extensions-00 §3), after the handle or the name. */
+export interface CheckRequest {
+  algorithms: string[];
+  offset: number;
+  /** 0 = up to the end. */
+  lengthBytes: number;
+  /** Bytes that have a hash of their own; 0 = one hash of all. */
+  blockBytes: number;
+}
+
+export function readCheckRequest(fields: FieldReader): CheckRequest {
+  return { algorithms: fields.text().split(','), offset: fields.uint64(), lengthBytes: fields.uint64(), blockBytes: fields.uint32() };
+}
+
+const hashes = ['sha256', 'sha512', 'sha1', 'md5'];
+const smallestBlockBytes = 256;
+const mostHashBytes = 128 * 1024;
+
+/**
+ * The reply to `check-file`: its name, as paramiko expects it, the algorithm, and the hashes one after the other.
+ *
+ * @throws ServiceError `bad-request` for algorithms that are not there, and blocks that are too small or too many
+ */
+export async function checkFileReply(id: number, handle: OpenHandle, request: CheckRequest): Promise<Buffer> {
+  const algorithm = request.algorithms.find((name) => hashes.includes(name));
+  if (algorithm === undefined)
+    throw new ServiceError('method-not-allowed', `None of these hashes is there; there are ${hashes.join(', ')}.`);
+  if (request.blockBytes !== 0 && request.blockBytes < smallestBlockBytes)
+    throw new ServiceError('precondition-failed', `Blocks must have at least ${smallestBlockBytes} bytes.`);
+  const digests: Buffer[] = [];
+  let digestBytes = 0;
+  let hash = createHash(algorithm);
+  let blockLeft = request.blockBytes || Number.POSITIVE_INFINITY;
+  let isEmpty = true;
+  const endBlock = () => {
+    const digest = hash.digest();
+    digestBytes += digest.length;
+    if (digestBytes > mostHashBytes) throw new ServiceError('too-large', 'There are too many blocks.');
+    digests.push(digest);
+    hash = createHash(algorithm);
+    blockLeft = request.blockBytes || Number.POSITIVE_INFINITY;
+    isEmpty = true;
+  };
+  for await (const piece of contentOf(handle, request.offset, request.lengthBytes)) {
+    for (let done = 0; done < piece.length; ) {
+      const part = piece.subarray(done, Math.min(piece.length, done + blockLeft));
+      hash.update(part);
+      done += part.length;
+      blockLeft -= part.length;
+      isEmpty = false;
+      if (blockLeft === 0) endBlock();
+    }
+  }
+  if (!isEmpty || digests.length === 0) endBlock();
+  const packet = new FieldWriter(packetTypes.extendedReply, 64 + digestBytes).uint32(id).text('check-file').text(algorithm);
+  for (const digest of digests) packet.raw(digest);
+  return packet.end();
+}
+
+/** The content of an open file in pieces, each in a buffer of its own. @param lengthBytes 0 = up to the end */
+export async function* contentOf(handle: OpenHandle, offset: number, lengthBytes: number): AsyncGenerator<Buffer> {
+  let left = lengthBytes || Number.POSITIVE_INFINITY;
+  for (let at = offset; left > 0; ) {
+    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, left));
+    const bytes = await handle.read(at, piece);
+    if (bytes === 0) return;
+    yield piece.subarray(0, bytes);
+    at += bytes;
+    left -= bytes;
+  }
+}

@@ -1,0 +1,171 @@
+import { createHash, createPrivateKey, generateKeyPair, type KeyObject, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { writeFileAtomically } from '../lib/disk/durable-files.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { hostKeyTypes, shortestRsaBits } from './algorithms.ts';
+
+/** A key by which clients know this server. */
+export interface HostKey {
+  readonly path: string;
+  /** Such as `ssh-ed25519`. */
+  readonly type: string;
+  /** As `ssh-keygen -l` shows it: `SHA256:…`. */
+  readonly fingerprint: string;
+  /** The private key. Never logged. */
+  readonly text: string;
+}
+
+const makeKeyPair = promisify(generateKeyPair);
+
+const opensshBegin = 'BEGIN OPENSSH PRIVATE KEY';
+const opensshMark = Buffer.from('openssh-key-v1\0');
+
+/** Names of the keys that are made at the first start. */
+const ownKeys = { ed25519: 'ssh_host_ed25519_key', rsa: 'ssh_host_rsa_key' };
+
+/** Where the keys are that a service without `host_key_paths` uses, made or not. */
+export function ownKeyPaths(dataFolderPath: string): string[] {
+  return Object.values(ownKeys).map((name) => join(dataFolderPath, name));
+}
+
+/**
+ * The host keys of a service: those of `host_key_paths` or, without any, an Ed25519 and an RSA key in the data folder, made when missing.
+ *
+ * @throws ServiceError `unavailable` naming the file that cannot be used
+ */
+export async function hostKeysOf(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
+  if (paths.length > 0) return paths.map(readHostKey);
+  const [ed25519 = '', rsa = ''] = ownKeyPaths(dataFolderPath);
+  if (!existsSync(ed25519)) await write(ed25519, ed25519Text((await makeKeyPair('ed25519')).privateKey));
+  if (!existsSync(rsa)) {
+    const { privateKey } = await makeKeyPair('rsa', { modulusLength: 3072 });
+    await write(rsa, privateKey.export({ type: 'pkcs1', format: 'pem' }) as string);
+  }
+  return [readHostKey(ed25519), readHostKey(rsa)];
+}
+
+/**
+ * Reads a private key without a passphrase, in OpenSSH's form or as PEM.
+ *
+ * @throws ServiceError `unavailable` naming the file and what is wrong with it
+ */
+export function readHostKey(path: string): HostKey {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unusable(path, (error as Error).message);
+  }
+  let key: { blob: Buffer; text: string };
+  try {
+    key = text.includes(opensshBegin) ? { blob: publicPartOf(text), text } : ofPem(createPrivateKey(text));
+  } catch (error) {
+    const { message } = error as Error;
+    throw unusable(path, /^error:|DECODER/.test(message) ? 'it is no private key without a passphrase' : message);
+  }
+  const [type, ...fields] = sizedTexts(key.blob);
+  const name = type?.toString('latin1') ?? '';
+  if (!hostKeyTypes.includes(name)) throw unusable(path, `keys of type ${name} are not offered`);
+  const bits = name === 'ssh-rsa' ? bitsOf(fields[1]) : Number.POSITIVE_INFINITY;
+  if (bits < shortestRsaBits) throw unusable(path, `an RSA key needs at least ${shortestRsaBits} bits`);
+  const digest = createHash('sha256').update(key.blob).digest('base64').replace(/=+$/, '');
+  return { path, type: name, fingerprint: `SHA256:${digest}`, text: key.text };
+}
+
+/** The public key in a private one of OpenSSH. @throws Error when it is damaged or has a passphrase */
+function publicPartOf(text: string): Buffer {
+  const bytes = Buffer.from(text.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+  if (!bytes.subarray(0, opensshMark.length).equals(opensshMark)) throw new Error('it is damaged');
+  const [cipher, kdf, kdfOptions] = sizedTexts(bytes.subarray(opensshMark.length), 3);
+  if (cipher?.toString('latin1') !== 'none') throw new Error('it has a passphrase');
+  const numberAt = opensshMark.length + 12 + cipher.length + (kdf?.length ?? 0) + (kdfOptions?.length ?? 0);
+  const [blob] = sizedTexts(bytes.subarray(numberAt + 4), 1);
+  if (!blob) throw new Error('it is damaged');
+  return blob;
+}
+
+/** The public key of a key, and the private one in a form that the library reads. */
+function ofPem(key: KeyObject): { blob: Buffer; text: string } {
+  const { n = '', e = '', x = '', y = '', crv = '' } = key.export({ format: 'jwk' });
+  const bytes = (value: string) => Buffer.from(value, 'base64url');
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return {
+        blob: Buffer.concat([sized('ssh-rsa'), sized(positive(bytes(e))), sized(positive(bytes(n)))]),
+        text: key.export({ type: 'pkcs1', format: 'pem' }) as string,
+      };
+    case 'ec': {
+      const curve = crv.replace('P-', 'nistp');
+      const point = Buffer.concat([Buffer.from([4]), bytes(x), bytes(y)]);
+      return {
+        blob: Buffer.concat([sized(`ecdsa-sha2-${curve}`), sized(curve), sized(point)]),
+        text: key.export({ type: 'sec1', format: 'pem' }) as string,
+      };
+    }
+    case 'ed25519':
+      return { blob: Buffer.concat([sized('ssh-ed25519'), sized(bytes(x))]), text: ed25519Text(key) };
+    default:
+      throw new Error(`keys of type ${key.asymmetricKeyType} are not offered`);
+  }
+}
+
+function unusable(path: string, reason: string): ServiceError {
+  return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`);
+}
+
+function write(path: string, text: string): Promise<void> {
+  return writeFileAtomically(path, text, { mode: 0o600 });
+}
+
+/** A private Ed25519 key in OpenSSH's own form, PROTOCOL.key of its sources: there is no other that its programs read. */
+function ed25519Text(key: KeyObject): string {
+  const { d = '', x = '' } = key.export({ format: 'jwk' });
+  const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];
+  const check = randomBytes(4);
+  const name = sized('ssh-ed25519');
+  const unpadded = Buffer.concat([check, check, name, sized(open), sized(Buffer.concat([secret, open])), sized('svc')]);
+  const padding = Buffer.from(Array.from({ length: (8 - (unpadded.length % 8)) % 8 }, (_, index) => index + 1));
+  const whole = Buffer.concat([
+    opensshMark,
+    sized('none'),
+    sized('none'),
+    sized(''),
+    Buffer.from([0, 0, 0, 1]),
+    sized(Buffer.concat([name, sized(open)])),
+    sized(Buffer.concat([unpadded, padding])),
+  ]);
+  const lines = whole.toString('base64').match(/.{1,70}/g) ?? [];
+  return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n');
+}
+
+/** A `string` of the protocol: its length, then its bytes (RFC 4251 §5). */
+function sized(content: string | Buffer): Buffer {
+  const bytes = Buffer.from(content as string);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+/** The `string`s at the beginning of some bytes, at most so many. @throws Error when one is cut off */
+function sizedTexts(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] {
+  const found: Buffer[] = [];
+  for (let at = 0; at < bytes.length && found.length < most; ) {
+    const end = bytes.length - at < 4 ? Number.POSITIVE_INFINITY : at + 4 + bytes.readUInt32BE(at);
+    if (end > bytes.length) throw new Error('it is damaged');
+    found.push(bytes.subarray(at + 4, end));
+    at = end;
+  }
+  return found;
+}
+
+/** A number as an `mpint`: with a zero in front where the first bit would make it negative. */
+function positive(bytes: Buffer): Buffer {
+  return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
+}
+
+function bitsOf(mpint: Buffer | undefined): number {
+  const text = mpint?.toString('hex').replace(/^0+/, '') ?? '';
+  return text === '' ? 0 : BigInt(`0x${text}`).toString(2).length;
+}

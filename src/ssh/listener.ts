@@ -1,0 +1,207 @@
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import Server from 'ssh2/lib/server.js';
+import type { Account } from '../accounts/account.ts';
+import { sourceOf } from '../auth/address-source.ts';
+import type { EventContext } from '../events/event.ts';
+import { peerAccount } from '../events/event-factory.ts';
+import type { Timer } from '../lib/clock.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
+import { type ConnectionHost, SshConnection } from './connection.ts';
+import type { SshService } from './ssh-service.ts';
+
+/** Keep-alives that may stay without an answer. */
+const mostSilentKeepAlives = 3;
+
+/** How often connections are looked at: grace time, idleness, new keys, sessions that ended. */
+const lookMs = 1000;
+
+/** Refusals of what is too much are told at most so often: they would fill the journal. */
+const refusalsEveryMs = 1000;
+
+/** The listening side of one SSH service; outlives reloads that keep its address. */
+export class SshServer implements ConnectionHost {
+  #service: SshService;
+  #protocol: Server;
+  readonly #server: NetServer;
+  readonly #connections = new Map<Socket, SshConnection>();
+  readonly #loggedIn = new Set<SshConnection>();
+  readonly #places = new Map<string, number>();
+  readonly #endedBytes = { received: 0, sent: 0 };
+  readonly #looker: Timer;
+  #refused = { count: 0, toldMs: Number.NEGATIVE_INFINITY };
+
+  /** @throws ServiceError `unavailable` when no host key fits the algorithms */
+  constructor(service: SshService) {
+    this.#service = service;
+    this.#protocol = this.#makeProtocol(service);
+    this.#server = createServer({ pauseOnConnect: false, noDelay: true }, (socket) => this.#accept(socket));
+    this.#looker = service.clock.every(lookMs, () => {
+      const nowMs = this.#service.clock.monotonicMs();
+      for (const connection of this.#connections.values()) connection.look(nowMs);
+    });
+  }
+
+  /**
+   * Begins to accept connections.
+   *
+   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+   */
+  async listen(): Promise<void> {
+    const { address, port } = this.#service.options;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const onError = (error: Error) => {
+          const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
+          reject(new ServiceError('unavailable', `ssh service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
+        };
+        this.#server.once('error', onError);
+        this.#server.listen({ host: address, port, backlog: 4096 }, () => {
+          this.#server.off('error', onError);
+          this.#server.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
+          resolve();
+        });
+      });
+    } catch (error) {
+      this.#looker.cancel();
+      throw error;
+    }
+  }
+
+  /** The address that clients use, with the port that the system chose for port 0. */
+  get url(): string {
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `sftp://${address.includes(':') ? `[${address}]` : address}:${port}`;
+  }
+
+  /** Connections at present, and bytes on the wire so far. */
+  get traffic(): { connections: number; receivedBytes: number; sentBytes: number } {
+    let { received: receivedBytes, sent: sentBytes } = this.#endedBytes;
+    for (const socket of this.#connections.keys()) {
+      receivedBytes += socket.bytesRead;
+      sentBytes += socket.bytesWritten;
+    }
+    return { connections: this.#connections.size, receivedBytes, sentBytes };
+  }
+
+  get service(): SshService {
+    return this.#service;
+  }
+
+  /** Goes on serving: a connection has no replies that could end it. */
+  leave(): void {}
+
+  /** @throws ServiceError `unavailable` when `replace` could not take over such a service */
+  checkReplaceable(service: SshService): void {
+    this.#makeProtocol(service);
+  }
+
+  /** Takes over new options for the connections to come. */
+  replace(service: SshService): void {
+    this.#service = service;
+    this.#protocol = this.#makeProtocol(service);
+  }
+
+  /** Stops accepting, lets transfers finish, and cuts what is left after `timeoutMs`. @returns whether all finished */
+  async drain(timeoutMs: number): Promise<boolean> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const connection of this.#connections.values()) connection.leave();
+    let inTime = true;
+    const deadline = this.#service.clock.after(timeoutMs, () => {
+      inTime = false;
+      for (const connection of this.#connections.values()) connection.cut('The service stops.');
+    });
+    await closed;
+    deadline.cancel();
+    this.#looker.cancel();
+    return inTime;
+  }
+
+  takePlace({ uuid }: Account): boolean {
+    const taken = this.#places.get(uuid) ?? 0;
+    if (taken >= this.#service.options.maximum_sessions_per_account) return false;
+    this.#places.set(uuid, taken + 1);
+    return true;
+  }
+
+  freePlace({ uuid }: Account): void {
+    const taken = (this.#places.get(uuid) ?? 1) - 1;
+    if (taken > 0) this.#places.set(uuid, taken);
+    else this.#places.delete(uuid);
+  }
+
+  noteTooMany(context: EventContext, details: string): void {
+    const { clock, events } = this.#service;
+    this.#refused.count++;
+    if (clock.monotonicMs() - this.#refused.toldMs < refusalsEveryMs) return;
+    events.emit({ id: 30051, context, data: { details, refused: this.#refused.count } });
+    this.#refused = { count: 0, toldMs: clock.monotonicMs() };
+  }
+
+  loggedIn(connection: SshConnection): void {
+    this.#loggedIn.add(connection);
+  }
+
+  #accept(socket: Socket): void {
+    const connection = new SshConnection(socket, this.#service, this);
+    const fault = this.#tooMany();
+    if (fault !== undefined) {
+      const { component } = this.#service;
+      this.noteTooMany({ account: peerAccount(connection.peer), component, request: connection.trace }, fault);
+      socket.destroy();
+      return;
+    }
+    this.#connections.set(socket, connection);
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.#loggedIn.delete(connection);
+      this.#endedBytes.received += socket.bytesRead;
+      this.#endedBytes.sent += socket.bytesWritten;
+    });
+    void connection.begin(this.#protocol);
+  }
+
+  /** @returns why one more connection is refused */
+  #tooMany(): string | undefined {
+    const { options, processes } = this.#service;
+    const shared = (limit: number) => Math.ceil(limit / processes);
+    if (this.#connections.size >= shared(options.maximum_concurrent_connections)) return 'Too many connections.';
+    const unknown = this.#connections.size - this.#loggedIn.size;
+    return unknown >= shared(options.maximum_unauthenticated_connections) ? 'Too many connections that have not logged in.' : undefined;
+  }
+
+  tooManyOfAddress({ peer }: SshConnection): string | undefined {
+    const most = this.#service.options.maximum_unauthenticated_connections_per_address;
+    // Of fewer connections than one address may have there is nothing to count.
+    if (this.#connections.size - this.#loggedIn.size <= most) return undefined;
+    const source = sourceOf(peer.address);
+    let ofSource = 0;
+    for (const other of this.#connections.values()) if (!other.isLoggedIn && sourceOf(other.peer.address) === source) ofSource++;
+    return ofSource > most ? 'Too many connections of this address that have not logged in.' : undefined;
+  }
+
+  #makeProtocol({ options, hostKeys, uuid }: SshService): Server {
+    const algorithms = algorithmsOf(options.ssh_cipher_list);
+    const { kex, hostKey, cipher, mac } = algorithms;
+    const usable = hostKeys.filter(({ type }) => fitsAlgorithms(type, algorithms));
+    if (usable.length === 0)
+      throw new ServiceError('unavailable', `The ssh service ${uuid} has no host key for the algorithms of ssh_cipher_list.`);
+    const protocol = new Server({
+      hostKeys: usable.map(({ text }) => text),
+      algorithms: { kex, serverHostKey: hostKey, cipher, hmac: mac, compress: ['none'] },
+      ident: 'svc',
+      banner: options.before_login_message,
+      keepaliveInterval: options.keep_alive_interval * 1000,
+      keepaliveCountMax: mostSilentKeepAlives,
+    });
+    protocol.on(
+      'connection',
+      (client: Server.IncomingClient, { header }: { header: { versions: { software: string }; comments?: string } }) => {
+        const { versions, comments } = header;
+        const connection = this.#connections.get(client._sock as Socket);
+        connection?.greeted(client, [versions.software, comments].filter(Boolean).join(' ').trim());
+      },
+    );
+    return protocol;
+  }
+}

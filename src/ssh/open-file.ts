@@ -1,0 +1,100 @@
+import { fstatSync, readSync } from 'node:fs';
+import type { AccountFiles } from '../files/account-files.ts';
+import { asServiceError } from '../files/disk/system-errors.ts';
+import { type Entry, entryOf } from '../files/entry.ts';
+import type { FileDownload } from '../files/operations/file-download.ts';
+import type { AttributeChange } from '../files/operations/set-attributes.ts';
+import { readAsync } from '../lib/disk/descriptors.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { OpenHandle } from './open-handle.ts';
+
+/** Up to this size a synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
+const smallFileBytes = 128 * 1024;
+
+/** A file that is open for reading. */
+export class OpenFile implements OpenHandle {
+  readonly kind = 'file';
+  readonly #files: AccountFiles;
+  readonly #path: VirtualPath;
+  readonly #download: FileDownload;
+  readonly #isSmall: boolean;
+  #reading = 0;
+  #readBytes = 0;
+  #hasFailed = false;
+  #onIdle: (() => void) | undefined;
+
+  /** Opens a file; event 30043, or 30044. */
+  constructor(files: AccountFiles, path: VirtualPath) {
+    this.#files = files;
+    this.#path = path;
+    this.#download = files.openDownload(path);
+    this.#isSmall = this.#download.entry.sizeBytes <= smallFileBytes;
+  }
+
+  read(offset: number, target: Buffer): Promise<number> | number {
+    return this.#isSmall ? this.#readNow(offset, target) : this.#read(offset, target);
+  }
+
+  #readNow(offset: number, target: Buffer): number {
+    try {
+      const bytes = readSync(this.#download.fd, target, 0, target.length, offset);
+      this.#readBytes += bytes;
+      return bytes;
+    } catch (error) {
+      this.#hasFailed = true;
+      throw asServiceError(error);
+    }
+  }
+
+  async #read(offset: number, target: Buffer): Promise<number> {
+    this.#reading++;
+    try {
+      const { bytesRead } = await readAsync(this.#download.fd, target, 0, target.length, offset);
+      this.#readBytes += bytesRead;
+      return bytesRead;
+    } catch (error) {
+      this.#hasFailed = true;
+      throw asServiceError(error);
+    } finally {
+      if (--this.#reading === 0) this.#onIdle?.();
+    }
+  }
+
+  async entry(): Promise<Entry> {
+    return entryOf(this.#download.entry.name, fstatSync(this.#download.fd));
+  }
+
+  async write(): Promise<void> {
+    throw notWritable();
+  }
+
+  async truncate(): Promise<void> {
+    throw notWritable();
+  }
+
+  async setAttributes(change: AttributeChange): Promise<void> {
+    await this.#files.setAttributes(this.#path, change);
+  }
+
+  async sync(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await this.#idle();
+    this.#download.end(this.#readBytes, this.#hasFailed ? 'failed' : undefined);
+  }
+
+  async lose(): Promise<void> {
+    await this.#idle();
+    this.#download.end(this.#readBytes, 'client-gone');
+  }
+
+  // The descriptor stays open as long as something reads from it.
+  async #idle(): Promise<void> {
+    if (this.#reading > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+}
+
+function notWritable(): ServiceError {
+  return new ServiceError('forbidden', 'The file is not open for writing.');
+}

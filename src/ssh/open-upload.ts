@@ -1,0 +1,151 @@
+import type { AccountFiles } from '../files/account-files.ts';
+import type { Entry } from '../files/entry.ts';
+import type { RandomUpload, RandomUploadOptions } from '../files/operations/random-upload.ts';
+import type { AttributeChange } from '../files/operations/set-attributes.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { baseName, isWithin, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import type { OpenHandle } from './open-handle.ts';
+
+interface SharedUpload {
+  upload: RandomUpload;
+  /** Handles that it has. */
+  handles: number;
+  /** Settles when the last handle was closed and all is done; never rejects. */
+  ending: Promise<void> | undefined;
+}
+
+/** What becomes of uploads whose connection is lost. */
+export interface LostUploads {
+  keepPartial: boolean;
+  isTemporaryName: (name: string) => boolean;
+}
+
+/** The uploads of one session: whoever opens a file twice opens one upload. */
+export class Uploads {
+  readonly #lost: LostUploads;
+  readonly #shared = new Set<SharedUpload>();
+
+  constructor(lost: LostUploads) {
+    this.#lost = lost;
+  }
+
+  /** The upload of a path that is under way; not one that is ending. */
+  at(path: VirtualPath): RandomUpload | undefined {
+    return this.#sharedAt(path)?.upload;
+  }
+
+  /** Resolves when no upload of a path is ending any more, nor, with `isDeep`, of what lies below it. */
+  async settled(path: VirtualPath, isDeep: boolean): Promise<void> {
+    const concerns = (other: VirtualPath) => other === path || (isDeep && isWithin(other, path));
+    for (;;) {
+      const ending = [...this.#shared].find((shared) => shared.ending && concerns(shared.upload.path))?.ending;
+      if (!ending) return;
+      await ending;
+    }
+  }
+
+  /** Opens a file to write it, or one more handle of an upload under way. Events 30043, 30044. */
+  async open(files: AccountFiles, path: VirtualPath, options: RandomUploadOptions, isAppending: boolean): Promise<UploadHandle> {
+    let shared = this.#sharedAt(path);
+    if (!shared) {
+      shared = { upload: await files.openRandomUpload(path, options), handles: 0, ending: undefined };
+      this.#shared.add(shared);
+    } else if (options.exclusive) {
+      throw new ServiceError('exists', 'The file already exists.');
+    } else if (options.truncate) {
+      await shared.upload.truncate(0);
+    }
+    return this.#handle(shared, files, isAppending);
+  }
+
+  /** One more handle of an upload under way, to read what it has. */
+  join(files: AccountFiles, path: VirtualPath): UploadHandle | undefined {
+    const shared = this.#sharedAt(path);
+    return shared && this.#handle(shared, files, false);
+  }
+
+  #sharedAt(path: VirtualPath): SharedUpload | undefined {
+    for (const shared of this.#shared) if (shared.upload.path === path && !shared.ending && !shared.upload.isRemoved) return shared;
+    return undefined;
+  }
+
+  #handle(shared: SharedUpload, files: AccountFiles, isAppending: boolean): UploadHandle {
+    shared.handles++;
+    const mayRead = files.mayRead(shared.upload.path);
+    const leave = (end: () => Promise<void>) => this.#leave(shared, end);
+    return new UploadHandle(shared.upload, { isAppending, mayRead, leave, lose: () => this.#drop(files, shared.upload) });
+  }
+
+  // The last one who leaves ends it; whoever left before has nothing to wait for.
+  async #leave(shared: SharedUpload, end: () => Promise<void>): Promise<void> {
+    if (--shared.handles > 0) return;
+    const ending = end();
+    shared.ending = ending.catch(() => {}).finally(() => this.#shared.delete(shared));
+    await ending;
+  }
+
+  async #drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
+    const keepAs = this.#keptPath(upload.path);
+    const keep = keepAs && files.mayWrite(keepAs) ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
+    await upload.abort(new ServiceError('client-gone', 'The client went away.'), keep);
+  }
+
+  #keptPath(path: VirtualPath): VirtualPath | undefined {
+    if (this.#lost.isTemporaryName(baseName(path))) return path;
+    return this.#lost.keepPartial ? memberPath(parentPath(path), `${baseName(path)}.filepart`) : undefined;
+  }
+}
+
+interface HandleOptions {
+  isAppending: boolean;
+  mayRead: boolean;
+  /** Gives the handle back; `end` ends the upload when it was the last. */
+  leave: (end: () => Promise<void>) => Promise<void>;
+  /** Ends an upload whose connection is gone. */
+  lose: () => Promise<void>;
+}
+
+/** One handle of an upload. */
+export class UploadHandle implements OpenHandle {
+  readonly kind = 'file';
+  readonly upload: RandomUpload;
+  readonly #options: HandleOptions;
+
+  constructor(upload: RandomUpload, options: HandleOptions) {
+    this.upload = upload;
+    this.#options = options;
+  }
+
+  async read(offset: number, target: Buffer): Promise<number> {
+    if (!this.#options.mayRead) throw new ServiceError('forbidden', 'Permission denied.');
+    return this.upload.read(offset, target);
+  }
+
+  write(offset: number, chunks: readonly Buffer[]): Promise<void> {
+    return this.upload.write(this.#options.isAppending ? 'end' : offset, chunks);
+  }
+
+  entry(): Promise<Entry> {
+    return this.upload.entry();
+  }
+
+  truncate(sizeBytes: number): Promise<void> {
+    return this.upload.truncate(sizeBytes);
+  }
+
+  setAttributes(change: AttributeChange): Promise<void> {
+    return this.upload.setAttributes(change);
+  }
+
+  sync(): Promise<void> {
+    return this.upload.sync();
+  }
+
+  close(): Promise<void> {
+    return this.#options.leave(() => this.upload.commit());
+  }
+
+  async lose(): Promise<void> {
+    await this.#options.leave(this.#options.lose).catch(() => {});
+  }
+}

@@ -1,0 +1,327 @@
+import { isUtf8 } from 'node:buffer';
+
+/** Types of packets of SFTP version 3 (draft-ietf-secsh-filexfer-02 §3). */
+export const packetTypes = {
+  init: 1,
+  version: 2,
+  open: 3,
+  close: 4,
+  read: 5,
+  write: 6,
+  lstat: 7,
+  fstat: 8,
+  setstat: 9,
+  fsetstat: 10,
+  opendir: 11,
+  readdir: 12,
+  remove: 13,
+  mkdir: 14,
+  rmdir: 15,
+  realpath: 16,
+  stat: 17,
+  rename: 18,
+  readlink: 19,
+  symlink: 20,
+  status: 101,
+  handle: 102,
+  data: 103,
+  name: 104,
+  attrs: 105,
+  extended: 200,
+  extendedReply: 201,
+} as const;
+
+/** Codes of SSH_FXP_STATUS (§7). */
+export const statusCodes = {
+  ok: 0,
+  eof: 1,
+  noSuchFile: 2,
+  permissionDenied: 3,
+  failure: 4,
+  badMessage: 5,
+  unsupported: 8,
+} as const;
+
+export type StatusCode = (typeof statusCodes)[keyof typeof statusCodes];
+
+/** `pflags` of SSH_FXP_OPEN (§6.3). */
+export const openFlags = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
+
+const attributeFlags = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x8000_0000 } as const;
+
+/** Largest packet that is taken, without its length: as much as OpenSSH takes (256 KiB) and a little more for its head. */
+export const largestPacketBytes = 257 * 1024;
+
+/** File attributes (§5). Only what was sent, or is known. */
+export interface Attributes {
+  sizeBytes?: number;
+  owner?: { uid: number; gid: number };
+  /** With the bits of the file's type. */
+  mode?: number;
+  /** Unix time in whole seconds. */
+  times?: { accessedS: number; modifiedS: number };
+}
+
+/** A handle as this service numbers them; what it did not give out is -1. */
+export type Handle = number;
+
+/** A request of each of these kinds. */
+type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
+
+/** A request of a client. */
+export type SftpRequest =
+  | { kind: 'init'; version: number }
+  | { kind: 'open'; id: number; path: string; flags: number; attributes: Attributes }
+  | { kind: 'read'; id: number; handle: Handle; offset: number; length: number }
+  | { kind: 'write'; id: number; handle: Handle; offset: number; data: Buffer[]; lengthBytes: number }
+  | Each<'close' | 'fstat' | 'readdir', { handle: Handle }>
+  | Each<'stat' | 'lstat' | 'opendir' | 'remove' | 'rmdir' | 'realpath' | 'readlink', { path: string }>
+  | Each<'setstat' | 'mkdir', { path: string; attributes: Attributes }>
+  | { kind: 'fsetstat'; id: number; handle: Handle; attributes: Attributes }
+  | Each<'rename' | 'symlink', { path: string; otherPath: string }>
+  | { kind: 'extended'; id: number; name: string; fields: FieldReader }
+  | { kind: 'unknown'; id: number; type: number }
+  /** A request that cannot be read; `id` is undefined where not even that is there. */
+  | { kind: 'malformed'; id: number | undefined; reason: string };
+
+/** Fields of a packet do not make sense. */
+export class MalformedFields extends Error {}
+
+/** The frames of the stream do not make sense: nothing after this can be read. */
+export class BrokenFraming extends Error {}
+
+/** Reads the fields of a packet one after the other. All methods throw `MalformedFields`. */
+export class FieldReader {
+  readonly #bytes: Buffer;
+  #at: number;
+
+  constructor(bytes: Buffer, at = 0) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  byte(): number {
+    return this.#bytes[this.#skip(1)] as number;
+  }
+
+  uint32(): number {
+    return this.#bytes.readUInt32BE(this.#skip(4));
+  }
+
+  /** A 64-bit number, inexact above 2^53 - 1. */
+  uint64(): number {
+    const at = this.#skip(8);
+    return this.#bytes.readUInt32BE(at) * 2 ** 32 + this.#bytes.readUInt32BE(at + 4);
+  }
+
+  bytes(): Buffer {
+    const length = this.uint32();
+    const at = this.#skip(length);
+    return this.#bytes.subarray(at, at + length);
+  }
+
+  /** Text of the protocol, or a path: valid UTF-8 without NUL. */
+  text(): string {
+    const bytes = this.bytes();
+    if (!isUtf8(bytes)) throw new MalformedFields('a name is not valid UTF-8');
+    if (bytes.includes(0)) throw new MalformedFields('a name contains the NUL character');
+    return bytes.toString();
+  }
+
+  handle(): Handle {
+    const bytes = this.bytes();
+    return bytes.length === 4 ? bytes.readUInt32BE(0) : -1;
+  }
+
+  attributes(): Attributes {
+    const flags = this.uint32();
+    const attributes: Attributes = {};
+    if (flags & attributeFlags.size) attributes.sizeBytes = this.uint64();
+    if (flags & attributeFlags.owner) attributes.owner = { uid: this.uint32(), gid: this.uint32() };
+    if (flags & attributeFlags.mode) attributes.mode = this.uint32();
+    if (flags & attributeFlags.times) attributes.times = { accessedS: this.uint32(), modifiedS: this.uint32() };
+    if (flags & attributeFlags.extended) {
+      const pairs = this.uint32();
+      for (let pair = 0; pair < pairs; pair++) {
+        this.bytes();
+        this.bytes();
+      }
+    }
+    return attributes;
+  }
+
+  /** Where the next field begins. */
+  get position(): number {
+    return this.#at;
+  }
+
+  /** What is left. */
+  rest(): Buffer {
+    return this.#bytes.subarray(this.#at);
+  }
+
+  #skip(length: number): number {
+    const at = this.#at;
+    if (at + length > this.#bytes.length) throw new MalformedFields('the packet ends in the middle of a field');
+    this.#at = at + length;
+    return at;
+  }
+}
+
+/** A packet in more pieces than this is put together: a client may send single bytes. */
+const mostChunks = 64;
+
+/** A packet without its length: the type, then the fields. In the pieces that it came in. */
+export type Packet = readonly [Buffer, ...Buffer[]];
+
+/**
+ * Cuts the stream of a channel into packets (§3). The bytes are not copied: what is pushed must not be changed as long as a packet made of
+ * it is in use.
+ */
+export class PacketSplitter {
+  #chunks: Buffer[] = [];
+  /** Of the first chunk, what was used up. */
+  #start = 0;
+  #heldBytes = 0;
+
+  push(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#chunks.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#chunks.length > mostChunks && this.#heldBytes < largestPacketBytes) this.#join();
+  }
+
+  /** Bytes that are in no packet yet. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /**
+   * @returns the next packet, undefined until all of it is there
+   * @throws BrokenFraming for a length of 0 or above `largestPacketBytes`
+   */
+  next(): Packet | undefined {
+    const lengthBytes = this.#peekLength();
+    if (lengthBytes === undefined) return undefined;
+    if (lengthBytes === 0) throw new BrokenFraming('a packet has no content');
+    if (lengthBytes > largestPacketBytes) throw new BrokenFraming(`a packet of ${lengthBytes} bytes is too long`);
+    if (this.#heldBytes < 4 + lengthBytes) return undefined;
+    this.#take(4);
+    return this.#take(lengthBytes) as unknown as Packet;
+  }
+
+  #peekLength(): number | undefined {
+    if (this.#heldBytes < 4) return undefined;
+    const first = this.#chunks[0] as Buffer;
+    if (first.length - this.#start >= 4) return first.readUInt32BE(this.#start);
+    this.#join();
+    return (this.#chunks[0] as Buffer).readUInt32BE(0);
+  }
+
+  #join(): void {
+    this.#chunks = [Buffer.concat(this.#chunks).subarray(this.#start)];
+    this.#start = 0;
+  }
+
+  #take(bytes: number): Buffer[] {
+    const pieces: Buffer[] = [];
+    let used = 0;
+    for (let left = bytes; left > 0; ) {
+      const chunk = this.#chunks[used] as Buffer;
+      const end = Math.min(chunk.length, this.#start + left);
+      pieces.push(this.#start === 0 && end === chunk.length ? chunk : chunk.subarray(this.#start, end));
+      left -= end - this.#start;
+      if (end < chunk.length) {
+        this.#start = end;
+      } else {
+        this.#start = 0;
+        used++;
+      }
+    }
+    if (used > 0) this.#chunks.splice(0, used);
+    this.#heldBytes -= bytes;
+    return pieces;
+  }
+}
+
+/** The head of a WRITE up to its data: type, id, handle of this service, offset and length of the data. */
+const writeHeadBytes = 1 + 4 + 4 + 4 + 8 + 4;
+
+/** Reads a request. Bytes after the last field are skipped: rclone sends some after the data of a WRITE. Never throws. */
+export function readRequest(packet: Packet): SftpRequest {
+  const [first] = packet;
+  const isLongWrite = first[0] === packetTypes.write && packet.length > 1 && first.length >= writeHeadBytes;
+  const bytes = packet.length === 1 || isLongWrite ? first : Buffer.concat(packet);
+  const fields = new FieldReader(bytes);
+  const type = fields.byte();
+  let id: number | undefined;
+  try {
+    if (type === packetTypes.init) return { kind: 'init', version: fields.uint32() };
+    id = fields.uint32();
+    if (type === packetTypes.write) return readWrite(id, fields, isLongWrite ? packet : [bytes]);
+    return readOther(type, id, fields);
+  } catch (error) {
+    if (error instanceof MalformedFields) return { kind: 'malformed', id, reason: error.message };
+    throw error;
+  }
+}
+
+function readWrite(id: number, fields: FieldReader, packet: Packet): SftpRequest {
+  const handle = fields.handle();
+  const offset = fields.uint64();
+  const lengthBytes = fields.uint32();
+  const [first, ...others] = packet;
+  const data: Buffer[] = [];
+  let left = lengthBytes;
+  for (const piece of [first.subarray(fields.position), ...others]) {
+    if (left === 0) break;
+    const part = piece.length > left ? piece.subarray(0, left) : piece;
+    if (part.length > 0) data.push(part);
+    left -= part.length;
+  }
+  if (left > 0) throw new MalformedFields('the packet ends in the middle of a field');
+  return { kind: 'write', id, handle, offset, data, lengthBytes };
+}
+
+function readOther(type: number, id: number, fields: FieldReader): SftpRequest {
+  switch (type) {
+    case packetTypes.open:
+      return { kind: 'open', id, path: fields.text(), flags: fields.uint32(), attributes: fields.attributes() };
+    case packetTypes.close:
+      return { kind: 'close', id, handle: fields.handle() };
+    case packetTypes.read:
+      return { kind: 'read', id, handle: fields.handle(), offset: fields.uint64(), length: fields.uint32() };
+    case packetTypes.lstat:
+      return { kind: 'lstat', id, path: fields.text() };
+    case packetTypes.fstat:
+      return { kind: 'fstat', id, handle: fields.handle() };
+    case packetTypes.setstat:
+      return { kind: 'setstat', id, path: fields.text(), attributes: fields.attributes() };
+    case packetTypes.fsetstat:
+      return { kind: 'fsetstat', id, handle: fields.handle(), attributes: fields.attributes() };
+    case packetTypes.opendir:
+      return { kind: 'opendir', id, path: fields.text() };
+    case packetTypes.readdir:
+      return { kind: 'readdir', id, handle: fields.handle() };
+    case packetTypes.remove:
+      return { kind: 'remove', id, path: fields.text() };
+    case packetTypes.mkdir:
+      return { kind: 'mkdir', id, path: fields.text(), attributes: fields.attributes() };
+    case packetTypes.rmdir:
+      return { kind: 'rmdir', id, path: fields.text() };
+    case packetTypes.realpath:
+      return { kind: 'realpath', id, path: fields.text() };
+    case packetTypes.stat:
+      return { kind: 'stat', id, path: fields.text() };
+    case packetTypes.rename:
+      return { kind: 'rename', id, path: fields.text(), otherPath: fields.text() };
+    case packetTypes.readlink:
+      return { kind: 'readlink', id, path: fields.text() };
+    case packetTypes.symlink:
+      return { kind: 'symlink', id, path: fields.text(), otherPath: fields.text() };
+    case packetTypes.extended:
+      return { kind: 'extended', id, name: fields.text(), fields };
+    default:
+      return { kind: 'unknown', id, type };
+  }
+}

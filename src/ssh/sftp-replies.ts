@@ -1,0 +1,129 @@
+import { type Attributes, type Handle, packetTypes, type StatusCode } from './sftp-packets.ts';
+
+/** Puts fields into one packet, whose length is filled in at the end. */
+export class FieldWriter {
+  #bytes: Buffer;
+  #at = 4;
+
+  constructor(type: number, expectedBytes = 256) {
+    this.#bytes = Buffer.allocUnsafe(expectedBytes);
+    this.byte(type);
+  }
+
+  byte(value: number): this {
+    this.#room(1);
+    this.#at = this.#bytes.writeUInt8(value, this.#at);
+    return this;
+  }
+
+  uint32(value: number): this {
+    this.#room(4);
+    this.#at = this.#bytes.writeUInt32BE(value >>> 0, this.#at);
+    return this;
+  }
+
+  /** @param value at most 2^53 - 1 */
+  uint64(value: number): this {
+    this.uint32(Math.floor(value / 2 ** 32));
+    return this.uint32(value % 2 ** 32);
+  }
+
+  bytes(value: Uint8Array): this {
+    return this.uint32(value.length).raw(value);
+  }
+
+  /** Bytes without their length. */
+  raw(value: Uint8Array): this {
+    this.#room(value.length);
+    this.#bytes.set(value, this.#at);
+    this.#at += value.length;
+    return this;
+  }
+
+  text(value: string): this {
+    this.#room(4 + 3 * value.length);
+    const length = this.#bytes.write(value, this.#at + 4);
+    this.#bytes.writeUInt32BE(length, this.#at);
+    this.#at += 4 + length;
+    return this;
+  }
+
+  handle(value: Handle): this {
+    return this.uint32(4).uint32(value);
+  }
+
+  attributes({ sizeBytes, owner, mode, times }: Attributes): this {
+    this.uint32((sizeBytes === undefined ? 0 : 1) | (owner ? 2 : 0) | (mode === undefined ? 0 : 4) | (times ? 8 : 0));
+    if (sizeBytes !== undefined) this.uint64(sizeBytes);
+    if (owner) this.uint32(owner.uid).uint32(owner.gid);
+    if (mode !== undefined) this.uint32(mode);
+    if (times) this.uint32(times.accessedS).uint32(times.modifiedS);
+    return this;
+  }
+
+  /** Bytes so far, with the length in front. */
+  get lengthBytes(): number {
+    return this.#at;
+  }
+
+  /** The whole packet. */
+  end(): Buffer {
+    this.#bytes.writeUInt32BE(this.#at - 4, 0);
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  #room(bytes: number): void {
+    if (this.#at + bytes <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#at + bytes));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+}
+
+/** The reply to INIT: version 3 and the extensions, by name and version. */
+export function versionReply(extensions: readonly (readonly [name: string, version: string])[]): Buffer {
+  const packet = new FieldWriter(packetTypes.version, 1024).uint32(3);
+  for (const [name, version] of extensions) packet.text(name).text(version);
+  return packet.end();
+}
+
+export function statusReply(id: number, code: StatusCode, message: string): Buffer {
+  return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
+}
+
+export function handleReply(id: number, handle: Handle): Buffer {
+  return new FieldWriter(packetTypes.handle, 17).uint32(id).handle(handle).end();
+}
+
+export function attributesReply(id: number, attributes: Attributes): Buffer {
+  return new FieldWriter(packetTypes.attrs, 64).uint32(id).attributes(attributes).end();
+}
+
+/** Bytes of a DATA reply before the data. */
+export const dataHeadBytes = 4 + 1 + 4 + 4;
+
+/**
+ * Makes a DATA reply in place.
+ *
+ * @param packet `dataHeadBytes` of room, then the data
+ */
+export function putDataHead(packet: Buffer, id: number, dataBytes: number): void {
+  packet.writeUInt32BE(dataHeadBytes - 4 + dataBytes, 0);
+  packet[4] = packetTypes.data;
+  packet.writeUInt32BE(id, 5);
+  packet.writeUInt32BE(dataBytes, 9);
+}
+
+/** One name of a NAME reply (§7). */
+export interface NameItem {
+  name: string;
+  /** A line as `ls -l` writes it. */
+  longName: string;
+  attributes: Attributes;
+}
+
+export function namesReply(id: number, items: readonly NameItem[]): Buffer {
+  const packet = new FieldWriter(packetTypes.name, 64 + items.length * 160).uint32(id).uint32(items.length);
+  for (const { name, longName, attributes } of items) packet.text(name).text(longName).attributes(attributes);
+  return packet.end();
+}

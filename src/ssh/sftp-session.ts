@@ -1,0 +1,254 @@
+import { compileExpression } from '../lib/expression.ts';
+import { announcedExtensions, largestTransferBytes } from './extensions.ts';
+import { BrokenFraming, MalformedFields, PacketSplitter, readRequest, type SftpRequest, statusCodes } from './sftp-packets.ts';
+import { dataHeadBytes, putDataHead, statusReply, versionReply } from './sftp-replies.ts';
+import { type PathRequest, SftpRequests } from './sftp-requests.ts';
+import type { SshChannel, SshClient } from './ssh-client.ts';
+import { statusOf } from './status.ts';
+
+/** Requests that are worked on at once, and bytes of their writes. */
+const mostRequests = 64;
+const mostWriteBytes = 8 * 1024 * 1024;
+
+/** Bytes of replies that wait to be sent or are being made: above the first mark no request is begun until it is below the second. */
+const highMarkBytes = 4 * 1024 * 1024;
+const lowMarkBytes = 2 * 1024 * 1024;
+
+/** Extensions that take their turn among the requests about paths. */
+const extensionsInOrder = new Set(['posix-rename@openssh.com', 'lsetstat@openssh.com']);
+/** Others that name a path. */
+const extensionsWithPath = new Set(['statvfs@openssh.com', 'expand-path@openssh.com', 'check-file-name']);
+
+/**
+ * Serves the `sftp` subsystem on a channel. Resolves when the channel has ended and nothing of it is under way any more; the channel ends
+ * early when `client.ended` is aborted. Never throws.
+ */
+export async function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
+  const session = new SftpSession(channel, client);
+  await session.run();
+}
+
+class SftpSession {
+  readonly #channel: SshChannel;
+  readonly #client: SshClient;
+  readonly #requests: SftpRequests;
+  readonly #splitter = new PacketSplitter();
+  /** Requests about paths, one after the other. */
+  #pathQueue: Promise<unknown> = Promise.resolve();
+  readonly #underWay = new Set<Promise<void>>();
+  #requestCount = 0;
+  #writeBytes = 0;
+  /** Bytes that READs under way were promised. */
+  #readBytes = 0;
+  /** Replies to READs are sent in order: scp of OpenSSH cuts a file where it gets a later part first, and tells nobody. */
+  #lastRead: Promise<void> | undefined;
+  #isHeld = false;
+  #onRoom: (() => void) | undefined;
+
+  constructor(channel: SshChannel, client: SshClient) {
+    const names = client.options.temporary_names.map((pattern) => compileExpression(pattern));
+    this.#channel = channel;
+    this.#client = client;
+    this.#requests = new SftpRequests(client, (name) => names.some((expression) => expression.matches(name)));
+  }
+
+  async run(): Promise<void> {
+    const channel = this.#channel;
+    const giveRoom = () => this.#giveRoom();
+    const end = () => {
+      channel.destroy();
+      giveRoom();
+    };
+    const stopListening = this.#client.onDrain(giveRoom);
+    channel.on('drain', giveRoom);
+    // What went wrong is told by the reading below; a failure to write ends that as well.
+    channel.on('error', giveRoom);
+    channel.on('close', giveRoom);
+    const leave = () => this.#leaveIfIdle();
+    this.#client.ended.addEventListener('abort', end);
+    this.#client.leaving.addEventListener('abort', leave);
+    try {
+      leave();
+      if (this.#client.ended.aborted) end();
+      await this.#read();
+    } catch (error) {
+      if (error instanceof BrokenFraming) this.#reportBadRequest(error.message);
+      else if (!this.#isGone)
+        this.#client.log.warn('an SFTP channel ended early', { connection: this.#client.connectionId, reason: error });
+    }
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    await this.#requests.lose();
+    stopListening();
+    this.#client.ended.removeEventListener('abort', end);
+    this.#client.leaving.removeEventListener('abort', leave);
+    if (this.#isGone) return;
+    channel.exit(0);
+    channel.close();
+  }
+
+  get #isGone(): boolean {
+    return this.#client.ended.aborted || this.#channel.destroyed;
+  }
+
+  async #read(): Promise<void> {
+    // The end of what the client sends is not the end of what it is sent.
+    for await (const chunk of this.#channel.iterator({ destroyOnReturn: false })) {
+      this.#client.noteActivity();
+      this.#splitter.push(chunk as Buffer);
+      for (let packet = this.#splitter.next(); packet; packet = this.#splitter.next()) {
+        while (!this.#hasRoom() && !this.#isGone) await new Promise<void>((resolve) => (this.#onRoom = resolve));
+        if (this.#isGone) return;
+        this.#begin(readRequest(packet));
+      }
+    }
+  }
+
+  /** Whether one more request may be begun, in the middle of a chunk too: one chunk may hold a thousand READs. */
+  #hasRoom(): boolean {
+    if (this.#requestCount >= mostRequests || this.#writeBytes >= mostWriteBytes) return false;
+    const waitingBytes = this.#channel.writableLength + this.#client.heldBytes() + this.#readBytes;
+    if (waitingBytes > highMarkBytes) this.#isHeld = true;
+    else if (waitingBytes < lowMarkBytes) this.#isHeld = false;
+    return !this.#isHeld;
+  }
+
+  // The service stops: a client that has nothing open has nothing to lose.
+  #leaveIfIdle(): void {
+    if (this.#client.leaving.aborted && this.#requestCount === 0 && !this.#requests.hasOpen) this.#channel.close();
+  }
+
+  #giveRoom(): void {
+    const resolve = this.#onRoom;
+    if (!resolve || !(this.#isGone || this.#hasRoom())) return;
+    this.#onRoom = undefined;
+    resolve();
+  }
+
+  #begin(request: SftpRequest): void {
+    switch (request.kind) {
+      case 'init':
+        this.#send(versionReply(announcedExtensions));
+        break;
+      case 'malformed':
+        this.#refuseMalformed(request.id, request.reason);
+        break;
+      case 'unknown':
+        this.#send(statusReply(request.id, statusCodes.unsupported, `Requests of type ${request.type} are not there.`));
+        break;
+      case 'read':
+        this.#beginRead(request);
+        break;
+      case 'write':
+        this.#writeBytes += request.lengthBytes;
+        void this.#work(request.id, () => this.#write(request));
+        break;
+      case 'close':
+      case 'fstat':
+      case 'fsetstat':
+      case 'readdir':
+        void this.#work(request.id, () => this.#recorded(this.#requests.onHandle(request)));
+        break;
+      case 'extended':
+        this.#beginExtended(request);
+        break;
+      default:
+        this.#beginOnPath(request);
+    }
+  }
+
+  #beginOnPath(request: PathRequest): void {
+    void this.#work(request.id, () => this.#recorded(this.#inOrder(() => this.#requests.onPath(request))));
+  }
+
+  #beginExtended(request: Extract<SftpRequest, { kind: 'extended' }>): void {
+    const { id, name } = request;
+    if (extensionsInOrder.has(name)) void this.#work(id, () => this.#inOrder(() => this.#requests.onExtendedPath(request)));
+    else if (extensionsWithPath.has(name)) void this.#work(id, () => this.#requests.onExtendedPath(request));
+    else void this.#work(id, () => this.#requests.onExtendedHandle(request));
+  }
+
+  // What a reply tells of is in the journal before.
+  async #recorded(replying: Promise<Buffer>): Promise<Buffer> {
+    const reply = await replying;
+    await this.#client.events.grouped();
+    return reply;
+  }
+
+  #inOrder<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.#pathQueue.then(action);
+    this.#pathQueue = result.catch(() => {});
+    return result;
+  }
+
+  #beginRead({ id, handle, offset, length }: Extract<SftpRequest, { kind: 'read' }>): void {
+    const wanted = Math.min(length, largestTransferBytes);
+    this.#readBytes += wanted;
+    const before = this.#lastRead;
+    this.#lastRead = this.#work(id, async () => {
+      try {
+        const packet = Buffer.allocUnsafe(dataHeadBytes + wanted);
+        const reading = Number.isSafeInteger(offset) ? this.#requests.opened(handle).read(offset, packet.subarray(dataHeadBytes)) : 0;
+        const bytes = typeof reading === 'number' ? reading : await reading;
+        if (bytes === 0 && wanted > 0) return statusReply(id, statusCodes.eof, 'End of file.');
+        putDataHead(packet, id, bytes);
+        return packet.subarray(0, dataHeadBytes + bytes);
+      } finally {
+        await before;
+        this.#readBytes -= wanted;
+      }
+    });
+  }
+
+  async #write({ id, handle, offset, data, lengthBytes }: Extract<SftpRequest, { kind: 'write' }>): Promise<Buffer> {
+    try {
+      await this.#requests.opened(handle).write(offset, data);
+      return statusReply(id, statusCodes.ok, 'Done.');
+    } finally {
+      this.#writeBytes -= lengthBytes;
+    }
+  }
+
+  /** Answers a request with what an action gives, or with the status of its fault. */
+  #work(id: number, action: () => Promise<Buffer>): Promise<void> {
+    this.#requestCount++;
+    const working = this.#answer(id, action).finally(() => {
+      this.#requestCount--;
+      this.#underWay.delete(working);
+      this.#giveRoom();
+      this.#leaveIfIdle();
+    });
+    this.#underWay.add(working);
+    return working;
+  }
+
+  async #answer(id: number, action: () => Promise<Buffer>): Promise<void> {
+    try {
+      this.#send(await action());
+    } catch (error) {
+      if (error instanceof MalformedFields) {
+        this.#refuseMalformed(id, error.message);
+        return;
+      }
+      const { code, message } = statusOf(error, this.#client.log);
+      this.#send(statusReply(id, code, message));
+    }
+  }
+
+  #refuseMalformed(id: number | undefined, reason: string): void {
+    this.#reportBadRequest(reason);
+    // Without an ID there is no reply that the client would understand.
+    if (id === undefined) this.#channel.destroy();
+    else this.#send(statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`));
+  }
+
+  #reportBadRequest(details: string): void {
+    const { events, context } = this.#client;
+    events.emit({ id: 30016, context, data: { details } });
+  }
+
+  #send(reply: Buffer): void {
+    if (this.#isGone) return;
+    this.#channel.write(reply);
+    this.#client.noteActivity();
+  }
+}

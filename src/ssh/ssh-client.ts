@@ -1,0 +1,62 @@
+import type { Duplex, Writable } from 'node:stream';
+import type { Account } from '../accounts/account.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventContext } from '../events/event.ts';
+import type { AccountFiles } from '../files/account-files.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { SshServiceOptions } from './options.ts';
+
+/** What both sides agreed on, by the names of the protocol; the same in both directions unless the client wanted otherwise. */
+export interface NegotiatedAlgorithms {
+  readonly kex: string;
+  readonly host_key: string;
+  /** From the client to us, and from us to it. */
+  readonly cipher_in: string;
+  readonly cipher_out: string;
+  /** Empty where the cipher authenticates by itself. */
+  readonly mac_in: string;
+  readonly mac_out: string;
+}
+
+/** A client that has logged in, for those who serve its channels. */
+export interface SshClient {
+  /** Names the connection in events and in the log. */
+  readonly connectionId: string;
+  readonly account: Account;
+  /** The account's files, with the events of this client; the same object for all channels of the connection. */
+  readonly files: AccountFiles;
+  /** For events that are about no file. */
+  readonly context: EventContext;
+  readonly events: EventDispatcher;
+  /** Options of the service at the time of the login. */
+  readonly options: SshServiceOptions;
+  readonly algorithms: NegotiatedAlgorithms;
+  /** What the client calls itself, such as `OpenSSH_9.2p1 Debian-2`. */
+  readonly software: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborted once the connection is gone, for whatever reason; nothing can be sent any more. */
+  readonly ended: AbortSignal;
+  /** Aborted when the service is about to stop: a channel ends as soon as no file is open in it. */
+  readonly leaving: AbortSignal;
+  /** Bytes that wait to be sent, of all channels together; infinite while keys are exchanged, when nothing is sent. */
+  heldBytes(): number;
+  /** Has the listener called each time that all of them were sent. @returns ends that */
+  onDrain(listener: () => void): () => void;
+  /** The client did something: the connection is not idle. */
+  noteActivity(): void;
+}
+
+/**
+ * A channel as the transport gives it: reads are what the client sent, writes go to it, `drain` tells that the channel's window took them.
+ * Bytes that are not read are not granted to the client again, so a channel that is not read from stands still.
+ */
+export interface SshChannel extends Duplex {
+  /** What a command says that is not its result. */
+  readonly stderr: Writable;
+  /** Tells how a command ended; before `end`. */
+  exit(status: number): void;
+  /** Ends the channel in both directions. */
+  close(): void;
+}

@@ -1,0 +1,111 @@
+/** The parts of ssh2 that are used: it has no types of its own. */
+declare module 'ssh2/lib/server.js' {
+  import type { EventEmitter } from 'node:events';
+  import type { Duplex, Writable } from 'node:stream';
+
+  interface ServerConfiguration {
+    hostKeys: readonly ParsedKeyOrText[];
+    algorithms: {
+      kex: readonly string[];
+      serverHostKey: readonly string[];
+      cipher: readonly string[];
+      hmac: readonly string[];
+      compress: readonly string[];
+    };
+    /** What follows `SSH-2.0-`. */
+    ident: string;
+    banner?: string;
+    /** Milliseconds. */
+    keepaliveInterval: number;
+    keepaliveCountMax: number;
+  }
+
+  type ParsedKeyOrText = string | Buffer | { type: string };
+
+  class Server extends EventEmitter {
+    constructor(configuration: ServerConfiguration);
+    injectSocket(socket: Duplex): void;
+  }
+
+  namespace Server {
+    interface Direction {
+      cipher: string;
+      mac: string;
+    }
+
+    interface Negotiated {
+      kex: string;
+      serverHostKey: string;
+      cs: Direction;
+      sc: Direction;
+    }
+
+    interface IncomingClient extends EventEmitter {
+      readonly _sock: Duplex;
+      readonly _protocol: {
+        /** Set while keys are exchanged. */
+        readonly _kexinit: Buffer | undefined;
+        /** Packets that wait for the end of a key exchange. */
+        readonly _queue: Buffer[] | undefined;
+        authBanner(text: string): void;
+        disconnect(reason: number): void;
+        rekey(): void;
+      };
+      end(): void;
+    }
+
+    interface AuthContext extends EventEmitter {
+      readonly username: string;
+      readonly method: 'none' | 'password' | 'publickey' | 'keyboard-interactive' | 'hostbased';
+      accept(): void;
+      reject(methodsLeft?: readonly string[], isPartial?: boolean): void;
+    }
+
+    interface PasswordContext extends AuthContext {
+      /** An object where the client wants to change it. */
+      readonly password: string | object;
+    }
+
+    interface KeyContext extends AuthContext {
+      readonly key: { algo: string; data: Buffer };
+      /** Undefined for SHA-1 with RSA, and where the key's type says it. */
+      readonly hashAlgo: string | undefined;
+      /** Undefined where the client only asks. */
+      readonly signature: Buffer | undefined;
+      /** What is signed. */
+      readonly blob: Buffer | undefined;
+    }
+
+    interface KeyboardContext extends AuthContext {
+      prompt(prompts: { prompt: string; echo: boolean }[], title: string, instructions: string, answer: (responses: unknown) => void): void;
+    }
+
+    interface Session extends EventEmitter {}
+
+    interface Channel extends Duplex {
+      readonly stderr: Writable;
+      exit(status: number): void;
+      close(): void;
+    }
+  }
+
+  export default Server;
+}
+
+declare module 'ssh2/lib/protocol/keyParser.js' {
+  interface ParsedKey {
+    /** Such as `ssh-ed25519`. */
+    readonly type: string;
+    readonly comment: string;
+    isPrivateKey(): boolean;
+    getPrivatePEM(): string | null;
+    getPublicPEM(): string;
+    getPublicSSH(): Buffer;
+    verify(data: Buffer, signature: Buffer, hash?: string): boolean | Error;
+  }
+
+  const keyParser: {
+    parseKey(data: string | Buffer, passphrase?: string): ParsedKey | ParsedKey[] | Error;
+  };
+  export default keyParser;
+}

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { type ErrorCode, ServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import { type StatusCode, statusCodes } from './sftp-packets.ts';
+
+const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
+
+/** The one map from errors to status codes (docs/spec/sftp.md#errors). Few codes; the text carries the meaning. */
+const codes: Record<ErrorCode, StatusCode> = {
+  'bad-request': badMessage,
+  'nothing-selected': failure,
+  'name-invalid': failure,
+  'digest-mismatch': failure,
+  'length-mismatch': failure,
+  'metadata-invalid': failure,
+  unauthorized: permissionDenied,
+  forbidden: permissionDenied,
+  'never-allowed': permissionDenied,
+  'name-reserved': permissionDenied,
+  'fixed-folder': permissionDenied,
+  'destination-overlaps': failure,
+  'in-use': failure,
+  'read-only': permissionDenied,
+  'not-found': noSuchFile,
+  'account-gone': permissionDenied,
+  'method-not-allowed': unsupported,
+  exists: failure,
+  'is-folder': failure,
+  'not-empty': failure,
+  'parent-missing': noSuchFile,
+  'precondition-failed': failure,
+  'destination-exists': failure,
+  'too-large': failure,
+  'media-type-unsupported': failure,
+  'range-not-satisfiable': failure,
+  unprocessable: failure,
+  locked: permissionDenied,
+  'too-many-requests': failure,
+  'client-gone': failure,
+  internal: failure,
+  'version-not-supported': unsupported,
+  'other-host': failure,
+  unavailable: failure,
+  'storage-full': failure,
+};
+
+/** What a client is told of a fault. One that the service does not know gets a reference, which also stands in the log. */
+export function statusOf(error: unknown, log: Log): { code: StatusCode; message: string } {
+  if (error instanceof ServiceError && error.code !== 'internal') return { code: codes[error.code], message: error.message };
+  const reference = randomUUID();
+  log.error('an SFTP request failed', { reference, reason: error });
+  return { code: failure, message: `Internal error, reference ${reference}.` };
+}
