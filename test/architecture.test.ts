@@ -9,7 +9,7 @@ const ranks = [
   ['accounts'],
   ['events'],
   ['auth', 'files', 'webhooks'],
-  ['http', 'monitor', 'control'],
+  ['http', 'ssh', 'monitor', 'control'],
   ['config'],
   ['server'],
   ['cli'],
@@ -30,6 +30,7 @@ const homes: Record<string, string[]> = {
     'src/accounts/accounts-file.ts',
     'src/accounts/options.ts',
     'src/auth/options.ts',
+    'src/auth/service-options.ts',
     'src/auth/callout-reply.ts',
     'src/cli/auth/auth-suite.ts',
     'src/cli/auth/method-report.ts',
@@ -39,6 +40,7 @@ const homes: Record<string, string[]> = {
     'src/http/options.ts',
     'src/http/appearance-options.ts',
     'src/monitor/options.ts',
+    'src/ssh/options.ts',
     'src/webhooks/options.ts',
   ],
   re2js: ['src/lib/expression.ts'],
@@ -57,6 +59,8 @@ const homes: Record<string, string[]> = {
     'src/http/html/appearance.ts',
     'src/http/reply/send-file.ts',
     'src/http/rest/',
+    'src/ssh/host-keys.ts',
+    'src/ssh/open-file.ts',
     'src/webhooks/replay/event-file.ts',
     'src/webhooks/records/delivery-log.ts',
     'src/webhooks/engine/handler-positions.ts',
@@ -65,6 +69,7 @@ const homes: Record<string, string[]> = {
   'node:cluster': ['src/cli/serve/fork-workers.ts'],
   'prom-client': ['src/monitor/'],
   '@redis/client': ['src/lib/redis/'],
+  ssh2: ['src/ssh/'],
 };
 
 const largestFolder = 26;

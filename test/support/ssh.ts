@@ -1,0 +1,124 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type ProgramEnd, runProgram } from './program.ts';
+import { testPassword } from './secrets.ts';
+import { startServer, type TestConfig, type TestServer } from './server.ts';
+import { temporaryFolder } from './temp.ts';
+
+/** A running server with an SSH service, and what OpenSSH's programs need to reach it. */
+export interface SshTestServer extends TestServer {
+  sshPort: number;
+  /** Folder of the client: its keys, and an `ssh_config` that knows nothing of the machine's own. */
+  clientFolder: string;
+  /** Path of a private key that `alice` may log in with. */
+  key: string;
+  /** Runs one of OpenSSH's programs with `options` for its `-o`; the password that it is asked for is `password`. */
+  openssh(program: string, args: readonly string[], how?: OpensshOptions): Promise<ProgramEnd>;
+}
+
+interface OpensshOptions {
+  options?: readonly string[];
+  password?: string;
+  input?: string;
+  /** Another private key than `key`. */
+  identity?: string;
+}
+
+/** Has OpenSSH make a key without a passphrase. @returns the path of the private one; `.pub` beside it */
+export async function makeKey(folder: string, name: string, ...args: string[]): Promise<string> {
+  const path = join(folder, name);
+  const kind = args.length > 0 ? args : ['-t', 'ed25519'];
+  const { code, output } = await runProgram('ssh-keygen', ['-q', ...kind, '-N', '', '-f', path], { cwd: folder });
+  if (code !== 0) throw new Error(output);
+  return path;
+}
+
+/** Text of a public key as `ssh_keys` take it. */
+export async function publicKey(path: string): Promise<string> {
+  return (await runProgram('ssh-keygen', ['-y', '-f', path], { cwd: '/' })).output.trim();
+}
+
+/**
+ * Starts a server in this process: `web` over HTTP, and `sftp` on a free port, with a host key that is quickly made.
+ *
+ * @param service options of the SSH service
+ */
+export async function startSsh(t: TestContext, service: Record<string, unknown> = {}, config: TestConfig = {}): Promise<SshTestServer> {
+  const clientFolder = temporaryFolder(t);
+  const key = await makeKey(clientFolder, 'id_alice');
+  const hostKey = join(clientFolder, 'host_key');
+  writeFileSync(hostKey, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  const server = await startServer(t, {
+    ...config,
+    account: { ssh_keys: [await publicKey(key)], ...config.account },
+    services: { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0, host_key_paths: [hostKey], ...service }, ...config.services },
+  });
+  const url = server.service.listening().find(({ uuid }) => uuid === 'sftp')?.url ?? '';
+  const sshPort = Number(new URL(url).port);
+  const askpass = join(clientFolder, 'askpass');
+  writeFileSync(askpass, '#!/bin/sh\nprintf "%s\\n" "$TEST_PASSWORD"\n');
+  chmodSync(askpass, 0o700);
+  const openssh = (program: string, args: readonly string[], { options = [], password, input, identity = key }: OpensshOptions = {}) =>
+    runProgram(
+      program,
+      [
+        ...['-F', '/dev/null', ...(program === 'ssh' ? ['-p', String(sshPort)] : ['-P', String(sshPort)])],
+        ...[
+          'StrictHostKeyChecking=no',
+          `UserKnownHostsFile=${join(clientFolder, 'known')}`,
+          'IdentitiesOnly=yes',
+          `IdentityFile=${identity}`,
+        ]
+          .concat(options)
+          .flatMap((option) => ['-o', option]),
+        ...args,
+      ],
+      {
+        cwd: clientFolder,
+        env: { SSH_ASKPASS: askpass, SSH_ASKPASS_REQUIRE: 'force', TEST_PASSWORD: password ?? testPassword },
+        ...(input === undefined ? {} : { input }),
+      },
+    );
+  return Object.assign(server, { sshPort, clientFolder, key, openssh });
+}
+
+/** A package that is not bundled with the tests, as it is on disk. */
+export function installedPackage<T>(name: string): T {
+  return createRequire(join(process.env.SVC_ROOT ?? process.cwd(), 'package.json'))(name) as T;
+}
+
+/** What the client of ssh2 tries to log in with; `username` may differ from one to the next. */
+export type LoginAttempt = Record<string, unknown> & { type: string; username: string };
+
+interface ClientOfSsh2 {
+  on(event: string, listener: (...args: never[]) => void): ClientOfSsh2;
+  connect(options: Record<string, unknown>): void;
+  end(): void;
+}
+
+/**
+ * Logs in with the client of ssh2, which does as it is told where OpenSSH would not.
+ *
+ * @returns the client once it is in; else how many attempts were refused before the connection ended
+ */
+export function tryLogins(
+  t: TestContext,
+  port: number,
+  attempts: readonly LoginAttempt[],
+  options: Record<string, unknown> = {},
+): Promise<{ client: ClientOfSsh2 | undefined; refused: number }> {
+  const { Client } = installedPackage<{ Client: new () => ClientOfSsh2 }>('ssh2');
+  return new Promise((resolve) => {
+    const client = new Client();
+    t.after(() => client.end());
+    let asked = 0;
+    client.on('ready', () => resolve({ client, refused: asked - 1 }));
+    client.on('error', () => {});
+    client.on('close', () => resolve({ client: undefined, refused: Math.max(asked - 1, 0) }));
+    const authHandler = () => attempts[asked++] ?? false;
+    client.connect({ host: '127.0.0.1', port, username: attempts[0]?.username, authHandler, ...options });
+  });
+}
