@@ -130,10 +130,16 @@ test('uploads that wait, reloads and retries together: no position sticks, no he
     const taken = new Set(receiver.events((_, index) => flaky[index % flaky.length]?.status === undefined).map(({ uuid }) => uuid));
     return wanted.every((uuid) => taken.has(uuid));
   });
+  const position = () => {
+    const saved = JSON.parse(readFileSync(`${server.folder}/data/deliveries/positions.json`, 'utf8')) as {
+      handlers: Record<string, string>;
+    };
+    return Number(saved.handlers.backend?.split(':')[1]);
+  };
+  const size = () => statSync(`${server.folder}/data/journal/events-00000001.ndjson`).size;
+  await until('the position is at the end of the journal', () => position() === size());
   assert.equal(await server.stop(), true);
-  const saved = JSON.parse(readFileSync(`${server.folder}/data/deliveries/positions.json`, 'utf8')) as { handlers: Record<string, string> };
-  const size = statSync(`${server.folder}/data/journal/events-00000001.ndjson`).size;
-  assert.equal(Number(saved.handlers.backend?.split(':')[1]), size, 'the position is at the end of the journal');
+  assert.equal(position(), size(), 'and stays there');
 });
 
 test('a reply of an earlier attempt is kept when the last one had none', { timeout: 20_000 }, async (t) => {
