@@ -39,6 +39,11 @@ export class Extents {
     if (last) last.end = Math.min(last.end, end);
   }
 
+  /** Forgets all but so many parts from the beginning. */
+  forgetLast(count: number): void {
+    this.#parts.length = Math.min(this.#parts.length, count);
+  }
+
   /** The parts between two places that were not written. */
   gaps(start: number, end: number): Extent[] {
     const gaps: Extent[] = [];

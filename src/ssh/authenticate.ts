@@ -109,6 +109,11 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
+    // A client may leave a method while it is being asked about: what was granted then was granted to nobody.
+    if (this.#granted) {
+      this.#connection.giveUp('The client asked again when it had logged in.');
+      return { refused: 'asked' };
+    }
     if (this.#username !== undefined && context.username !== this.#username) {
       this.#connection.giveUp('The client named another user.');
       return { refused: 'asked' };
@@ -269,6 +274,8 @@ function noteBanned({ service, peer, trace }: LoginConnection, retryAfterS: numb
 /** @returns undefined when the client gave it up */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
+    // It asks for something else instead.
+    context.on('abort', () => resolve(undefined));
     context.prompt([{ prompt: 'Password: ', echo: false }], '', '', (responses) => {
       resolve(Array.isArray(responses) && responses.length === 1 ? String(responses[0]) : undefined);
     });

@@ -5,6 +5,11 @@ import { answerCommand } from './exec.ts';
 import { serveSftp } from './sftp-session.ts';
 import type { SshClient } from './ssh-client.ts';
 
+/** Takes a session's channel; undefined when it has one already, or has ended. */
+type Take = () => Server.Channel | undefined;
+/** Absent where the client wants no answer. */
+type Refuse = (() => void) | undefined;
+
 /** The channels of one connection: the `sftp` subsystem is served, and commands are answered. */
 export class Channels {
   readonly #client: SshClient;
@@ -33,22 +38,27 @@ export class Channels {
       if (isServed || !isClosed) return;
       if (--this.count === 0) this.onEmpty();
     };
-    this.#on(session, 'subsystem', (take: () => Server.Channel, refuse: (() => void) | undefined, { name }: { name: string }) => {
-      if (name !== 'sftp') return refuse?.();
+    const answerOn = (channel: Server.Channel | undefined, refuse: Refuse, command: string | undefined) => {
+      if (!channel) return refuse?.();
       isServed = true;
-      void this.#serve(take()).finally(() => {
+      answerCommand(quiet(channel), this.#client, command)
+        .catch((error) => this.#onFault(error))
+        .finally(() => {
+          isServed = false;
+          end();
+        });
+    };
+    this.#on(session, 'subsystem', (take: Take, refuse: Refuse, { name }: { name: string }) => {
+      const channel = name === 'sftp' ? take() : undefined;
+      if (!channel) return refuse?.();
+      isServed = true;
+      void this.#serve(channel).finally(() => {
         isServed = false;
         end();
       });
     });
-    this.#on(session, 'exec', (take: () => Server.Channel, _refuse: unknown, { command }: { command: string }) => {
-      isServed = true;
-      void answerCommand(quiet(take()), this.#client, command).finally(() => {
-        isServed = false;
-        end();
-      });
-    });
-    this.#on(session, 'shell', (take: () => Server.Channel) => void answerCommand(quiet(take()), this.#client, undefined));
+    this.#on(session, 'exec', (take: Take, refuse: Refuse, { command }: { command: string }) => answerOn(take(), refuse, command));
+    this.#on(session, 'shell', (take: Take, refuse: Refuse) => answerOn(take(), refuse, undefined));
     this.#on(session, 'close', () => {
       isClosed = true;
       end();

@@ -140,6 +140,8 @@ export class SshConnection implements LoginConnection {
 
   async admit(account: Account): Promise<string | undefined> {
     const { sessions } = this.service;
+    // Its place would never become free again.
+    if (this.isEnded) return 'The connection ended.';
     if (!this.#host.takePlace(account)) {
       const details = 'Too many connections of this account.';
       this.#host.noteTooMany(this.#contextOf(account), details);

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../lib/errors.ts';
 import { contentOf } from './extensions.ts';
 import { OpenFile } from './open-file.ts';
 import { requestedPath } from './requested-path.ts';
@@ -49,8 +48,7 @@ async function checksumLine(client: SshClient, algorithm: string, path: string |
   if (path === undefined) return `${hash.digest('hex')}  -\n`;
   const file = new OpenFile(client.files.forRequest({ requested_path: path, mode: 'read' }), requestedPath(path));
   try {
-    for await (const piece of contentOf(file, 0, 0)) {
-      if (client.ended.aborted) throw new ServiceError('client-gone', 'The client went away.');
+    for await (const piece of contentOf(file, 0, 0, client.ended)) {
       client.noteActivity();
       hash.update(piece);
     }

@@ -59,11 +59,18 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
   return { from: fields.handle(), offset: fields.uint64(), lengthBytes: fields.uint64(), to: fields.handle(), toOffset: fields.uint64() };
 }
 
-/** Copies from one open file to another. */
-export async function copyData(source: OpenHandle, target: OpenHandle, { offset, lengthBytes, toOffset }: CopyRequest): Promise<void> {
+/** Copies from one open file to another what the first one has now: the second may be the same by another handle, and grow by it. */
+export async function copyData(
+  source: OpenHandle,
+  target: OpenHandle,
+  { offset, lengthBytes, toOffset }: CopyRequest,
+  ended: AbortSignal,
+): Promise<void> {
   if (source === target) throw new ServiceError('bad-request', 'A file cannot be copied to itself.');
+  const presentBytes = (await source.entry()).sizeBytes - offset;
+  if (presentBytes <= 0) return;
   let at = toOffset;
-  for await (const piece of contentOf(source, offset, lengthBytes)) {
+  for await (const piece of contentOf(source, offset, Math.min(presentBytes, lengthBytes || presentBytes), ended)) {
     await target.write(at, [piece]);
     at += piece.length;
   }
@@ -92,7 +99,7 @@ const mostHashBytes = 128 * 1024;
  *
  * @throws ServiceError `bad-request` for algorithms that are not there, and blocks that are too small or too many
  */
-export async function checkFileReply(id: number, handle: OpenHandle, request: CheckRequest): Promise<Buffer> {
+export async function checkFileReply(id: number, handle: OpenHandle, request: CheckRequest, ended: AbortSignal): Promise<Buffer> {
   const algorithm = request.algorithms.find((name) => hashes.includes(name));
   if (algorithm === undefined)
     throw new ServiceError('method-not-allowed', `None of these hashes is there; there are ${hashes.join(', ')}.`);
@@ -112,7 +119,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
     blockLeft = request.blockBytes || Number.POSITIVE_INFINITY;
     isEmpty = true;
   };
-  for await (const piece of contentOf(handle, request.offset, request.lengthBytes)) {
+  for await (const piece of contentOf(handle, request.offset, request.lengthBytes, ended)) {
     for (let done = 0; done < piece.length; ) {
       const part = piece.subarray(done, Math.min(piece.length, done + blockLeft));
       hash.update(part);
@@ -128,10 +135,17 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
   return packet.end();
 }
 
-/** The content of an open file in pieces, each in a buffer of its own. @param lengthBytes 0 = up to the end */
-export async function* contentOf(handle: OpenHandle, offset: number, lengthBytes: number): AsyncGenerator<Buffer> {
+/**
+ * The content of an open file in pieces, each in a buffer of its own.
+ *
+ * @param lengthBytes 0 = up to the end
+ * @param ended aborted when nobody waits for it any more
+ * @throws ServiceError `client-gone` then
+ */
+export async function* contentOf(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {
   let left = lengthBytes || Number.POSITIVE_INFINITY;
-  for (let at = offset; left > 0; ) {
+  for (let at = offset; left > 0 && Number.isSafeInteger(at); ) {
+    if (ended.aborted) throw new ServiceError('client-gone', 'The client went away.');
     const piece = Buffer.allocUnsafe(Math.min(pieceBytes, left));
     const bytes = await handle.read(at, piece);
     if (bytes === 0) return;

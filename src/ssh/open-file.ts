@@ -22,6 +22,7 @@ export class OpenFile implements OpenHandle {
   #reading = 0;
   #readBytes = 0;
   #hasFailed = false;
+  #isEnded = false;
   #onIdle: (() => void) | undefined;
 
   /** Opens a file; event 30043, or 30044. */
@@ -33,6 +34,8 @@ export class OpenFile implements OpenHandle {
   }
 
   read(offset: number, target: Buffer): Promise<number> | number {
+    // The number of a closed descriptor is soon that of another file, perhaps of somebody else.
+    if (this.#isEnded) throw new ServiceError('precondition-failed', 'The file was closed meanwhile.');
     return this.#isSmall ? this.#readNow(offset, target) : this.#read(offset, target);
   }
 
@@ -80,11 +83,13 @@ export class OpenFile implements OpenHandle {
   async sync(): Promise<void> {}
 
   async close(): Promise<void> {
+    this.#isEnded = true;
     await this.#idle();
     this.#download.end(this.#readBytes, this.#hasFailed ? 'failed' : undefined);
   }
 
   async lose(): Promise<void> {
+    this.#isEnded = true;
     await this.#idle();
     this.#download.end(this.#readBytes, 'client-gone');
   }

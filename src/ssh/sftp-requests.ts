@@ -137,7 +137,7 @@ export class SftpRequests {
       case 'check-file-name': {
         const file = new OpenFile(this.#files.forRequest({ requested_path: text, mode: 'read' }), path);
         try {
-          return await checkFileReply(id, file, readCheckRequest(fields));
+          return await checkFileReply(id, file, readCheckRequest(fields), this.#client.ended);
         } finally {
           await file.close();
         }
@@ -160,10 +160,10 @@ export class SftpRequests {
         return spaceReply(id, await this.#files.space('/' as VirtualPath));
       case 'check-file':
       case 'check-file-handle':
-        return checkFileReply(id, this.opened(fields.handle()), readCheckRequest(fields));
+        return checkFileReply(id, this.opened(fields.handle()), readCheckRequest(fields), this.#client.ended);
       case 'copy-data': {
         const copy = readCopyRequest(fields);
-        await copyData(this.opened(copy.from), this.opened(copy.to), copy);
+        await copyData(this.opened(copy.from), this.opened(copy.to), copy, this.#client.ended);
         return ok(id);
       }
       default:

@@ -18,6 +18,8 @@ const lowMarkBytes = 2 * 1024 * 1024;
 const extensionsInOrder = new Set(['posix-rename@openssh.com', 'lsetstat@openssh.com']);
 /** Others that name a path. */
 const extensionsWithPath = new Set(['statvfs@openssh.com', 'expand-path@openssh.com', 'check-file-name']);
+/** Those that read whole files: one after the other, as all at once would keep everybody else waiting. */
+const longExtensions = new Set(['check-file', 'check-file-handle', 'check-file-name', 'copy-data']);
 
 /**
  * Serves the `sftp` subsystem on a channel. Resolves when the channel has ended and nothing of it is under way any more; the channel ends
@@ -35,6 +37,7 @@ class SftpSession {
   readonly #splitter = new PacketSplitter();
   /** Requests about paths, one after the other. */
   #pathQueue: Promise<unknown> = Promise.resolve();
+  #lastLong: Promise<unknown> = Promise.resolve();
   readonly #underWay = new Set<Promise<void>>();
   #requestCount = 0;
   #writeBytes = 0;
@@ -163,8 +166,17 @@ class SftpSession {
   #beginExtended(request: Extract<SftpRequest, { kind: 'extended' }>): void {
     const { id, name } = request;
     if (extensionsInOrder.has(name)) void this.#work(id, () => this.#inOrder(() => this.#requests.onExtendedPath(request)));
-    else if (extensionsWithPath.has(name)) void this.#work(id, () => this.#requests.onExtendedPath(request));
-    else void this.#work(id, () => this.#requests.onExtendedHandle(request));
+    else {
+      const action = () =>
+        extensionsWithPath.has(name) ? this.#requests.onExtendedPath(request) : this.#requests.onExtendedHandle(request);
+      void this.#work(id, longExtensions.has(name) ? () => this.#afterLong(action) : action);
+    }
+  }
+
+  #afterLong<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.#lastLong.then(action);
+    this.#lastLong = result.catch(() => {});
+    return result;
   }
 
   // What a reply tells of is in the journal before.

@@ -58,6 +58,8 @@ export class RandomUpload {
   #writtenBytes = 0;
   #isChanged: boolean;
   #isRemoved = false;
+  /** Its descriptors are closed, or will be, and their numbers are then those of other files. */
+  #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
   readonly #queue = new WriteQueue((chunks, offset, bytes) => this.#mayFail(() => this.#writeBatch(chunks, offset, bytes)));
@@ -145,7 +147,7 @@ export class RandomUpload {
    * @returns bytes read; fewer than the target has at the end of the file
    */
   read(offset: number, target: Buffer): Promise<number> {
-    return this.#queue.run(async () => {
+    return this.#whileOpen(async () => {
       const end = Math.min(this.#sizeBytes, offset + target.length);
       if (offset >= end) return 0;
       await this.#fillGaps(offset, end);
@@ -179,7 +181,7 @@ export class RandomUpload {
 
   /** Sets times and mode of the file to come. @throws ServiceError `forbidden` for another owner */
   setAttributes(change: AttributeChange): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#whileOpen(async () => {
       checkOwner(change.owner, fstatSync(this.#writer.fd));
       if (change.mode !== undefined) fchmodSync(this.#writer.fd, change.mode & 0o777);
       this.#change = { times: change.times ?? this.#change.times, mode: change.mode ?? this.#change.mode };
@@ -193,7 +195,7 @@ export class RandomUpload {
 
   /** What the file is by now, for its own session. */
   entry(): Promise<Entry> {
-    return this.#queue.run(async () => {
+    return this.#whileOpen(async () => {
       const entry = { ...entryOf(baseName(this.#path), fstatSync(this.#writer.fd)), sizeBytes: this.#sizeBytes };
       const { times } = this.#change;
       return times ? { ...entry, modifiedMs: times.modifiedMs, accessedMs: times.accessedMs } : entry;
@@ -202,7 +204,7 @@ export class RandomUpload {
 
   /** Gives the file another path to appear at. @param realPath of that. Rights, locks and events are the caller's */
   moveTo(path: VirtualPath, realPath: string): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#whileOpen(async () => {
       // In place, the file has the new name already.
       if (this.#writer instanceof FileWriter) this.#writer.retarget(openWriteTarget(this.#paths.mounts.roots, realPath));
       this.#path = path;
@@ -222,7 +224,7 @@ export class RandomUpload {
    */
   async commit(): Promise<void> {
     try {
-      await this.#queue.run(() => this.#commit());
+      await this.#whileOpen(() => this.#commit());
     } catch (error) {
       await this.abort(error);
       throw asServiceError(error);
@@ -237,6 +239,7 @@ export class RandomUpload {
   async abort(reason: unknown, keepAs?: { path: VirtualPath; realPath: string }): Promise<void> {
     const details = asServiceError(reason).message;
     await this.#queue.run(async () => {
+      this.#isEnding = true;
       const kept = keepAs && !this.#isRemoved && !this.#writer.isInPlace && this.#isChanged ? await this.#keep(keepAs) : undefined;
       await this.#end();
       this.#paths.emit(40022, this.#path, { ...this.#eventData(), details, kept_as: kept });
@@ -245,6 +248,7 @@ export class RandomUpload {
 
   async #commit(): Promise<void> {
     const { events } = this.#paths.environment;
+    this.#isEnding = true;
     if (this.#failure) throw this.#failure;
     if (this.#isRemoved) return this.#dropRemoved();
     if (!this.#isChanged) return this.#leaveAsItWas();
@@ -319,7 +323,10 @@ export class RandomUpload {
     this.#sizeBytes = Math.max(this.#sizeBytes, end);
     this.#writtenBytes += end - offset;
     this.#noteChange();
-    if (this.#extents.count > mostParts) await this.#fillGaps(0, this.#baseBytes);
+    if (this.#extents.count <= mostParts) return;
+    await this.#fillGaps(0, this.#baseBytes);
+    // Behind the old file nothing is to be filled: the last parts may be forgotten.
+    this.#extents.forgetLast(mostParts / 2);
   }
 
   #noteChange(): void {
@@ -336,8 +343,21 @@ export class RandomUpload {
     this.#paidBytes = sizeBytes;
   }
 
+  /** Runs an action in the order of all others. @throws ServiceError `precondition-failed` when it was committed or dropped before */
+  #whileOpen<T>(action: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      this.#requireOpen();
+      return action();
+    });
+  }
+
+  #requireOpen(): void {
+    if (this.#isEnding) throw new ServiceError('precondition-failed', 'The file was closed meanwhile.');
+  }
+
   // What failed once fails the commit, too.
   async #mayFail(action: () => Promise<void>): Promise<void> {
+    this.#requireOpen();
     if (this.#failure) throw this.#failure;
     try {
       await action();
