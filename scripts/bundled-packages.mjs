@@ -17,7 +17,13 @@ export function bundledPackages(inputs) {
     if (path) paths.add(path);
   }
   return [...paths].sort().map((path) => {
-    const { name, version, license = 'UNKNOWN' } = JSON.parse(readFileSync(`${path}/package.json`, 'utf8'));
+    // Some have the older form of the field (`licenses`).
+    const {
+      name,
+      version,
+      licenses,
+      license = licenses?.[0]?.type ?? 'UNKNOWN',
+    } = JSON.parse(readFileSync(`${path}/package.json`, 'utf8'));
     const { integrity = '', hasInstallScript = false } = packages[path] ?? {};
     return { name, version, license, integrity, hasInstallScript, licenceText: licenceText(path) };
   });

@@ -35,10 +35,12 @@ test('two builds give the same bytes, with an SBOM and the licences of all that 
   for (const { name, version, licenses, hashes } of components) {
     assert.ok(bundle.includes(`\n${name} ${version}: `), `the licence of ${name}`);
     const [{ license, expression }] = licenses;
-    assert.match(license?.id ?? expression ?? '', /MIT|ISC|BSD|Apache-2\.0|Python-2\.0|BlueOak/, name);
+    assert.match(license?.id ?? expression ?? '', /MIT|ISC|BSD|Apache-2\.0|Python-2\.0|BlueOak|Unlicense/, name);
     assert.equal(hashes.length, 1, `${name} has the hash of the lock file`);
-    assert.notEqual(lock.packages[`node_modules/${name}`]?.hasInstallScript, true, `${name} runs a script when it is installed`);
   }
+  // The script of ssh2 compiles an optional native part, which the bundle leaves out; .npmrc has no script run.
+  const withScripts = names.filter((name) => lock.packages[`node_modules/${name}`]?.hasInstallScript);
+  assert.deepEqual(withScripts, ['ssh2']);
 });
 
 test('every package of the lock file is fixed by its hash, and none names the registry that it came from', () => {
