@@ -35,15 +35,21 @@ test('a file that is copied to its own end by two handles becomes twice as long,
 test('a handle that is closed while it is copied from or to is not used any more: its number is soon that of another file', async (t) => {
   const { client, home } = testSession(t);
   writeFileSync(join(home, 'source'), Buffer.alloc(64 * mebibyte, 'x'));
+  writeFileSync(join(home, 'other'), Buffer.alloc(64 * mebibyte, 'y'));
   for (const closesTarget of [false, true]) {
     const source = await client.open('source', read);
     const target = await client.open(`target-${closesTarget}`, write | create);
     const copied = copyData(client, source, target, 0);
     // The copy has begun: this reply comes after its first part was asked for.
     await client.stat('source');
-    assert.equal(await client.close(closesTarget ? target : source), 0);
+    const closed = client.close(closesTarget ? target : source);
+    // Files that are opened at once get the numbers of those that were closed.
+    const others = await Promise.all(Array.from({ length: 8 }, () => client.open('other', read)));
+    assert.equal(await closed, 0);
     assert.equal(await copied, 4);
+    await Promise.all(others.map((other) => client.close(other)));
     await client.close(closesTarget ? source : target);
+    assert.ok(!readFileSync(join(home, `target-${closesTarget}`)).includes('y'), 'what somebody else has was copied');
   }
 });
 
@@ -123,17 +129,18 @@ test('a place of an account becomes free when the client left while it was asked
 test('a second command on a channel is refused, and is no fault of the program', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
-  const channel = await new Promise<NodeJS.EventEmitter & { outgoing: { id: number } }>((resolve, reject) =>
-    (client as unknown as CommandClient).exec('ls', (error, opened) => (error ? reject(error) : resolve(opened))),
-  );
-  for (let count = 0; count < 3; count++) protocolOf(client).exec(channel.outgoing.id, 'ls', true);
+  const { _handlers: handlers } = protocolOf(client) as unknown as { _handlers: Record<string, (...args: unknown[]) => void> };
+  const opened = new Promise<{ sender: number }>((resolve) => {
+    handlers.CHANNEL_OPEN_CONFIRMATION = (_protocol, info) => resolve(info as { sender: number });
+  });
+  protocolOf(client).session(0, 2 ** 20, 2 ** 15);
+  const { sender } = await opened;
+  // In one turn, so that the second comes before the answer to the first.
+  for (let count = 0; count < 3; count++) protocolOf(client).exec(sender, 'ls', false);
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);
   assert.deepEqual(
     (await server.events()).filter(({ id }) => id === '40003'),
     [],
   );
+  client?.end();
 });
-
-interface CommandClient {
-  exec(command: string, done: (error: Error | undefined, channel: NodeJS.EventEmitter & { outgoing: { id: number } }) => void): void;
-}
