@@ -10,6 +10,7 @@ import { peerAccount } from '../events/event-factory.ts';
 import { AccountFiles } from '../files/account-files.ts';
 import { guarded } from '../lib/guarded.ts';
 import { addressFamily, normaliseAddress } from '../lib/headers/forwarded-header.ts';
+import { shapeWrites } from '../lib/socket-writes.ts';
 import { isBanned, Login, type LoginConnection } from './authenticate.ts';
 import { Channels } from './channels.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
@@ -104,7 +105,7 @@ export class SshConnection implements LoginConnection {
       if (fault !== undefined) this.#host.noteTooMany(this.#contextOf(undefined), fault);
       if (fault !== undefined || (await isBanned(this))) this.#socket.destroy();
       if (this.#socket.destroyed) return;
-      corkWrites(this.#socket);
+      shapeWrites(this.#socket);
       protocol.injectSocket(this.#socket);
     } catch (error) {
       this.#fault(error);
@@ -334,22 +335,4 @@ export class SshConnection implements LoginConnection {
 function peerOf(rawAddress: string, port: number): EventPeer {
   const address = normaliseAddress(rawAddress);
   return { address, port, protocol: 'TCP', family: addressFamily(address) };
-}
-
-/** Sends what is written in one turn of the event loop together: the library writes each packet in pieces. */
-function corkWrites(socket: Socket): void {
-  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
-  let isCorked = false;
-  const uncork = () => {
-    isCorked = false;
-    socket.uncork();
-  };
-  socket.write = ((...args: unknown[]) => {
-    if (!isCorked) {
-      isCorked = true;
-      socket.cork();
-      process.nextTick(uncork);
-    }
-    return write(...args);
-  }) as Socket['write'];
 }
