@@ -1,6 +1,6 @@
 import { runProgram } from './program.ts';
 import { until } from './receiver.ts';
-import { freePort, markAsUsed, type RedisOptions, startRedis, type TestRedis } from './redis.ts';
+import { freePort, isFree, markAsUsed, type RedisOptions, startRedis, type TestRedis } from './redis.ts';
 import { type Ending, temporaryFolder } from './temp.ts';
 
 /** Sentinel's name of the primary. */
@@ -83,13 +83,12 @@ export interface Cluster {
   addReplica(of: TestRedis): Promise<TestRedis>;
 }
 
-// The bus of a cluster listens 10,000 above the port.
-async function lowPort(): Promise<number> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+// The bus of a cluster listens 10,000 above the port, and must not meet what the system gives away itself either.
+async function clusterPort(): Promise<number> {
+  for (;;) {
     const port = await freePort();
-    if (port < 55_000) return port;
+    if (port < 22_000 && (await isFree(port + 10_000))) return port;
   }
-  throw new Error('there is no free port below 55000');
 }
 
 /** Starts a cluster of three servers that take another for down after a second. */
@@ -97,7 +96,7 @@ export async function startCluster(t: Ending, { redis = [], how = {} }: Pick<Gro
   const folder = temporaryFolder(t);
   const cli = how.cli ?? [];
   const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--repl-diskless-sync-delay', '0', ...redis];
-  const startOne = async () => startRedis(t, options, { ...how, cli, isFresh: true, port: await lowPort() });
+  const startOne = async () => startRedis(t, options, { ...how, cli, isFresh: true, port: await clusterPort() });
   const nodes = [await startOne(), await startOne(), await startOne()];
   const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`);
   const manage = async (...args: string[]) => {

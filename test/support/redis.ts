@@ -33,13 +33,17 @@ export interface TestRedis {
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(10_000, 32_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-    });
-    if (isFree) return port;
+    if (await isFree(port)) return port;
   }
+}
+
+/** Says whether nobody listens on a port. */
+export function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 }
 
 /** Has nodes take a Redis for one that others have used since its start, so that they do not wait for those. */
@@ -74,7 +78,7 @@ export async function startRedis(t: Ending, options: string[] = [], how: RedisOp
     const args = [...(sentinel === undefined ? [] : [file]), ...listen(port), '--bind', '127.0.0.1', '--dir', folder, ...data, ...options];
     const started = spawn('redis-server', args, { stdio: 'ignore' });
     child = started;
-    for (let attempt = 0; attempt < 200; attempt++) {
+    for (let attempt = 0; attempt < 1000 && started.exitCode === null; attempt++) {
       if (/^\+?PONG/.test(await command('PING').catch(() => ''))) return;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
