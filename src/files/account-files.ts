@@ -181,18 +181,23 @@ export class AccountFiles {
    */
   async openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     try {
-      this.#paths.require(path, 'writeFile');
-      this.environment.events.assertWritable();
-      const location = this.mounts.locate(path);
-      if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
-      await this.#paths.requireUnlocked(path, 'content');
-      const upload = await startUpload(this.#paths, path, this.#paths.writable(location), options);
+      const upload = await startUpload(this.#paths, path, await this.#writableFile(path), options);
       return this.#paths.locks ? this.#lockedUpload(path, upload) : upload;
     } catch (error) {
       const meaning = asServiceError(error);
       this.emit(40022, path, { details: meaning.message, metadata: options.metadata });
       throw meaning;
     }
+  }
+
+  /** Where a file is written, once all that may refuse it was asked. */
+  async #writableFile(path: VirtualPath): Promise<ReturnType<AccountPaths['writable']>> {
+    this.#paths.require(path, 'writeFile');
+    this.environment.events.assertWritable();
+    const location = this.mounts.locate(path);
+    if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
+    await this.#paths.requireUnlocked(path, 'content');
+    return this.#paths.writable(location);
   }
 
   /**
@@ -202,12 +207,7 @@ export class AccountFiles {
    */
   async openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     try {
-      this.#paths.require(path, 'writeFile');
-      this.environment.events.assertWritable();
-      const location = this.mounts.locate(path);
-      if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
-      await this.#paths.requireUnlocked(path, 'content');
-      return await RandomUpload.open(this.#paths, path, this.#paths.writable(location), options);
+      return await RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     } catch (error) {
       throw this.#paths.reported(40035, path, error);
     }
