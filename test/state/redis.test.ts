@@ -112,7 +112,7 @@ test('while Redis is away nothing is let in and commands fail at once; when it i
     await assert.rejects(bans.isRefused('192.0.2.1'), { code: 'unavailable' });
     await assert.rejects(bans.begin(guess(), 1000, true), { code: 'unavailable' });
   }
-  assert.ok(performance.now() - startedMs < 20_000, '300 times two seconds if anybody waited: nobody waits for a time-out');
+  assert.ok(performance.now() - startedMs < 2000, 'nobody waits for a time-out, which is two seconds');
   assert.match(String(link.check()), /away/);
   await redis.restart();
   await until('it is back', () => link.isReady);
@@ -129,7 +129,7 @@ test('a paused Redis costs a request two seconds at most, and is asked again whe
   const startedMs = performance.now();
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
   const firstMs = performance.now() - startedMs;
-  assert.ok(firstMs < 10_000);
+  assert.ok(firstMs < 5000);
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
   assert.ok(performance.now() - startedMs - firstMs < firstMs / 2, 'the second is refused at once');
   redis.resume();
