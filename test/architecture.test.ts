@@ -60,7 +60,7 @@ const homes: Record<string, string[]> = {
     'src/http/reply/send-file.ts',
     'src/http/rest/',
     'src/ssh/host-keys.ts',
-    'src/ssh/open-file.ts',
+    'src/ssh/sftp/open-file.ts',
     'src/webhooks/replay/event-file.ts',
     'src/webhooks/records/delivery-log.ts',
     'src/webhooks/engine/handler-positions.ts',

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type Server from 'ssh2/lib/server.js';
 import { guarded } from '../lib/guarded.ts';
 import { answerCommand } from './exec.ts';
-import { serveSftp } from './sftp-session.ts';
+import { serveSftp } from './sftp/session.ts';
 import type { SshClient } from './ssh-client.ts';
 
 /** Takes a session's channel; undefined when it has one already, or has ended. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { contentOf } from './extensions.ts';
-import { OpenFile } from './open-file.ts';
-import { requestedPath } from './requested-path.ts';
+import { contentOf } from './sftp/extensions.ts';
+import { OpenFile } from './sftp/open-file.ts';
+import { requestedPath } from './sftp/requested-path.ts';
+import { statusOf } from './sftp/status.ts';
 import type { SshChannel, SshClient } from './ssh-client.ts';
-import { statusOf } from './status.ts';
 
 const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
 

@@ -9,8 +9,8 @@ import {
   packetTypes,
   readRequest,
   type SftpRequest,
-} from '../../src/ssh/sftp-packets.ts';
-import { FieldWriter } from '../../src/ssh/sftp-replies.ts';
+} from '../../src/ssh/sftp/packets.ts';
+import { FieldWriter } from '../../src/ssh/sftp/replies.ts';
 import { fuzz } from '../support/fuzz.ts';
 import { readReply, requestPacket } from '../support/sftp-requests.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp-packets.ts';
+import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
 import { testSession } from '../support/sftp-session.ts';
 
 const { ok, noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;

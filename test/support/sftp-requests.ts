@@ -1,5 +1,5 @@
-import { type Attributes, FieldReader, packetTypes } from '../../src/ssh/sftp-packets.ts';
-import { FieldWriter } from '../../src/ssh/sftp-replies.ts';
+import { type Attributes, FieldReader, packetTypes } from '../../src/ssh/sftp/packets.ts';
+import { FieldWriter } from '../../src/ssh/sftp/replies.ts';
 
 /** Makes the packet of a request, with its length in front. */
 export function requestPacket(type: number, id: number, build: (fields: FieldWriter) => unknown = () => {}): Buffer {

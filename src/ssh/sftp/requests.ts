@@ -1,17 +1,17 @@
-import type { AccountFiles } from '../files/account-files.ts';
-import type { RandomUploadOptions } from '../files/operations/random-upload.ts';
-import { ServiceError } from '../lib/errors.ts';
-import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import type { RandomUploadOptions } from '../../files/operations/random-upload.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { SshClient } from '../ssh-client.ts';
 import { attributesOf, changeOf, hasChange } from './attributes.ts';
 import { checkFileReply, copyData, limitsReply, readCheckRequest, readCopyRequest, spaceReply } from './extensions.ts';
 import { Listing } from './listing.ts';
 import { OpenFile } from './open-file.ts';
 import type { OpenHandle } from './open-handle.ts';
 import { Uploads } from './open-upload.ts';
+import { type Attributes, type Handle, openFlags, type SftpRequest, statusCodes } from './packets.ts';
+import { attributesReply, handleReply, namesReply, statusReply } from './replies.ts';
 import { requestedPath } from './requested-path.ts';
-import { type Attributes, type Handle, openFlags, type SftpRequest, statusCodes } from './sftp-packets.ts';
-import { attributesReply, handleReply, namesReply, statusReply } from './sftp-replies.ts';
-import type { SshClient } from './ssh-client.ts';
 
 type RequestOf<Kind extends SftpRequest['kind']> = Extract<SftpRequest, { kind: Kind }>;
 

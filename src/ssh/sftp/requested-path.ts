@@ -1,4 +1,4 @@
-import { type VirtualPath, virtualPathOf } from '../lib/virtual-path.ts';
+import { type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
 
 /**
  * The path that a client means: relative ones begin at the root, which is where a client is; `..` stops there.

@@ -1,9 +1,9 @@
-import type { AccountFiles } from '../files/account-files.ts';
-import type { Entry } from '../files/entry.ts';
-import type { RandomUpload, RandomUploadOptions } from '../files/operations/random-upload.ts';
-import type { AttributeChange } from '../files/operations/set-attributes.ts';
-import { ServiceError } from '../lib/errors.ts';
-import { baseName, isWithin, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import type { Entry } from '../../files/entry.ts';
+import type { RandomUpload, RandomUploadOptions } from '../../files/operations/random-upload.ts';
+import type { AttributeChange } from '../../files/operations/set-attributes.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { baseName, isWithin, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 
 interface SharedUpload {

@@ -1,5 +1,5 @@
-import type { Entry } from '../files/entry.ts';
-import type { AttributeChange } from '../files/operations/set-attributes.ts';
+import type { Entry } from '../../files/entry.ts';
+import type { AttributeChange } from '../../files/operations/set-attributes.ts';
 
 /** What a client has open. Methods reject with `ServiceError`. */
 export interface OpenHandle {

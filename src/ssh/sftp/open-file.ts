@@ -1,12 +1,12 @@
 import { fstatSync, readSync } from 'node:fs';
-import type { AccountFiles } from '../files/account-files.ts';
-import { asServiceError } from '../files/disk/system-errors.ts';
-import { type Entry, entryOf } from '../files/entry.ts';
-import type { FileDownload } from '../files/operations/file-download.ts';
-import type { AttributeChange } from '../files/operations/set-attributes.ts';
-import { readAsync } from '../lib/disk/descriptors.ts';
-import { ServiceError } from '../lib/errors.ts';
-import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import { asServiceError } from '../../files/disk/system-errors.ts';
+import { type Entry, entryOf } from '../../files/entry.ts';
+import type { FileDownload } from '../../files/operations/file-download.ts';
+import type { AttributeChange } from '../../files/operations/set-attributes.ts';
+import { readAsync } from '../../lib/disk/descriptors.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 
 /** Up to this size a synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */

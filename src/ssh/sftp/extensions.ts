@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../lib/errors.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { OpenHandle } from './open-handle.ts';
-import { type FieldReader, packetTypes } from './sftp-packets.ts';
-import { FieldWriter } from './sftp-replies.ts';
+import { type FieldReader, packetTypes } from './packets.ts';
+import { FieldWriter } from './replies.ts';
 
 /** The extensions that are announced: name and version. Hard links and users-groups are not there. */
 export const announcedExtensions = [

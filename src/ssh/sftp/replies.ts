@@ -1,4 +1,4 @@
-import { type Attributes, type Handle, packetTypes, type StatusCode } from './sftp-packets.ts';
+import { type Attributes, type Handle, packetTypes, type StatusCode } from './packets.ts';
 
 /** Puts fields into one packet, whose length is filled in at the end. */
 export class FieldWriter {

@@ -1,9 +1,9 @@
-import { compileExpression } from '../lib/expression.ts';
+import { compileExpression } from '../../lib/expression.ts';
+import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, largestTransferBytes } from './extensions.ts';
-import { BrokenFraming, MalformedFields, PacketSplitter, readRequest, type SftpRequest, statusCodes } from './sftp-packets.ts';
-import { dataHeadBytes, putDataHead, statusReply, versionReply } from './sftp-replies.ts';
-import { type PathRequest, SftpRequests } from './sftp-requests.ts';
-import type { SshChannel, SshClient } from './ssh-client.ts';
+import { BrokenFraming, MalformedFields, PacketSplitter, readRequest, type SftpRequest, statusCodes } from './packets.ts';
+import { dataHeadBytes, putDataHead, statusReply, versionReply } from './replies.ts';
+import { type PathRequest, SftpRequests } from './requests.ts';
 import { statusOf } from './status.ts';
 
 /** Requests that are worked on at once, and bytes of their writes. */

@@ -1,10 +1,10 @@
-import type { AccountFiles } from '../files/account-files.ts';
-import type { Entry } from '../files/entry.ts';
-import { isServiceError, ServiceError } from '../lib/errors.ts';
-import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import type { Entry } from '../../files/entry.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { attributesOf, longNameOf } from './attributes.ts';
 import type { OpenHandle } from './open-handle.ts';
-import type { NameItem } from './sftp-replies.ts';
+import type { NameItem } from './replies.ts';
 
 /** Clients have to take packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some take no larger ones. */
 const mostReplyBytes = 32_000;
