@@ -32,6 +32,7 @@ test('the patches of ssh2 are applied, and a build fails when one does not fit o
   const bundle = readFileSync(join(folder, 'out.js'), 'utf8');
   assert.match(bundle, /"mlkem768x25519-sha256"/);
   assert.doesNotMatch(bundle, /nistp521rsa-sha2-512|rsa-sha2-256,ssh-rsa/);
+  assert.doesNotMatch(bundle, /tweetnacl/);
   const changed = await bundleCopy(folder, (library) => {
     const path = join(library, 'lib/protocol/Protocol.js');
     writeFileSync(path, readFileSync(path, 'utf8').replace("+ 'rsa-sha2-512", "+ ',rsa-sha2-512"));

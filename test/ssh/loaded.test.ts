@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { start } from '../support/child.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+interface Coverage {
+  result: { url: string; functions: { functionName: string; ranges: { count: number }[] }[] }[];
+}
+
+/** Modules of the executable that a start and an end evaluate: each is a function that esbuild names by its path. */
+async function modulesOf(t: TestContext, args: string[]): Promise<string[]> {
+  const cwd = temporaryFolder(t);
+  const coverage = join(cwd, 'coverage');
+  mkdirSync(coverage);
+  const server = start(t, ['serve', '--port', '0', ...args], { cwd, env: { NODE_V8_COVERAGE: coverage } });
+  await server.line(args.includes('--ssh') ? /listening on sftp:/ : /listening on http:/);
+  server.child.kill('SIGTERM');
+  assert.equal((await server.ended).code, 0);
+  const [report] = readdirSync(coverage).map((name): Coverage => JSON.parse(readFileSync(join(coverage, name), 'utf8')));
+  const executable = report?.result.find(({ url }) => url.endsWith('/svc.mjs'));
+  const evaluated = executable?.functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0) ?? [];
+  return evaluated.map(({ functionName }) => functionName).filter((name) => /^(src|node_modules)\/./.test(name));
+}
+
+const isOfSsh = (name: string) => /^(src\/ssh|node_modules\/(ssh2|asn1|@noble))\//.test(name);
+
+test('without an SSH service nothing of it is evaluated but what a configuration is checked with', async (t) => {
+  const [without, beside] = await Promise.all([modulesOf(t, []), modulesOf(t, ['--ssh', '0'])]);
+  assert.ok(without.includes('src/http/app.ts'));
+  assert.deepEqual(without.filter(isOfSsh).sort(), ['src/ssh/algorithms.ts', 'src/ssh/host-keys.ts', 'src/ssh/options.ts']);
+  for (const name of ['src/ssh/listener.ts', 'node_modules/ssh2/lib/server.js', 'node_modules/@noble/post-quantum/ml-kem.js'])
+    assert.ok(beside.includes(name), name);
+});
