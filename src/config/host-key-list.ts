@@ -1,14 +1,11 @@
 import { existsSync } from 'node:fs';
+import * as z from 'zod';
 import { ownKeyPaths, readHostKey } from '../ssh/host-keys.ts';
 import type { Config } from './schema/schema.ts';
 
 /** A host key as clients are told of it beforehand. */
-export interface ListedHostKey {
-  service: string;
-  path: string;
-  type: string;
-  fingerprint: string;
-}
+export const listedHostKey = z.strictObject({ service: z.string(), path: z.string(), type: z.string(), fingerprint: z.string() });
+export type ListedHostKey = z.infer<typeof listedHostKey>;
 
 /** The host keys of all enabled SSH services, as far as they are made and can be read. */
 export function listHostKeys(config: Config): ListedHostKey[] {

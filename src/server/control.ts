@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { BanOverview } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
-import type { Collection, Collections, Item } from '../control/collection.ts';
+import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
 import type { Clock } from '../lib/clock.ts';
 
@@ -22,7 +22,7 @@ function sessionCollection(stores: ControlledStores['sessions']): Collection {
   return {
     async list() {
       const lists = [...stores()].map(async ([service, store]) =>
-        (await store.list()).map(({ key, account, address, createdMs, expiresMs }): Item => {
+        (await store.list()).map(({ key, account, address, createdMs, expiresMs }): Item<Shown<'sessions'>> => {
           const times = { created: isoTime(createdMs), expires: isoTime(expiresMs) };
           return { handle: key, shown: { id: opaqueId(key), service, account, address, ...times } };
         }),
@@ -45,7 +45,7 @@ function lockCollection(store: LockStore): Collection {
   };
 }
 
-function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs }: FileLock): Item['shown'] {
+function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs }: FileLock): Shown<'locks'> {
   return {
     id: opaqueId(token),
     path,
@@ -61,10 +61,12 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
   return {
     async list() {
       const nowMs = clock.nowMs();
-      return (await bans.list()).map(({ source, leftMs }) => ({
-        handle: source,
-        shown: { id: source, address: source, expires: isoTime(nowMs + leftMs) },
-      }));
+      return (await bans.list()).map(
+        ({ source, leftMs }): Item<Shown<'bans'>> => ({
+          handle: source,
+          shown: { id: source, address: source, expires: isoTime(nowMs + leftMs) },
+        }),
+      );
     },
     remove: (items) => bans.lift(items.map(({ handle }) => handle)),
   };

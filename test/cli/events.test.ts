@@ -43,10 +43,11 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
       ['crm', 'delivered', '40017', '200'],
     ],
   );
-  assert.equal(
-    (await run(t, ['events', '--deliveries', '--failed', '--handler', 'crm', '--json'], { cwd })).stdout.trim().split('\n').length,
-    1,
-  );
+  const records = (await run(t, ['events', '--deliveries', '--handler', 'crm', '--json'], { cwd })).stdout.trim().split('\n');
+  for (const record of records.map((line) => JSON.parse(line)))
+    assert.deepEqual(jsonOutputs['events-deliveries'].parse(record), record, 'svc schema names every member');
+  const notDelivered = (await run(t, ['events', '--deliveries', '--failed', '--json'], { cwd })).stdout;
+  assert.deepEqual(notDelivered, `${records[0]}\n`);
   assert.equal((await run(t, ['events', '--deliveries', '--handler', 'nobody'], { cwd })).stdout, '');
   assert.match((await run(t, ['events', '--catalogue'], { cwd })).stdout, /^20001 {2}The server is starting\./);
   server.child.kill('SIGTERM');

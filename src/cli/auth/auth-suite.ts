@@ -6,7 +6,7 @@ import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
 import { probe, type Target } from './auth-probe.ts';
-import type { MethodReport } from './method-report.ts';
+import { type MethodReport, methodReport } from './method-report.ts';
 
 const caseOptions = z.strictObject({
   name: z.string().optional(),
@@ -24,13 +24,15 @@ const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.ar
 export type SuiteCase = z.infer<typeof caseOptions>;
 
 /** What came of one case; names are those of `--json`. */
-export interface CaseResult {
-  name: string;
-  passed: boolean;
-  message: string;
-  duration_ms: number;
-  methods: MethodReport[];
-}
+export const caseResult = z.strictObject({
+  name: z.string(),
+  passed: z.boolean(),
+  message: z.string(),
+  duration_ms: z.number(),
+  methods: z.array(methodReport),
+});
+
+export type CaseResult = z.infer<typeof caseResult>;
 
 /**
  * Reads a suite: a YAML or JSON list of cases, or a map with the member `cases`.

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import * as z from 'zod';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
 import { loadConfig } from '../../config/check.ts';
 import type { EventPeer } from '../../events/event.ts';
@@ -12,7 +13,7 @@ import { readLine } from '../prompt.ts';
 import { configTarget, probe, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { junitXml } from './junit.ts';
-import type { MethodReport } from './method-report.ts';
+import { type MethodReport, methodReport, outcome } from './method-report.ts';
 
 /** Options of `svc auth-test`. */
 export interface AuthTestOptions {
@@ -29,25 +30,55 @@ export interface AuthTestOptions {
   certificate?: string;
   peer?: string;
   creatorType?: string;
-  expect?: 'authenticated' | 'next' | 'rejected';
+  expect?: MethodReport['outcome'];
   showRequest?: boolean;
   suite?: string;
   junit?: string;
   json?: boolean;
 }
 
+const maskedRequest = z
+  .strictObject({
+    method: z.string(),
+    endpoints: z
+      .array(
+        z.strictObject({ url: z.string(), headers: z.record(z.string(), z.string()).describe('Those of the configuration are masked.') }),
+      )
+      .describe('In the order in which they are asked.'),
+    body: z.record(z.string(), z.unknown()).describe('With *** in place of the secret.'),
+  })
+  .describe('With --show-request: the request, secrets masked.');
+
+type MaskedRequest = z.infer<typeof maskedRequest>;
+
+/** What came of one credentials request. */
+export const authTestReport = z.strictObject({
+  outcome,
+  expected: outcome.optional(),
+  met: z.boolean().optional(),
+  request: maskedRequest.optional(),
+  methods: z.array(methodReport),
+});
+
 /** Sends one credentials request, or those of a suite, and says what the service would make of the reply. */
 export async function authTest(options: AuthTestOptions): Promise<number> {
   const target = await targetOf(options);
   if (options.suite) return suite(target, options);
   const credentials = await credentialsOf(options);
-  if (options.showRequest && !options.json) print(requestText(maskedRequest(target, credentials)));
+  if (options.showRequest && !options.json) print(requestText(requestOf(target, credentials)));
   const reports = await probe(target, credentials);
   const last = reports.at(-1) as MethodReport;
   const met = options.expect === undefined ? undefined : options.expect === last.outcome;
   if (options.json) {
-    const request = options.showRequest ? maskedRequest(target, credentials) : undefined;
-    print(JSON.stringify({ outcome: last.outcome, expected: options.expect, met, request, methods: reports }, null, 2));
+    const request = options.showRequest ? requestOf(target, credentials) : undefined;
+    const report: z.infer<typeof authTestReport> = {
+      outcome: last.outcome,
+      expected: options.expect,
+      met,
+      request,
+      methods: reports,
+    };
+    print(JSON.stringify(report, null, 2));
   } else {
     for (const report of reports) print(reportText(report));
     if (met !== undefined)
@@ -151,7 +182,7 @@ function peerOf(text: string | undefined): EventPeer {
 }
 
 /** The request as it is sent, to one endpoint after the other, with every secret masked. Names are those of `--json`. */
-function maskedRequest(target: Target, credentials: Credentials) {
+function requestOf(target: Target, credentials: Credentials): MaskedRequest {
   const endpoints = target.chain.flatMap(([, options]) => {
     if (options.type !== 'http') return [];
     const headers = {
@@ -161,13 +192,13 @@ function maskedRequest(target: Target, credentials: Credentials) {
     };
     return options.url.map((url) => ({ url: shownUrl(url), headers }));
   });
-  const body: unknown = JSON.parse(
+  const body: Record<string, unknown> = JSON.parse(
     credentialsRequestBody({ ...credentials, content: '***' }, target.config?.server.uuid ?? 'svc-auth-test'),
   );
   return { method: 'POST', endpoints, body };
 }
 
-function requestText({ method, endpoints, body }: ReturnType<typeof maskedRequest>): string {
+function requestText({ method, endpoints, body }: MaskedRequest): string {
   const heads = endpoints.map(({ url, headers }) =>
     [`${method} ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\n'),
   );

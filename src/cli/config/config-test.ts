@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import * as z from 'zod';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
@@ -22,13 +23,18 @@ export interface ConfigTestOptions {
 }
 
 /** What came of a case; names are those of `--json`. */
-interface CaseResult {
-  name: string;
-  passed: boolean;
-  problems: string[];
-  duration_ms: number;
-  actual: unknown;
-}
+const caseResult = z.strictObject({
+  name: z.string(),
+  passed: z.boolean(),
+  problems: z.array(z.string()),
+  duration_ms: z.number(),
+  actual: z.unknown().describe('The whole outcome, as golden files hold it.'),
+});
+
+type CaseResult = z.infer<typeof caseResult>;
+
+/** What came of all cases. */
+export const testReport = z.strictObject({ passed: z.int(), failed: z.int(), cases: z.array(caseResult) });
 
 /** Runs unit tests of a configuration. @returns 0 when all pass, 1 when not */
 export async function configTest(file: string, options: ConfigTestOptions): Promise<number> {
@@ -43,7 +49,8 @@ export async function configTest(file: string, options: ConfigTestOptions): Prom
     const junit = results.map((result) => ({ ...result, message: result.problems.join('\n') }));
     writeReport(options.junit, junitXml('svc test', junit));
   }
-  if (options.json) print(JSON.stringify({ passed: results.length - failed, failed, cases: results }, null, 2));
+  const report: z.infer<typeof testReport> = { passed: results.length - failed, failed, cases: results };
+  if (options.json) print(JSON.stringify(report, null, 2));
   else {
     for (const result of results) print(resultText(result));
     print(`${count(results.length - failed, 'case')} passed, ${failed} failed`);

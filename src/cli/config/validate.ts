@@ -1,5 +1,7 @@
+import * as z from 'zod';
 import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
-import { listHostKeys } from '../../config/host-key-list.ts';
+import { finding } from '../../config/finding.ts';
+import { listedHostKey, listHostKeys } from '../../config/host-key-list.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
@@ -14,24 +16,38 @@ export interface ValidateOptions {
   sarif?: boolean;
 }
 
+/** What came of the checks. */
+export const validation = z.strictObject({
+  valid: z.boolean(),
+  file: z.string(),
+  findings: z.array(finding),
+  host_keys: z.array(listedHostKey).exactOptional().describe('Host keys of the ssh services, where there are any.'),
+});
+
 /** Checks a configuration. @returns 0 when it is valid, 1 when not */
 export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
   if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
   const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });
   const checked = checkConfigFile(where, process.env);
-  let { findings } = checked;
+  const findings = [...checked.findings];
   if (checked.loaded && options.online) {
     const { onlineFindings } = await import('../../config/online.ts');
-    findings = [...findings, ...(await onlineFindings(checked.loaded))];
+    findings.push(...(await onlineFindings(checked.loaded)));
   }
   const valid = !findings.some(({ severity }) => severity === 'error' || options.strict);
   const hostKeys = checked.loaded ? listHostKeys(checked.loaded.config) : [];
   if (options.sarif) {
     const { sarifLog } = await import('./sarif.ts');
     print(JSON.stringify(sarifLog(findings), null, 2));
-  } else if (options.json)
-    print(JSON.stringify({ valid, file: checked.file, findings, ...(hostKeys.length > 0 ? { host_keys: hostKeys } : {}) }, null, 2));
-  else {
+  } else if (options.json) {
+    const result: z.infer<typeof validation> = {
+      valid,
+      file: checked.file,
+      findings,
+      ...(hostKeys.length > 0 && { host_keys: hostKeys }),
+    };
+    print(JSON.stringify(result, null, 2));
+  } else {
     complainFindings(findings, checked.text);
     if (valid && checked.loaded) print(`${checked.file} is valid: ${summary(checked.loaded)}`);
     for (const { service, type, fingerprint } of hostKeys) print(`host key of ${service}: ${fingerprint} (${type})`);

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -14,6 +15,14 @@ export interface HealthOptions {
   json?: boolean;
 }
 
+/** What came of the question. */
+export const healthReport = z.strictObject({
+  url: z.string(),
+  ready: z.boolean(),
+  status: z.int(),
+  checks: z.record(z.string(), z.string()).describe('ok, or what is wrong, by part.'),
+});
+
 /** Longest answer that is read. */
 const mostBytes = 64 * 1024;
 
@@ -27,7 +36,8 @@ export async function health(options: HealthOptions): Promise<number> {
   const { status, text } = await ask(url, options.timeout);
   const isReady = status === 200;
   const checks = checksOf(text);
-  if (options.json) print(JSON.stringify({ url, ready: isReady, status, checks }, null, 2));
+  const report: z.infer<typeof healthReport> = { url, ready: isReady, status, checks };
+  if (options.json) print(JSON.stringify(report, null, 2));
   else if (isReady) print('ready');
   else print(['not ready', ...reasons(status, checks)].join(': '));
   return isReady ? exitCode.done : exitCode.no;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import * as z from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
@@ -21,6 +22,14 @@ export interface MockAuthOptions {
   fault?: (typeof mockFaults)[number];
   json?: boolean;
 }
+
+/** One request and its answer. */
+export const answeredRequest = z.strictObject({
+  method: z.string(),
+  url: z.string(),
+  credentials: z.record(z.string(), z.unknown()),
+  answer: z.string(),
+});
 
 interface Reply {
   status: number;
@@ -138,7 +147,8 @@ function credentialsOf(body: string): Record<string, unknown> {
 
 // The content is a secret even in a mock: CI logs are kept.
 function report(options: MockAuthOptions, request: IncomingMessage, credentials: Record<string, unknown>, answer: string): void {
-  const shown = { ...credentials, content: '***' };
-  if (options.json) print(JSON.stringify({ method: request.method, url: request.url, credentials: shown, answer }));
-  else print(`${request.method} ${request.url} ${String(credentials.type)} ${JSON.stringify(credentials.username)} -> ${answer}`);
+  const { method = '', url = '' } = request;
+  const line: z.infer<typeof answeredRequest> = { method, url, credentials: { ...credentials, content: '***' }, answer };
+  if (options.json) print(JSON.stringify(line));
+  else print(`${method} ${url} ${String(credentials.type)} ${JSON.stringify(credentials.username)} -> ${answer}`);
 }

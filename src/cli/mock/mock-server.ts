@@ -1,8 +1,12 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import * as z from 'zod';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { print } from '../output.ts';
+
+/** The line of a mock that accepts connections. */
+export const listeningLine = z.strictObject({ listening: z.string() });
 
 /** A mock that listens on this machine alone. */
 export interface MockServer {

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
+import * as z from 'zod';
 import { eventProblem } from '../../events/event-shape.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -23,6 +24,12 @@ export interface MockWebhookOptions {
   secret?: string;
   json?: boolean;
 }
+
+/** One event, or a body that holds none, and its answer. */
+export const receivedEvent = z.strictObject({
+  status: z.int(),
+  event: z.record(z.string(), z.unknown()).describe('An event, or a body that holds none.'),
+});
 
 interface Request {
   method: string;
@@ -125,7 +132,7 @@ function report(options: MockWebhookOptions, request: Request, status: number): 
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
   if (options.record !== undefined) record(options.record, (events ?? [kept]).map((item) => `${JSON.stringify(item)}\n`).join(''));
   if (options.json) {
-    for (const event of events ?? [kept]) print(JSON.stringify({ status, event }));
+    for (const event of events ?? [kept]) print(JSON.stringify({ status, event } satisfies z.infer<typeof receivedEvent>));
     return;
   }
   const size = `${request.body.length} bytes`;

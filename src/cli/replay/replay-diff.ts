@@ -1,4 +1,6 @@
+import * as z from 'zod';
 import { isSelected, journalEvents } from '../../events/journal/event-search.ts';
+import { sentEvent } from '../../webhooks/records/delivery-record.ts';
 import { recordedRequests } from '../../webhooks/replay/recorded-requests.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
@@ -8,6 +10,13 @@ import type { Journal } from '../journal/journal-shape.ts';
 import { lineDiff } from '../line-diff.ts';
 import { complain, count, paint, print } from '../output.ts';
 import { comparedText } from './replay-request.ts';
+
+/** What today's configuration would send differently. */
+export const requestDifference = z.strictObject({
+  handler: z.string(),
+  events: z.array(sentEvent),
+  differences: z.array(z.string()).describe('Lines that begin with - or +.'),
+});
 
 /**
  * Prints what today's configuration would send differently from what was recorded; sends nothing.
@@ -57,10 +66,12 @@ async function compare(
     if (differences.length === 0) continue;
     counts.different++;
     const [first] = events;
-    if (options.json)
-      print(
-        JSON.stringify({ handler: record.handler, events: events.map(({ event }) => ({ id: event.id, uuid: event.uuid })), differences }),
-      );
+    const difference: z.infer<typeof requestDifference> = {
+      handler: record.handler,
+      events: events.map(({ event: { id, uuid } }) => ({ id, uuid })),
+      differences,
+    };
+    if (options.json) print(JSON.stringify(difference));
     else
       print(
         [

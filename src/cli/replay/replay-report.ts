@@ -1,9 +1,22 @@
+import * as z from 'zod';
+import { attempt, deliveryOutcome, sentEvent } from '../../webhooks/records/delivery-record.ts';
 import type { Delivered, WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import type { BadLines } from '../journal/bad-lines.ts';
 import { complain, count, paint, print, visible } from '../output.ts';
 
 /** How often the progress line is drawn, in milliseconds. */
 const drawEveryMs = 100;
+
+/** What came of one delivery. */
+export const replayedDelivery = z.strictObject({
+  handler: z.string(),
+  outcome: deliveryOutcome,
+  events: z.array(sentEvent),
+  url: z.string().optional(),
+  status: z.int().optional(),
+  details: z.string().optional(),
+  attempts: z.array(attempt),
+});
 
 /** Says what came of each delivery, how far a replay is, and its sum. */
 export class ReplayReport {
@@ -33,7 +46,7 @@ export class ReplayReport {
     this.#requests++;
     this.#events += events.length;
     const last = result.attempts.at(-1);
-    const line = {
+    const line: z.infer<typeof replayedDelivery> = {
       handler: handler.uuid,
       outcome: result.outcome,
       events: events.map(({ event }) => ({ id: event.id, uuid: event.uuid })),

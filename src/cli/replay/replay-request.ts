@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { isSecretHeader } from '../../lib/headers/header-names.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
 import { withQuery } from '../../webhooks/delivery.ts';
@@ -10,13 +11,15 @@ import type { IsLiteral } from './literal-headers.ts';
 const masked = '***';
 
 /** A request for people's eyes: what would be sent, secrets masked. */
-export interface ShownRequest {
-  handler: string;
-  method: string;
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-}
+export const shownRequest = z.strictObject({
+  handler: z.string(),
+  method: z.string(),
+  url: z.string().describe('Without its own query, which may hold secrets.'),
+  headers: z.record(z.string(), z.string()).describe('Names in lower case; values that may be secrets are ***.'),
+  body: z.string(),
+});
+
+type ShownRequest = z.infer<typeof shownRequest>;
 
 /**
  * The request that a handler would make.

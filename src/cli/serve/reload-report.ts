@@ -1,22 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Finding } from '../../config/finding.ts';
+import * as z from 'zod';
+import { finding } from '../../config/finding.ts';
 import { writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 
 /** What came of a reload; the running service leaves it in its data folder for `svc reload`. Names are those of `--json`. */
-export interface ReloadReport {
-  /** Counts the reloads of one process, from 1. */
-  number: number;
-  pid: number;
-  time: string;
-  reloaded: boolean;
-  /** Paths of the options that changed. */
-  changes: string[];
+export const reloadReport = z.strictObject({
+  number: z.int().describe('Counts the reloads of the process, from 1.'),
+  pid: z.int(),
+  time: z.string(),
+  reloaded: z.boolean(),
+  changes: z.array(z.string()).describe('Paths of the options that changed.'),
   /** Why the new configuration was refused; null when it is in force. */
-  reason: string | null;
-  findings: readonly Finding[];
-}
+  reason: z.string().nullable(),
+  findings: z.array(finding),
+});
+
+export type ReloadReport = z.infer<typeof reloadReport>;
 
 function pathIn(dataFolderPath: string): string {
   return join(dataFolderPath, 'last-reload.json');

@@ -37,7 +37,7 @@ async function reloadOnce(service: Service, log: Log, readAgain: (() => LoadedCo
     log.info('configuration reloaded', { changes });
     return { reloaded: true, changes, reason: null, findings: [] };
   } catch (error) {
-    const findings = error instanceof ConfigError ? error.findings : [];
+    const findings = error instanceof ConfigError ? [...error.findings] : [];
     const noExcerpts = new Excerpts('');
     const texts = findings.map((finding) => findingText(finding, noExcerpts, process.stderr));
     log.error('the new configuration is refused; the old one stays', { reason: error, findings: texts });

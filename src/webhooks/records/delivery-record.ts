@@ -1,55 +1,58 @@
+import * as z from 'zod';
 import type { LogPosition } from '../../events/journal/position.ts';
 import { parseJson } from '../../lib/json.ts';
-import type { RecordedBody } from '../payload/payload.ts';
+import { recordedBody } from '../payload/payload.ts';
 
 /** What came of a delivery: `failed` after all retries and URLs, `discarded` because the endpoint was busy. */
-export type DeliveryOutcome = 'delivered' | 'failed' | 'discarded';
+export const deliveryOutcome = z.enum(['delivered', 'failed', 'discarded']);
+export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
+
+/** An event that was sent; `position` is where it stands in the journal. */
+export const sentEvent = z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().exactOptional() });
 
 /** One request of a delivery. */
-export interface Attempt {
-  /** Without its query, which may hold secrets. */
-  url: string;
+export const attempt = z.strictObject({
+  url: z.string().describe('Without its query, which may hold secrets.'),
   /** ISO 8601, UTC. */
-  time: string;
-  duration_ms: number;
-  status?: number;
+  time: z.string(),
+  duration_ms: z.number(),
+  status: z.int().exactOptional(),
   /** Reason phrase of the reply. */
-  reason?: string;
+  reason: z.string().exactOptional(),
   /** Why the attempt failed; absent for a success. */
-  error?: string;
-}
+  error: z.string().exactOptional(),
+});
+export type Attempt = z.infer<typeof attempt>;
 
 /** The reply of the last attempt, kept with what was not delivered (docs/spec/delivery.md#records). */
-export interface RecordedReply {
-  status: number;
-  reason: string;
-  headers: [string, string][];
-  /** The first 64 KiB, as text. */
-  body: string;
-  is_truncated: boolean;
-}
+const recordedReply = z.strictObject({
+  status: z.int(),
+  reason: z.string(),
+  headers: z.array(z.tuple([z.string(), z.string()])),
+  body: z.string().describe('The first 64 KiB, as text.'),
+  is_truncated: z.boolean(),
+});
+export type RecordedReply = z.infer<typeof recordedReply>;
 
 /** One line of the record of deliveries: one request's worth of events, with all attempts. */
-export interface DeliveryRecord {
+export const deliveryRecord = z.strictObject({
   /** ISO 8601, UTC: when the outcome was certain. */
-  time: string;
-  handler: string;
-  outcome: DeliveryOutcome;
-  /** What was sent; `position` is where the event stands in the journal. */
-  events: { id: string; uuid: string; position?: string }[];
-  attempts: Attempt[];
+  time: z.string(),
+  handler: z.string(),
+  outcome: deliveryOutcome,
+  events: z.array(sentEvent),
+  attempts: z.array(attempt),
   /** For people: why it was not delivered. */
-  details?: string;
-  method: string;
-  content_type?: string;
-  /** The body as it was sent, but for the journal's lines in it. */
-  body?: RecordedBody;
-  reply?: RecordedReply;
+  details: z.string().exactOptional(),
+  method: z.string(),
+  content_type: z.string().exactOptional(),
+  body: recordedBody.exactOptional(),
+  reply: recordedReply.exactOptional(),
   /** An upload waited for it, or it was sent again by hand; absent for deliveries in the background. */
-  source?: 'upload' | 'replay';
-  /** Where the handler goes on in the journal; absent unless delivered in the background. */
-  resume?: string;
-}
+  source: z.enum(['upload', 'replay']).exactOptional(),
+  resume: z.string().describe('Where the handler goes on in the journal; only for deliveries in the background.').exactOptional(),
+});
+export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 
 /** Deliveries of the service, and those made by hand. */
 export type RecordKind = 'deliveries' | 'replays';
