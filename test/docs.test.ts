@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readCases } from '../src/cli/config/config-cases.ts';
+import { readCases } from '../src/config/cases/case-file.ts';
 import { parseConfig } from '../src/config/reading/load.ts';
 import { parseSource } from '../src/config/reading/source.ts';
 import { executable, run } from './support/child.ts';

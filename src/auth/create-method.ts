@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccountOptions } from '../accounts/local-account.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
@@ -9,7 +8,7 @@ import { AnonymousMethod } from './anonymous.ts';
 import { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
 import { type CalloutDependencies, CalloutMethod } from './callout.ts';
-import type { AuthenticationOptions } from './options.ts';
+import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 
 /** What authentication methods are made of. */
 export interface MethodDependencies {
@@ -40,7 +39,7 @@ export function createAuthMethod(uuid: string, options: AuthenticationOptions, d
   const name = options.name || uuid;
   switch (options.type) {
     case 'application': {
-      const path = options.accounts_file_path || join(dependencies.dataFolderPath, 'accounts.yaml');
+      const path = accountsFilePath(options, dependencies.dataFolderPath);
       const accounts = new AccountsFile(path, dependencies.accounts, dependencies.clock, dependencies.log, dependencies.onAccountsWritten);
       return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
     }

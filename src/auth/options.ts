@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import * as z from 'zod';
 import { number, optionalText, requestHeaderLines, urlList, uuidText, yesNo } from '../lib/option-types.ts';
 
@@ -32,6 +33,8 @@ export const applicationOptions = z.strictObject({
     .describe('File of further accounts, which password changes are written to; default `accounts.yaml` in the data folder.'),
 });
 
+export type ApplicationOptions = z.infer<typeof applicationOptions>;
+
 export const anonymousOptions = z.strictObject({
   type: z.literal('anonymous').describe('Lets in requests without credentials.'),
   ...common,
@@ -45,6 +48,11 @@ export const authenticationOptions = z
   })
   .describe('An authentication method.');
 export type AuthenticationOptions = z.infer<typeof authenticationOptions>;
+
+/** The file of the accounts of a method that reads one. */
+export function accountsFilePath({ accounts_file_path }: ApplicationOptions, dataFolderPath: string): string {
+  return accounts_file_path || join(dataFolderPath, 'accounts.yaml');
+}
 
 /** The configured methods by UUID, in order; where there are none, the accounts of the configuration and of the accounts file. */
 export function methodsInForce(configured: Readonly<Record<string, AuthenticationOptions>>): [string, AuthenticationOptions][] {

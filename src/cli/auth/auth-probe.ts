@@ -1,11 +1,4 @@
-import { join } from 'node:path';
-import {
-  type Account,
-  type AccountConfiguration,
-  AccountError,
-  effectiveAccount,
-  type GroupConfiguration,
-} from '../../accounts/account.ts';
+import type { GroupConfiguration } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
 import { PasswordVerifier } from '../../accounts/passwords.ts';
@@ -14,7 +7,15 @@ import type { AuthResult } from '../../auth/auth-method.ts';
 import { createCalloutEndpoint } from '../../auth/callout.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
-import { type AuthenticationOptions, type CalloutOptions, calloutOptions, methodsInForce } from '../../auth/options.ts';
+import {
+  type ApplicationOptions,
+  type AuthenticationOptions,
+  accountsFilePath,
+  type CalloutOptions,
+  calloutOptions,
+  methodsInForce,
+} from '../../auth/options.ts';
+import { readingOf } from '../../config/cases/auth-reading.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { isFileService } from '../../config/schema/services.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -28,9 +29,8 @@ import { replyWarnings } from './reply-warnings.ts';
 /** What is asked, and how the answer is read. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
-  groups: ReadonlyMap<string, GroupConfiguration>;
-  /** Any group is fine: without a configuration none are known. */
-  anyGroup: boolean;
+  /** All groups by UUID; undefined without a configuration: any group is fine. */
+  groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
 }
 
@@ -50,12 +50,7 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
       'bad-request',
       `--${parsed.error.issues[0]?.path[0] === 'headers' ? 'header' : String(parsed.error.issues[0]?.path[0])}: ${parsed.error.issues[0]?.message}`,
     );
-  return {
-    chain: [['url', parsed.data]],
-    groups: withDefaultGroup({}),
-    anyGroup: true,
-    config: undefined,
-  };
+  return { chain: [['url', parsed.data]], groups: undefined, config: undefined };
 }
 
 /** The target of a configuration: one method, or the chain of its first service that has one. */
@@ -69,8 +64,7 @@ export function configTarget(config: Config, method: string | undefined): Target
       'bad-request',
       method === undefined ? 'The configuration has no enabled authentication method.' : `There is no authentication method "${method}".`,
     );
-  const groups = withDefaultGroup(config.groups);
-  return { chain, groups, anyGroup: false, config };
+  return { chain, groups: withDefaultGroup(config.groups), config };
 }
 
 function chainOf(all: [string, AuthenticationOptions][], order: string[] | null): [string, AuthenticationOptions][] {
@@ -95,14 +89,14 @@ async function probeMethod(target: Target, uuid: string, options: Authentication
   const result: AuthResult =
     options.type === 'anonymous'
       ? { outcome: 'next', reason: 'This method takes requests without credentials only.' }
-      : await localMethod(target, uuid, options.accounts_file_path).authenticate(credentials);
+      : await localMethod(target, uuid, options).authenticate(credentials);
   const base = { method: uuid, type: options.type, warnings: [], duration_ms: Math.round(systemClock.monotonicMs() - startedMs) };
-  return { ...base, ...reading(target, uuid, options.type, credentials.username, result, false) };
+  return { ...base, invalid: false, ...readingOf(target.groups, credentials.username, result, { uuid, type: options.type }) };
 }
 
-function localMethod(target: Target, uuid: string, accountsFilePath: string): ApplicationMethod {
-  const path = accountsFilePath || join(target.config?.server.data_folder_path ?? '.', 'accounts.yaml');
-  const accounts = new AccountsFile(path, target.config?.accounts ?? {}, systemClock, silentLog);
+function localMethod({ config }: Target, uuid: string, options: ApplicationOptions): ApplicationMethod {
+  const path = accountsFilePath(options, config?.server.data_folder_path ?? '.');
+  const accounts = new AccountsFile(path, config?.accounts ?? {}, systemClock, silentLog);
   return new ApplicationMethod({ uuid, name: uuid, accounts, passwords: new PasswordVerifier() });
 }
 
@@ -133,7 +127,7 @@ async function probeEndpoint(target: Target, uuid: string, options: CalloutOptio
       reason: `${reply.kind === 'no-reply' ? 'no reply' : 'invalid reply'}: ${reply.message}`,
     };
   }
-  const groups = target.anyGroup ? anything : new Set(target.groups.keys());
+  const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = verdictOf(reply, groups);
   // A 200 that is not taken was meant as a yes: what is wrong with it is its body.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
@@ -141,72 +135,9 @@ async function probeEndpoint(target: Target, uuid: string, options: CalloutOptio
     ...common,
     status: reply.status,
     status_reason: reply.reason,
-    ...reading(target, uuid, 'http', credentials.username, verdict, invalid),
+    invalid,
+    ...readingOf(target.groups, credentials.username, verdict, { uuid, type: 'http' }),
   };
 }
 
 const anything = { has: () => true } as unknown as ReadonlySet<string>;
-
-function reading(target: Target, uuid: string, type: string, username: string, result: AuthResult, invalid: boolean) {
-  if (result.outcome === 'next') return { outcome: result.outcome, invalid, reason: result.reason };
-  if (result.outcome === 'rejected') {
-    return {
-      outcome: result.outcome,
-      invalid,
-      reason: result.reason,
-      ...(result.configurationFault ? { problems: result.configurationFault.details } : {}),
-      ...(result.response === undefined ? {} : { failure: result.response }),
-    };
-  }
-  if (target.anyGroup) return { outcome: result.outcome, invalid, reason: 'The credentials are accepted.', account: { ...result.account } };
-  return { invalid, ...inForce(target.groups, username, result.account, { uuid, type }) };
-}
-
-/**
- * What a method's answer comes to: the outcome, and the account in force, with the names of `--json`.
- *
- * @param groups all groups by UUID
- */
-export function readingOf(
-  groups: ReadonlyMap<string, GroupConfiguration>,
-  username: string,
-  result: AuthResult,
-): Pick<MethodReport, 'outcome' | 'reason' | 'account' | 'problems' | 'failure'> {
-  const target = { groups, anyGroup: false, chain: [], config: undefined };
-  const { invalid: _, ...rest } = reading(target, 'callout', 'http', username, result, false);
-  return rest;
-}
-
-function inForce(
-  groups: ReadonlyMap<string, GroupConfiguration>,
-  username: string,
-  configuration: AccountConfiguration,
-  method: { uuid: string; type: string },
-) {
-  try {
-    const account = effectiveAccount(username, configuration, groups, method);
-    return {
-      outcome: 'authenticated' as const,
-      reason: 'The credentials are accepted.',
-      account: shownAccount(account),
-    };
-  } catch (error) {
-    if (!(error instanceof AccountError)) throw error;
-    return { outcome: 'rejected' as const, reason: error.message };
-  }
-}
-
-function shownAccount(account: Account): Record<string, unknown> {
-  const { general, rules } = account.permissions.options;
-  return {
-    name: account.name,
-    uuid: account.uuid,
-    email: account.email,
-    group: account.groupUuid,
-    home_folder_path: account.homeFolderPath,
-    create_home_folder: account.createHomeFolder,
-    home_folder_structure: account.homeFolderStructure,
-    virtual_folders: account.virtualFolders.map((folder) => [folder.path, folder.realPath]),
-    permissions: [general, ...rules.map((rule) => [rule.expression, ...rule.permissions])],
-  };
-}

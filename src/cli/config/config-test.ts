@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
+import { type CaseFile, type ConfigCase, readCases } from '../../config/cases/case-file.ts';
+import { runCase } from '../../config/cases/run-case.ts';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
@@ -11,8 +13,6 @@ import { junitXml } from '../auth/junit.ts';
 import { exitCode } from '../exit-codes.ts';
 import { lineDiff } from '../line-diff.ts';
 import { count, paint, print, visible } from '../output.ts';
-import { runCase } from './config-case-run.ts';
-import { type CaseFile, type ConfigCase, readCases } from './config-cases.ts';
 
 /** Options of `svc test`. */
 export interface ConfigTestOptions {

@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { casesSchema } from '../../config/cases/case-file.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { exitCode } from '../exit-codes.ts';
 import { print } from '../output.ts';
 import { jsonOutputs } from '../tools/json-outputs.ts';
-import { casesSchema } from './config-cases.ts';
 
 /** Prints a JSON Schema: of the configuration, of the cases of `svc test`, or of what a command prints with `--json`. */
 export async function schema(what: string): Promise<number> {

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import * as z from 'zod';
 import { type Account, AccountError, effectiveAccount } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
 import type { PermissionSet } from '../../accounts/permissions.ts';
 import { isUserName } from '../../accounts/user-names.ts';
+import { accountsFilePath, methodsInForce } from '../../auth/options.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
 import { neededRights, type Operation } from '../../files/needed-rights.ts';
@@ -233,11 +233,9 @@ function accountInForce(config: Config, question: { user: string; group?: string
 
 /** An account of the configuration or of an accounts file. */
 export function localAccount(config: Config, name: string) {
-  const methods = Object.entries(config.authentications).filter(([, method]) => method.type === 'application' && method.enabled);
-  const paths = methods.map(([, method]) => (method.type === 'application' ? method.accounts_file_path : ''));
-  if (Object.keys(config.authentications).length === 0) paths.push('');
-  for (const path of paths) {
-    const file = path || join(config.server.data_folder_path, 'accounts.yaml');
+  for (const [, method] of methodsInForce(config.authentications)) {
+    if (method.type !== 'application' || !method.enabled) continue;
+    const file = accountsFilePath(method, config.server.data_folder_path);
     const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
     if (account) return { account, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
   }

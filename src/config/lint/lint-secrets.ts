@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
+import { accountsFilePath } from '../../auth/options.ts';
 import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import { isSecretHeader } from './lint-remotes.ts';
@@ -22,8 +23,7 @@ export function lintSecrets({ config, file, source }: LoadedConfig, report: Repo
   }
   for (const [uuid, method] of Object.entries(config.authentications)) {
     if (method.type !== 'application' || !method.enabled) continue;
-    const path = method.accounts_file_path || join(config.server.data_folder_path, 'accounts.yaml');
-    check(['authentications', uuid], path, 'holds password hashes');
+    check(['authentications', uuid], accountsFilePath(method, config.server.data_folder_path), 'holds password hashes');
   }
   if (!source) return;
   const seen = new Set<string>();

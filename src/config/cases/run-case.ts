@@ -3,8 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
-import { decide, localAccount } from '../../config/cases/decision.ts';
-import type { Config } from '../../config/schema/schema.ts';
 import { eventDefinition } from '../../events/catalogue.ts';
 import type { EventAccount, EventServer, ServiceEvent } from '../../events/event.ts';
 import { createEvent, peerAccount, processAccount } from '../../events/event-factory.ts';
@@ -13,9 +11,10 @@ import { parseJson } from '../../lib/json.ts';
 import { withQuery } from '../../webhooks/delivery.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
-import { readingOf } from '../auth/auth-probe.ts';
-import type { MethodReport } from '../auth/method-report.ts';
-import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './config-cases.ts';
+import type { Config } from '../schema/schema.ts';
+import { readingOf } from './auth-reading.ts';
+import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './case-file.ts';
+import { decide, localAccount } from './decision.ts';
 
 /** What came of a case. */
 export interface CaseOutcome {
@@ -99,19 +98,15 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   const { status, body } = item.reply;
   const bytes = Buffer.from(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body));
   const verdict = verdictOf({ status, body: bytes }, new Set(groups.keys()));
-  const actual = readingOf(groups, item.account, verdict);
+  const actual = readingOf(groups, item.account, verdict, { uuid: 'callout', type: 'http' });
   const problems = [
     ...(item.expect !== undefined && item.expect !== actual.outcome
       ? [`expected ${item.expect}, got ${actual.outcome} (${actual.reason})`]
       : []),
     ...(item.reason !== undefined && !actual.reason.includes(item.reason) ? different('reason', item.reason, actual.reason) : []),
-    ...(item.effective === undefined ? [] : missingIn(item.effective, accountOf(actual), 'effective')),
+    ...(item.effective === undefined ? [] : missingIn(item.effective, actual.account ?? {}, 'effective')),
   ];
   return { name: item.name ?? `${item.account}: reply ${status}`, problems, actual };
-}
-
-function accountOf(report: Pick<MethodReport, 'account'>): Record<string, unknown> {
-  return report.account ?? {};
 }
 
 /** What every event of a test has, so that two runs give the same bodies: a fixed UUID and time. */

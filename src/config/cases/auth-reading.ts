@@ -1,0 +1,63 @@
+import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
+import type { AuthResult } from '../../auth/auth-method.ts';
+
+/** What a method's answer comes to; names are those of `--json`. */
+export interface AuthReading {
+  outcome: AuthResult['outcome'];
+  reason: string;
+  /** The account in force. */
+  account?: Record<string, unknown>;
+  /** What is wrong with the account configuration of a 200 reply. */
+  problems?: unknown;
+  /** Body of a 403 reply. */
+  failure?: unknown;
+}
+
+/**
+ * What a method's answer comes to: the outcome, and the account in force.
+ *
+ * @param groups all groups by UUID; undefined without a configuration: the account is told as it was answered
+ */
+export function readingOf(
+  groups: ReadonlyMap<string, GroupConfiguration> | undefined,
+  username: string,
+  result: AuthResult,
+  method: { uuid: string; type: string },
+): AuthReading {
+  switch (result.outcome) {
+    case 'next':
+      return { outcome: result.outcome, reason: result.reason };
+    case 'rejected':
+      return {
+        outcome: result.outcome,
+        reason: result.reason,
+        ...(result.configurationFault && { problems: result.configurationFault.details }),
+        ...(result.response !== undefined && { failure: result.response }),
+      };
+    case 'authenticated':
+      try {
+        const account = groups ? shownAccount(effectiveAccount(username, result.account, groups, method)) : { ...result.account };
+        return { outcome: result.outcome, reason: 'The credentials are accepted.', account };
+      } catch (error) {
+        if (!(error instanceof AccountError)) throw error;
+        return { outcome: 'rejected', reason: error.message };
+      }
+    default:
+      return result satisfies never;
+  }
+}
+
+function shownAccount(account: Account): Record<string, unknown> {
+  const { general, rules } = account.permissions.options;
+  return {
+    name: account.name,
+    uuid: account.uuid,
+    email: account.email,
+    group: account.groupUuid,
+    home_folder_path: account.homeFolderPath,
+    create_home_folder: account.createHomeFolder,
+    home_folder_structure: account.homeFolderStructure,
+    virtual_folders: account.virtualFolders.map((folder) => [folder.path, folder.realPath]),
+    permissions: [general, ...rules.map((rule) => [rule.expression, ...rule.permissions])],
+  };
+}
