@@ -13,7 +13,7 @@ import type { Entry } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
-import { type AnyRight, neededRights } from './needed-rights.ts';
+import { neededRights, type Operation } from './needed-rights.ts';
 import { accountListing, type EntryBatches, type ListingOrder } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { type FileDownload, startDownload } from './operations/file-download.ts';
@@ -60,13 +60,14 @@ export class AccountFiles {
   /**
    * Looks at a path.
    *
-   * @param rights any one of these is enough to be told; of `traverse` alone it is to be told of folders
+   * @param operation what it is looked at for: any right that this needs is enough to be told, `traverse` alone to be told of folders
    * @returns undefined when nothing is there
-   * @throws ServiceError `forbidden` without any of them; with `traverse` alone for files, and for what is missing
+   * @throws ServiceError `forbidden` without any such right; with `traverse` alone for files, and for what is missing
    */
-  look(path: VirtualPath, rights: AnyRight = neededRights.look): Entry | undefined {
-    this.#paths.requireAny(path, rights);
+  look(path: VirtualPath, operation: Operation = 'look'): Entry | undefined {
+    this.#paths.require(path, operation);
     const entry = this.#paths.entryAt(path);
+    const rights: readonly Right[] = neededRights[operation];
     const seesFiles = rights.some((right) => right !== 'traverse' && this.account.permissions.allows(path, right));
     if (!seesFiles && !entry?.isFolder) throw denied();
     return entry;
@@ -78,9 +79,7 @@ export class AccountFiles {
    * @throws ServiceError `not-found`
    */
   requireFolder(path: VirtualPath): void {
-    const rights: Right[] = ['read', 'list', 'traverse', 'create-folder', 'write', 'delete-file', 'delete-folder'];
-    const mayKnow = rights.some((right) => this.account.permissions.allows(path, right));
-    if (mayKnow && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
+    if (this.may(path, 'missFolder') && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
 
   /** Reports a HEAD: 40005 for a file, 40036 for a folder. */
@@ -121,7 +120,7 @@ export class AccountFiles {
 
   /**
    * Opens a folder to read many of its files as part of a larger operation (ZIP), without an event of its own. What may be read is for the
-   * caller to ask (`mayRead`).
+   * caller to ask (`may`).
    *
    * @returns the folder, to be closed by the caller, and the names in it that virtual folders have, which are not its own; undefined where
    *   members are not bound to an opened folder
@@ -135,19 +134,9 @@ export class AccountFiles {
     };
   }
 
-  /** Whether a file may be read; for archives, which skip what may not. */
-  mayRead(path: VirtualPath): boolean {
-    return this.account.permissions.allowsAny(path, neededRights.readFile);
-  }
-
-  /** Whether a file may be written. */
-  mayWrite(path: VirtualPath): boolean {
-    return this.account.permissions.allows(path, 'write');
-  }
-
-  /** Whether a folder may be listed whole; for archives. */
-  mayList(path: VirtualPath): boolean {
-    return this.account.permissions.allows(path, 'list');
+  /** Whether the account has the rights for an operation on a path: for what is offered, or skipped, without them. */
+  may(path: VirtualPath, operation: Operation): boolean {
+    return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
   /** The same files for one request, whose events carry `data` besides. */

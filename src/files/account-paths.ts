@@ -11,7 +11,7 @@ import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import type { FileScope, FilesEnvironment } from './file-scope.ts';
 import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
-import { type AnyRight, neededRights, type Operation } from './needed-rights.ts';
+import { neededRights, type Operation } from './needed-rights.ts';
 import { eventIdFor } from './ssh-events.ts';
 
 /** What an operation is about to do to a path, as far as locks care. */
@@ -48,13 +48,8 @@ export class AccountPaths implements FileScope {
 
   /** @throws ServiceError `forbidden` when the rights for an operation are missing, `name-reserved` for names of temporary files */
   require(path: VirtualPath, operation: Operation): void {
-    this.requireAny(path, neededRights[operation]);
-  }
-
-  /** @throws ServiceError `forbidden` unless one of `rights` holds, `name-reserved` for names of temporary files */
-  requireAny(path: VirtualPath, rights: AnyRight): void {
     checkNotReserved(path);
-    if (!this.account.permissions.allowsAny(path, rights)) throw denied();
+    if (!this.account.permissions.allowsAny(path, neededRights[operation])) throw denied();
   }
 
   /** What stands at a path, whoever asks. */

@@ -4,6 +4,8 @@ import type { Right } from '../accounts/permissions.ts';
 export type AnyRight = readonly [Right, ...Right[]];
 
 const lookAtFile = ['read', 'list'] as const;
+const look = [...lookAtFile, 'traverse'] as const;
+const deleteMember = ['delete-file', 'delete-folder'] as const;
 
 /**
  * What each operation needs on the path that it is about (docs/spec/authentication.md#permissions). `AccountFiles` asks for it, and
@@ -11,9 +13,10 @@ const lookAtFile = ['read', 'list'] as const;
  */
 export const neededRights = {
   lookAtFile,
-  look: [...lookAtFile, 'traverse'],
+  look,
   readFile: ['read'],
   listFolder: ['list', 'traverse'],
+  listWholeFolder: ['list'],
   createFolder: ['create-folder'],
   writeFile: ['write'],
   rename: ['rename'],
@@ -21,6 +24,12 @@ export const neededRights = {
   replaceFile: ['write', 'delete-file'],
   deleteFile: ['delete-file'],
   deleteFolder: ['delete-folder'],
+  /** Of a kind that is not known before it is looked at. */
+  deleteMember,
+  /** To be asked whether it is to be deleted. */
+  confirmDeletion: [...look, ...deleteMember],
+  /** To be told that a folder is missing. */
+  missFolder: [...look, 'create-folder', 'write', ...deleteMember],
   lock: ['write'],
   seeLocks: ['read', 'list', 'traverse', 'write'],
 } as const satisfies Record<string, AnyRight>;

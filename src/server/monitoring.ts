@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema/schema.ts';
 import type { ServiceEvent } from '../events/event.ts';
-import type { RequestObserver } from '../http/middleware/request-trace.ts';
+import type { RequestObserver } from '../http/request/request-trace.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { MetricFigures } from '../monitor/metric-figures.ts';

@@ -2,6 +2,7 @@ import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { openFolder } from '../disk/opened.ts';
 import type { Entry } from '../entry.ts';
+import { neededRights } from '../needed-rights.ts';
 import { readFolder, readFolderUnordered } from './folder-reader.ts';
 
 /** Members of a folder in batches. */
@@ -16,8 +17,8 @@ export type ListingOrder = 'by-name' | 'as-on-disk';
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
  */
 export function accountListing(paths: AccountPaths, path: VirtualPath, order: ListingOrder): EntryBatches {
-  paths.requireAny(path, ['list', 'traverse']);
-  const foldersOnly = !paths.account.permissions.allows(path, 'list');
+  paths.require(path, 'listFolder');
+  const foldersOnly = !paths.account.permissions.allowsAny(path, neededRights.listWholeFolder);
   const virtual = paths.mounts.virtualMembers(path).flatMap((name) => paths.entryAt(memberPath(path, name)) ?? []);
   const location = paths.mounts.locate(path);
   const batches = location.kind === 'virtual' ? onlyBatch(virtual) : readBatches(paths, path, paths.real(location), virtual, order);

@@ -5,6 +5,7 @@ import { type AccountPaths, denied } from '../account-paths.ts';
 import { openParent } from '../disk/opened.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
+import { neededRights } from '../needed-rights.ts';
 import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 
@@ -121,6 +122,6 @@ async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualP
   if (!permissions.hasRules) return;
   for await (const { relativePath } of walkTree(paths.mounts.roots, `${ends.source.realPath}/${ends.sourceName}`)) {
     if (relativePath === '') continue;
-    for (const end of [from, to]) if (!permissions.allows(`${end}/${relativePath}` as VirtualPath, 'rename')) throw denied();
+    for (const end of [from, to]) if (!permissions.allowsAny(`${end}/${relativePath}` as VirtualPath, neededRights.rename)) throw denied();
   }
 }

@@ -76,7 +76,7 @@ async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: 
   const { files } = clientOf(exchange);
   const members: { name: string; entry: Entry | undefined }[] = [];
   for await (const name of inTurns(await selectedMembers(exchange, folder, fields)))
-    members.push({ name, entry: files.look(targetPath(folder, name), ['read', 'list', 'traverse', 'delete-file', 'delete-folder']) });
+    members.push({ name, entry: files.look(targetPath(folder, name), 'confirmDeletion') });
   const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
   return { status: 200, headers: pageHeaders(), body };
 }

@@ -12,21 +12,20 @@ import { pageHeaders } from './pages/page-headers.ts';
 export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const path = pathOf(c);
-  const { files, account } = clientOf(exchange);
+  const { files } = clientOf(exchange);
   const context = pageContextOf(exchange);
   const { flash, clearCookie } = takeFlash(exchange, context.language);
   const { order, cookie } = listingOrderOf(exchange);
-  const { permissions } = account;
   const model = {
     path,
     entries: inOrder(files.openListing(path), order, context.language.tag),
     order,
     account: accountOfPage(exchange),
-    mayRead: permissions.allows(path, 'read'),
-    mayWrite: permissions.allows(path, 'write'),
-    mayCreateFolder: permissions.allows(path, 'create-folder'),
-    mayDelete: permissions.allows(path, 'delete-file') || permissions.allows(path, 'delete-folder'),
-    mayRename: permissions.allows(path, 'rename'),
+    mayRead: files.may(path, 'readFile'),
+    mayWrite: files.may(path, 'writeFile'),
+    mayCreateFolder: files.may(path, 'createFolder'),
+    mayDelete: files.may(path, 'deleteMember'),
+    mayRename: files.may(path, 'rename'),
     metadata: exchange.service.options.metadata_fields,
     triggers: triggersOf(exchange),
     flash,

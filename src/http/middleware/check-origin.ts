@@ -1,9 +1,8 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { forwardedHost } from '../../lib/headers/forwarded-header.ts';
-import { isForwarded } from '../connection/client-peer.ts';
 import type { RequestCheck } from '../environment.ts';
 import { readingMethods } from '../method-names.ts';
 import { type Exchange, header } from '../request/exchange.ts';
+import { isOwnOrigin } from '../request/own-origin.ts';
 
 /**
  * Refuses state-changing requests that a page of somebody else made a browser send (docs/spec/http.md#cross-site-requests): an
@@ -22,34 +21,4 @@ export const checkOrigin: RequestCheck = ({ env: exchange }) => {
 // The logout is a link, too, and the one change that a GET makes.
 function isChange({ method, target }: Exchange): boolean {
   return !readingMethods.has(method) || (target.kind === 'service' && target.name === 'logout');
-}
-
-/** Hosts (`name` or `name:port`) that the client asked for: the request's own, behind a trusted proxy also the forwarded one. */
-function requestedHosts(exchange: Exchange): string[] {
-  const hosts: (string | undefined)[] = [exchange.host];
-  if (isForwarded(exchange.incoming, exchange.service.proxies)) {
-    hosts.push(header(exchange, 'x-forwarded-host')?.split(',', 1)[0]?.trim(), forwardedHost(header(exchange, 'forwarded') ?? ''));
-  }
-  return hosts.filter((host) => host !== undefined && host !== '') as string[];
-}
-
-/**
- * Whether an origin is one of this service (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or the host and port that the
- * request asked for, in either scheme, since a proxy may end TLS; in `https` alone once that is in `accepted_origins`.
- */
-export function isOwnOrigin(exchange: Exchange, { protocol, host, origin }: URL): boolean {
-  const { accepted_origins: accepted } = exchange.service.options;
-  if (accepted.includes(origin)) return true;
-  if (protocol !== 'https:' && (protocol !== 'http:' || accepted.includes(`https://${host}`))) return false;
-  return requestedHosts(exchange).some((own) => URL.canParse(`${protocol}//${own}`) && new URL(`${protocol}//${own}`).host === host);
-}
-
-/**
- * Whether the authority of an http or https URL is this service, or a host of `accepted_origins`. A proxy may end TLS, so that the client's scheme is
- * not the service's: the default port of either scheme counts for nothing.
- */
-export function isOwnAuthority(exchange: Exchange, authority: string): boolean {
-  const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
-  const accepted = exchange.service.options.accepted_origins.map((origin) => new URL(origin).host);
-  return [...requestedHosts(exchange), ...accepted].some((host) => bare(host) === bare(authority));
 }

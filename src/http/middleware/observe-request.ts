@@ -2,7 +2,7 @@ import type { RequestCheck } from '../environment.ts';
 import { knownMethods, webdavMethods } from '../method-names.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
-import type { RequestStyle } from './request-trace.ts';
+import type { RequestStyle } from '../request/request-trace.ts';
 
 /** Has the service's observer told of the request once its reply has been sent, or its client is gone. */
 export const observeRequest: RequestCheck = ({ env: exchange }) => {

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
-import { requestIdHeader } from '../middleware/request-trace.ts';
+import { requestIdHeader } from '../request/request-trace.ts';
 import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 
 /**

@@ -16,11 +16,11 @@ import { guarded } from '../../lib/guarded.ts';
 import type { Log } from '../../lib/log.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
 import type { TlsContext } from '../connection/tls-context.ts';
-import { type RequestObserver, requestTrace } from '../middleware/request-trace.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import type { Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
 import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
+import { type RequestObserver, requestTrace } from './request-trace.ts';
 
 export type Incoming = IncomingMessage | Http2ServerRequest;
 

@@ -4,8 +4,8 @@ import { evaluateConditions } from '../../lib/headers/conditional-request.ts';
 import { fileEntityTag, matchesStrongly } from '../../lib/headers/entity-tags.ts';
 import { type IfCondition, parseIfHeader } from '../../lib/headers/if-header.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { memberOfUrl } from '../webdav/webdav-headers.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';
+import { memberOfUrl } from './member-url.ts';
 
 /** The request headers that make a request conditional (RFC 9110 §13). */
 export function conditionHeaders(exchange: Exchange) {

@@ -95,7 +95,7 @@ async function runBuiltIn(files: AccountFiles, command: string, path: VirtualPat
     await files.createFolder(path);
   } catch (error) {
     const isThere = isServiceError(error, 'exists') && command === 'create-folder-if-missing';
-    if (!isThere || !files.look(path, ['create-folder'])?.isFolder) throw error;
+    if (!isThere || !files.look(path, 'createFolder')?.isFolder) throw error;
   }
   return [];
 }

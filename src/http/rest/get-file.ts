@@ -52,7 +52,7 @@ function describeFile(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const path = pathOf(c);
   const { files } = clientOf(exchange);
-  const entry = files.look(path, ['read']);
+  const entry = files.look(path, 'readFile');
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
   if (entry.isFolder) throw new FolderRedirect(path);
   const headers = fileHeaders(exchange, entry);

@@ -51,7 +51,7 @@ export function memberFailure(target: string, error: unknown): MemberResult {
 
 /** Deletes a file, or a folder with all it holds. @returns a problem for each path that was left */
 export async function deleteMember(files: AccountFiles, path: VirtualPath): Promise<readonly Problem[]> {
-  const entry = files.look(path, ['delete-file', 'delete-folder']);
+  const entry = files.look(path, 'deleteMember');
   if (!entry?.isFolder) {
     await files.deleteFile(path);
     return [];
@@ -68,7 +68,7 @@ export async function runTrigger(
 ): Promise<MemberResult[]> {
   const { files } = clientOf(exchange);
   const results = await eachMember(folder, names, async (path) => {
-    if (!files.look(path, ['read', 'list'])) throw new ServiceError('not-found', 'Path not found.');
+    if (!files.look(path, 'lookAtFile')) throw new ServiceError('not-found', 'Path not found.');
     return [];
   });
   const present = results.filter(({ problem }) => problem === undefined).map(({ target }) => target);

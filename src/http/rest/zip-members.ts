@@ -43,7 +43,7 @@ export async function gatherMembers(
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     if (entry.isLink) continue;
     if (entry.isFolder) await gatherFolder(files, path, nameInArchive, members, checkClient);
-    else if (files.mayRead(path)) members.push(memberOf(nameInArchive, parentPath(path), entry));
+    else if (files.may(path, 'readFile')) members.push(memberOf(nameInArchive, parentPath(path), entry));
   }
   return members;
 }
@@ -57,12 +57,12 @@ async function gatherFolder(
 ): Promise<void> {
   const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
   for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
-    if (folder.path !== top && !files.mayList(folder.path)) continue;
+    if (folder.path !== top && !files.may(folder.path, 'listWholeFolder')) continue;
     const entries: Entry[] = [];
     for await (const batch of files.listQuietly(folder.path)) {
       checkClient();
       for (const entry of batch) {
-        if (!entry.isLink && (entry.isFolder || files.mayRead(memberPath(folder.path, entry.name)))) entries.push(entry);
+        if (!entry.isLink && (entry.isFolder || files.may(memberPath(folder.path, entry.name), 'readFile'))) entries.push(entry);
       }
     }
     const changed = archiveNames(entries.map(({ name }) => name));

@@ -31,7 +31,7 @@ export async function lockMember(c: HttpContext): Promise<Response> {
   const verify = await preconditions(exchange, path);
   const info = await readXmlBody(exchange);
   const locked = files.lockable(path);
-  const entry = files.look(path, ['write']);
+  const entry = files.look(path, 'lock');
   verify(entry);
   if (!info) return respond(c, lockReply(exchange, path, await locked.refresh(timeoutMs), entry?.isFolder ?? false, 200));
   const owner = ownerOf(info);

@@ -71,7 +71,7 @@ export class Uploads {
 
   #handle(shared: SharedUpload, files: AccountFiles, isAppending: boolean): UploadHandle {
     shared.handles++;
-    const mayRead = files.mayRead(shared.upload.path);
+    const mayRead = files.may(shared.upload.path, 'readFile');
     const leave = (end: () => Promise<void>) => this.#leave(shared, end);
     return new UploadHandle(shared.upload, { isAppending, mayRead, leave, lose: () => this.#drop(files, shared.upload) });
   }
@@ -86,7 +86,7 @@ export class Uploads {
 
   async #drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
-    const keep = keepAs && files.mayWrite(keepAs) ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
+    const keep = keepAs && files.may(keepAs, 'writeFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
     await upload.abort(new ServiceError('client-gone', 'The client went away.'), keep);
   }
 

@@ -177,7 +177,8 @@ export class SftpRequests {
     const mode = isWriting ? (flags & read ? 'read-write' : flags & append ? 'append' : 'write') : 'read';
     const files = this.#files.forRequest({ requested_path: requested, mode });
     this.#requireRoom();
-    if (!isWriting) return this.#keep((files.mayRead(path) ? this.#uploads.join(files, path) : undefined) ?? new OpenFile(files, path));
+    if (!isWriting)
+      return this.#keep((files.may(path, 'readFile') ? this.#uploads.join(files, path) : undefined) ?? new OpenFile(files, path));
     const options: RandomUploadOptions = {
       create: (flags & create) !== 0,
       exclusive: (flags & create) !== 0 && (flags & exclusive) !== 0,
