@@ -1,14 +1,12 @@
-import { mkdirSync, statfsSync } from 'node:fs';
 import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { AccountPaths, denied } from './account-paths.ts';
-import { changeInParent, type OpenedFolder, openFile, openFolder, openFolderToPass } from './disk/opened.ts';
+import { type OpenedFolder, openFile, openFolderToPass } from './disk/opened.ts';
 import { LockedPath } from './disk/path-lock.ts';
-import { descriptorsNameFiles, placeOf } from './disk/real-roots.ts';
-import { asServiceError } from './disk/system-errors.ts';
+import { descriptorsNameFiles } from './disk/real-roots.ts';
 import type { Entry } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
@@ -16,18 +14,21 @@ import { type Mounts, mountsOf } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 import { accountListing, type EntryBatches, type ListingOrder } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
+import { createFolder } from './operations/create-folder.ts';
+import { deleteEmptyFolder, deleteFile, deleteFolder } from './operations/delete.ts';
 import { type FileDownload, startDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
-import { type LeftBehind, removeEmptyFolder, removeFile, removeTree } from './operations/folder-remover.ts';
+import type { LeftBehind } from './operations/folder-remover.ts';
 import { moveEntry } from './operations/move.ts';
 import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
 import type { MoveOptions } from './operations/relocate.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
+import { type Space, spaceAt } from './operations/space.ts';
 import { removeUpload, renameUpload } from './operations/upload-names.ts';
 
 /**
- * The one door to an account's files, whatever protocol asks: each method checks the permission, acts on
- * what it opened and verified, and emits the event. A permission is checked before the disk is touched, so
+ * An account's files, for every protocol: each method checks the permission, acts on what it opened and
+ * verified, and emits the event. A permission is checked before the disk is touched, so
  * that a refusal tells nothing about what exists (docs/spec/authentication.md#permissions).
  *
  * All methods throw `ServiceError`; the failure event is emitted by then.
@@ -144,25 +145,9 @@ export class AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
 
-  /**
-   * Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011.
-   *
-   * @param mode permission bits, before those that the process takes away (umask)
-   */
-  async createFolder(path: VirtualPath, mode?: number): Promise<void> {
-    try {
-      this.#paths.require(path, 'createFolder');
-      this.environment.events.assertWritable();
-      const location = this.mounts.locate(path);
-      if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
-      await this.#paths.requireUnlocked(path, 'membership');
-      await changeInParent(this.mounts.roots, this.#paths.writable(location), (member) => mkdirSync(member, mode));
-    } catch (error) {
-      const meaning = asServiceError(error);
-      this.emit(meaning.code === 'exists' ? 40030 : 40011, path, { details: meaning.message });
-      throw meaning;
-    }
-    await this.emitDurable(40010, path);
+  /** Creates a folder; event 40010, 40030 or 40011. @see createFolder */
+  createFolder(path: VirtualPath, mode?: number): Promise<void> {
+    return createFolder(this.#paths, path, mode);
   }
 
   /**
@@ -173,9 +158,7 @@ export class AccountFiles {
       const upload = await startUpload(this.#paths, path, await this.#writableFile(path), options);
       return this.#paths.locks ? this.#lockedUpload(path, upload) : upload;
     } catch (error) {
-      const meaning = asServiceError(error);
-      this.emit(40022, path, { details: meaning.message, metadata: options.metadata });
-      throw meaning;
+      throw this.#paths.reported(40022, path, error, { metadata: options.metadata });
     }
   }
 
@@ -219,79 +202,19 @@ export class AccountFiles {
     upload.remove();
   }
 
-  /**
-   * Deletes a file; event 40012 or 40013.
-   *
-   * @param verify runs with what the name means just before it is removed; throwing keeps the file
-   */
-  async deleteFile(path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
-    try {
-      this.#paths.require(path, 'deleteFile');
-      const realPath = this.#paths.removable(path);
-      await this.#paths.requireUnlocked(path, 'tree');
-      await this.environment.turns.inTurn([placeOf(realPath)], async () => {
-        const current = this.#paths.entryAt(path);
-        if (current) verify?.(current);
-        if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
-        if (!current) throw new ServiceError('not-found', 'Path not found.');
-        await removeFile(this.mounts.roots, realPath);
-      });
-    } catch (error) {
-      throw this.#paths.reported(40013, path, error);
-    }
-    await this.#paths.forgetLocks(path);
-    this.environment.quotas.removed(this.mounts.roots);
-    await this.emitDurable(40012, path);
+  /** Deletes a file; event 40012 or 40013. @see deleteFile */
+  deleteFile(path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
+    return deleteFile(this.#paths, path, verify);
   }
 
-  /** Deletes a folder that is empty; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
-  async deleteEmptyFolder(path: VirtualPath): Promise<void> {
-    try {
-      this.#paths.require(path, 'deleteFolder');
-      const realPath = this.#paths.removable(path);
-      await this.#paths.requireUnlocked(path, 'tree');
-      const current = this.#paths.entryAt(path);
-      if (!current) throw new ServiceError('not-found', 'Path not found.');
-      if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
-      if (current.isLink) await removeFile(this.mounts.roots, realPath);
-      else await removeEmptyFolder(this.mounts.roots, realPath);
-    } catch (error) {
-      throw this.#paths.reported(40027, path, error);
-    }
-    await this.#paths.forgetLocks(path);
-    await this.emitDurable(40026, path);
+  /** Deletes a folder that is empty; event 40026 or 40027. @see deleteEmptyFolder */
+  deleteEmptyFolder(path: VirtualPath): Promise<void> {
+    return deleteEmptyFolder(this.#paths, path);
   }
 
-  /**
-   * Deletes a folder with all it holds; event 40026 or 40027. Every member's permission is checked before the
-   * first removal; an empty folder needs `delete-folder` alone.
-   *
-   * @returns what was left behind; empty when all is gone
-   */
-  async deleteFolder(path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
-    let left: LeftBehind[];
-    try {
-      this.#paths.require(path, 'deleteFolder');
-      const realPath = this.#paths.removable(path);
-      await this.#paths.requireUnlocked(path, 'tree');
-      const current = this.#paths.entryAt(path);
-      if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
-      verify?.(current);
-      const folders = await this.#paths.deletableFolders(path, realPath, current);
-      left = await removeTree(this.mounts.roots, realPath, folders, this.environment.temporaries);
-      if (current.isLink) await removeFile(this.mounts.roots, realPath);
-    } catch (error) {
-      throw this.#paths.reported(40027, path, error);
-    } finally {
-      this.environment.quotas.removed(this.mounts.roots);
-    }
-    if (left.length > 0)
-      await this.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
-    else {
-      await this.#paths.forgetLocks(path);
-      await this.emitDurable(40026, path);
-    }
-    return left;
+  /** Deletes a folder with all it holds; event 40026 or 40027. @see deleteFolder */
+  deleteFolder(path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
+    return deleteFolder(this.#paths, path, verify);
   }
 
   /** Copies a file; events 40061 and 40068 (on disk), or 40067. @see copyFile */
@@ -330,26 +253,10 @@ export class AccountFiles {
     return new LockedPath(this.#paths, path);
   }
 
-  /**
-   * Free and used bytes (RFC 4331): of the account's quota where it has one, and never more than the disk has.
-   *
-   * @throws ServiceError `not-found` for a folder that is not on disk
-   */
-  async space(path: VirtualPath): Promise<{ availableBytes: number; usedBytes: number }> {
+  /** Free and used bytes. @see spaceAt */
+  async space(path: VirtualPath): Promise<Space> {
     this.#paths.require(path, 'look');
-    const [root = '/'] = this.mounts.roots.paths;
-    const location = this.mounts.locate(path);
-    const folder = location.kind === 'real' ? openFolder(this.mounts.roots, location.realPath) : undefined;
-    try {
-      const disk = statfsSync(folder?.member('.') ?? root);
-      const freeBytes = disk.bavail * disk.bsize;
-      const limitBytes = this.account.quotaSizeBytes;
-      if (limitBytes === 0) return { availableBytes: freeBytes, usedBytes: (disk.blocks - disk.bfree) * disk.bsize };
-      const usedBytes = await this.environment.quotas.usedBytes(this.mounts.roots);
-      return { availableBytes: Math.max(0, Math.min(freeBytes, limitBytes - usedBytes)), usedBytes };
-    } finally {
-      folder?.close();
-    }
+    return spaceAt(this.#paths, path);
   }
 
   /** Runs a custom trigger on members of a folder: one event 40043 with the members that exist. */

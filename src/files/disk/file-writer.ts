@@ -3,10 +3,11 @@ import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync }
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FilesEnvironment } from '../file-scope.ts';
-import { type QuotaReservation, unlimited } from '../quota.ts';
+import { unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
 import { syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
+import type { FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 import { temporaryName } from './temporaries.ts';
 import { lstatOrUndefined, type WriteTarget } from './write-target.ts';
@@ -16,33 +17,6 @@ const atOnceBytes = 128 * 1024;
 
 /** So much of a large file is sent to the disk at once while the rest still comes in. */
 const syncEveryBytes = 32 * 1024 * 1024;
-
-/** How a written file gets its name. */
-export interface FinishOptions {
-  /** Modification time to set, Unix time in milliseconds. */
-  modifiedMs?: number | undefined;
-  /** Access time to set with it; else it is the same. */
-  accessedMs?: number | undefined;
-  /** Runs in the turn of the rename, with what the name means at that moment; throwing keeps the old file. */
-  verify?: ((current: Entry | undefined) => void) | undefined;
-  /** Room under a quota; ended by `finish` when that succeeds. */
-  reservation?: QuotaReservation;
-}
-
-/** Writes a file piece by piece, wherever the pieces belong. Ended with `finish` or `discard`. */
-export interface RandomWriter {
-  /** Whether the file itself is written, and not one that takes its place. */
-  readonly isInPlace: boolean;
-  /** For reading what was written. */
-  readonly fd: number;
-  writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
-  /** Cuts or lengthens what was written; what is added is zeros. */
-  truncate(sizeBytes: number): Promise<void>;
-  /** What is there so far goes to the disk. Fails also for what could not be written before. */
-  sync(): Promise<void>;
-  finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
-  discard(): Promise<void>;
-}
 
 /**
  * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary

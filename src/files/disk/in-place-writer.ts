@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import { unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
-import type { FinishOptions, RandomWriter } from './file-writer.ts';
+import type { FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 import type { WriteTarget } from './write-target.ts';
 

@@ -1,0 +1,29 @@
+import type { Entry } from '../entry.ts';
+import type { QuotaReservation } from '../quota.ts';
+
+/** How a written file gets its name. */
+export interface FinishOptions {
+  /** Modification time to set, Unix time in milliseconds. */
+  modifiedMs?: number | undefined;
+  /** Access time to set with it; else it is the same. */
+  accessedMs?: number | undefined;
+  /** Runs in the turn of the rename, with what the name means at that moment; throwing keeps the old file. */
+  verify?: ((current: Entry | undefined) => void) | undefined;
+  /** Room under a quota; ended by `finish` when that succeeds. */
+  reservation?: QuotaReservation;
+}
+
+/** Writes a file piece by piece, wherever the pieces belong. Ended with `finish` or `discard`. */
+export interface RandomWriter {
+  /** Whether the file itself is written, and not one that takes its place. */
+  readonly isInPlace: boolean;
+  /** For reading what was written. */
+  readonly fd: number;
+  writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
+  /** Cuts or lengthens what was written; what is added is zeros. */
+  truncate(sizeBytes: number): Promise<void>;
+  /** What is there so far goes to the disk. Fails also for what could not be written before. */
+  sync(): Promise<void>;
+  finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
+  discard(): Promise<void>;
+}

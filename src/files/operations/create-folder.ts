@@ -1,0 +1,25 @@
+import { mkdirSync } from 'node:fs';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { changeInParent } from '../disk/opened.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+
+/**
+ * Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011.
+ *
+ * @param mode permission bits, before those that the process takes away (umask)
+ */
+export async function createFolder(paths: AccountPaths, path: VirtualPath, mode?: number): Promise<void> {
+  try {
+    paths.require(path, 'createFolder');
+    paths.environment.events.assertWritable();
+    const location = paths.mounts.locate(path);
+    if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
+    await paths.requireUnlocked(path, 'membership');
+    await changeInParent(paths.mounts.roots, paths.writable(location), (member) => mkdirSync(member, mode));
+  } catch (error) {
+    throw paths.reported(asServiceError(error).code === 'exists' ? 40030 : 40011, path, error);
+  }
+  await paths.emitDurable(40010, path);
+}

@@ -1,0 +1,84 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { placeOf } from '../disk/real-roots.ts';
+import type { Entry } from '../entry.ts';
+import { type LeftBehind, removeEmptyFolder, removeFile, removeTree } from './folder-remover.ts';
+
+/**
+ * Deletes a file; event 40012 or 40013.
+ *
+ * @param verify runs with what the name means just before it is removed; throwing keeps the file
+ */
+export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
+  const { environment, mounts } = paths;
+  try {
+    const realPath = await removablePath(paths, path, 'deleteFile');
+    await environment.turns.inTurn([placeOf(realPath)], async () => {
+      const current = paths.entryAt(path);
+      if (current) verify?.(current);
+      if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
+      if (!current) throw new ServiceError('not-found', 'Path not found.');
+      await removeFile(mounts.roots, realPath);
+    });
+  } catch (error) {
+    throw paths.reported(40013, path, error);
+  }
+  await paths.forgetLocks(path);
+  environment.quotas.removed(mounts.roots);
+  await paths.emitDurable(40012, path);
+}
+
+/** Deletes a folder that is empty; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
+export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
+  try {
+    const realPath = await removablePath(paths, path, 'deleteFolder');
+    const current = paths.entryAt(path);
+    if (!current) throw new ServiceError('not-found', 'Path not found.');
+    if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
+    if (current.isLink) await removeFile(paths.mounts.roots, realPath);
+    else await removeEmptyFolder(paths.mounts.roots, realPath);
+  } catch (error) {
+    throw paths.reported(40027, path, error);
+  }
+  await paths.forgetLocks(path);
+  await paths.emitDurable(40026, path);
+}
+
+/**
+ * Deletes a folder with all it holds; event 40026 or 40027. Every member's permission is checked before the
+ * first removal; an empty folder needs `delete-folder` alone.
+ *
+ * @returns what was left behind; empty when all is gone
+ */
+export async function deleteFolder(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
+  const { environment, mounts } = paths;
+  let left: LeftBehind[];
+  try {
+    const realPath = await removablePath(paths, path, 'deleteFolder');
+    const current = paths.entryAt(path);
+    if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
+    verify?.(current);
+    const folders = await paths.deletableFolders(path, realPath, current);
+    left = await removeTree(mounts.roots, realPath, folders, environment.temporaries);
+    if (current.isLink) await removeFile(mounts.roots, realPath);
+  } catch (error) {
+    throw paths.reported(40027, path, error);
+  } finally {
+    environment.quotas.removed(mounts.roots);
+  }
+  if (left.length > 0)
+    await paths.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
+  else {
+    await paths.forgetLocks(path);
+    await paths.emitDurable(40026, path);
+  }
+  return left;
+}
+
+async function removablePath(paths: AccountPaths, path: VirtualPath, operation: 'deleteFile' | 'deleteFolder'): Promise<string> {
+  paths.require(path, operation);
+  const realPath = paths.removable(path);
+  await paths.requireUnlocked(path, 'tree');
+  return realPath;
+}
