@@ -135,7 +135,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
     ['ssh', 'session', 'informational'],
     ['client', 'algorithms', 'duration', 'bytes_received', 'bytes_sent', 'details'],
   ),
-  event(30016, 'A request could not be read: {details}', ['ssh', 'authenticated', 'failure'], ['details', 'request']),
+  event(30016, 'A request could not be read: {details}', ['ssh', 'authenticated', 'failure'], ['details', 'requests']),
   sftpEvent(30017, 'The file "{path}" was uploaded under a temporary name.', 'informational', 'operation-write', [
     ...sftpWrite,
     'replaced',

@@ -4,11 +4,13 @@ import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
+import { HandleShares } from '../files/handle-shares.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { HttpService } from '../http/request/exchange.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import type { Clock } from '../lib/clock.ts';
+import { mostDescriptors } from '../lib/disk/descriptors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
@@ -18,6 +20,9 @@ import { type Announce, componentOf, type Listeners, lifetimesOf, type PreparedR
 import type { Monitoring } from './monitoring.ts';
 import { type FileServiceOptions, fileServices, methodsOf, type RequestParts } from './parts.ts';
 import type { SharedState } from './state.ts';
+
+/** Share of the descriptors of a process that files and folders of SFTP clients may be; an upload may have two. */
+const shareOfHandles = 1 / 4;
 
 /** A running service with what outlives a reload. */
 interface Running {
@@ -45,6 +50,7 @@ export class OwnListeners implements Listeners {
   readonly #surroundings: ListenerSurroundings;
   readonly #running = new Map<string, Running>();
   readonly #attempts: LoginAttempts;
+  readonly #handles = new HandleShares(Math.floor(mostDescriptors() * shareOfHandles));
   #parts: RequestParts | undefined;
 
   constructor(surroundings: ListenerSurroundings) {
@@ -232,6 +238,7 @@ export class OwnListeners implements Listeners {
       hostKeys: await hostKeysOf(options.host_key_paths, dataFolderPath),
       isProxy: compileAddressRanges(options.trusted_proxies),
       files,
+      handles: this.#handles,
       events,
       clock,
       log,

@@ -46,6 +46,8 @@ const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
 
 /** RSA keys of fewer bits are refused, of servers and of clients. */
 export const shortestRsaBits = 2048;
+/** RSA keys of more bits are refused, of clients. */
+export const longestRsaBits = 16_384;
 
 /** Types of host keys that can be offered. */
 export const hostKeyTypes = ['ssh-ed25519', 'ssh-rsa', ...nistHostKeys];

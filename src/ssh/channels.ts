@@ -33,15 +33,21 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
+    // The client may close it while replies wait to be sent: nobody will read on.
+    const closed = new AbortController();
+    const close = () => closed.abort();
+    this.#client.ended.addEventListener('abort', close);
+    const client: SshClient = { ...this.#client, ended: closed.signal };
     let isClosed = false;
     const end = () => {
       if (isServed || !isClosed) return;
+      this.#client.ended.removeEventListener('abort', close);
       if (--this.count === 0) this.onEmpty();
     };
     const answerOn = (channel: Server.Channel | undefined, refuse: Refuse, command: string | undefined) => {
       if (!channel) return refuse?.();
       isServed = true;
-      answerCommand(quiet(channel), this.#client, command)
+      answerCommand(quiet(channel), client, command)
         .catch((error) => this.#onFault(error))
         .finally(() => {
           isServed = false;
@@ -52,7 +58,7 @@ export class Channels {
       const channel = name === 'sftp' ? take() : undefined;
       if (!channel) return refuse?.();
       isServed = true;
-      void this.#serve(channel).finally(() => {
+      void this.#serve(channel, client).finally(() => {
         isServed = false;
         end();
       });
@@ -61,16 +67,17 @@ export class Channels {
     this.#on(session, 'shell', (take: Take, refuse: Refuse) => answerOn(take(), refuse, undefined));
     this.#on(session, 'close', () => {
       isClosed = true;
+      close();
       end();
     });
   }
 
-  async #serve(channel: Server.Channel): Promise<void> {
-    const { events, context, software, algorithms, clock } = this.#client;
+  async #serve(channel: Server.Channel, client: SshClient): Promise<void> {
+    const { events, context, software, algorithms, clock } = client;
     const beganMs = clock.monotonicMs();
     try {
       events.emit({ id: 30011, context, data: { client: software, algorithms } });
-      await serveSftp(quiet(channel), this.#client);
+      await serveSftp(quiet(channel), client);
       events.emit({ id: 30012, context, data: { client: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 } });
     } catch (error) {
       this.#onFault(error);

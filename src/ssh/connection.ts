@@ -11,6 +11,7 @@ import { AccountFiles } from '../files/account-files.ts';
 import { guarded } from '../lib/guarded.ts';
 import { addressFamily, normaliseAddress } from '../lib/headers/forwarded-header.ts';
 import { shapeWrites } from '../lib/socket-writes.ts';
+import { Sparing } from '../lib/sparing.ts';
 import { isBanned, Login, type LoginConnection } from './authenticate.ts';
 import { Channels } from './channels.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
@@ -22,6 +23,14 @@ const farewellMs = 1000;
 
 /** What a look at a session costs more than memory is asked this rarely. */
 const remoteSessionCheckMs = 5000;
+
+/** Requests that cannot be read are told of at most so often: they would fill the journal. */
+const badRequestsEveryMs = 1000;
+
+/** Exchanges of keys that a client begins before so much was sent and received are early; each costs as much as to send a megabyte. */
+const bytesBetweenExchanges = 512 * 1024;
+/** Early ones that a client may begin in a minute. */
+const mostEarlyExchanges = 20;
 
 /** Reason of a disconnection: nothing is left to try (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
@@ -60,6 +69,7 @@ export class SshConnection implements LoginConnection {
   #reason: string | undefined;
   #lastActiveMs: number;
   #keysSince: { ms: number; bytes: number };
+  #earlyExchanges = { count: 0, sinceMs: 0 };
   #kexSinceMs: number | undefined;
   #nextSessionCheckMs = 0;
 
@@ -118,9 +128,7 @@ export class SshConnection implements LoginConnection {
     this.#software = software;
     this.#on(client, 'error', (error: Error) => this.#failed(error));
     this.#on(client, 'handshake', (negotiated: Server.Negotiated) => this.#agreed(negotiated));
-    this.#on(client, 'rekey', () => {
-      if (!this.isLoggedIn) this.end('The client exchanged keys again before it logged in.');
-    });
+    this.#on(client, 'rekey', () => this.#exchangedAgain());
     this.#on(client, 'authentication', (context: Server.AuthContext) => this.#login.handle(context, (error) => this.#fault(error)));
     this.#on(client, 'ready', () => this.#ready());
     guarded(
@@ -210,6 +218,15 @@ export class SshConnection implements LoginConnection {
     found.then(check, () => {});
   }
 
+  /** Comes before `#agreed`. */
+  #exchangedAgain(): void {
+    if (!this.isLoggedIn) this.end('The client exchanged keys again before it logged in.');
+    if (this.#bytes() - this.#keysSince.bytes >= bytesBetweenExchanges) return;
+    const nowMs = this.service.clock.monotonicMs();
+    if (nowMs - this.#earlyExchanges.sinceMs > 60_000) this.#earlyExchanges = { count: 0, sinceMs: nowMs };
+    if (++this.#earlyExchanges.count > mostEarlyExchanges) this.cut('The client exchanged keys too often.');
+  }
+
   #agreed({ kex, serverHostKey, cs, sc }: Server.Negotiated): void {
     this.#keysSince = { ms: this.service.clock.monotonicMs(), bytes: this.#bytes() };
     this.#algorithms = {
@@ -239,6 +256,8 @@ export class SshConnection implements LoginConnection {
       software: this.#software,
       clock: service.clock,
       log: service.log,
+      handles: service.handles,
+      badRequests: new Sparing(service.clock, badRequestsEveryMs),
       ended: this.#ended.signal,
       leaving: this.#leaving.signal,
       heldBytes: () => (this.#client?._protocol._kexinit === undefined ? this.#socket.writableLength : Number.POSITIVE_INFINITY),
@@ -270,7 +289,8 @@ export class SshConnection implements LoginConnection {
 
   #failed(error: Error & { level?: string }): void {
     if (!this.#algorithms && error.level === 'handshake') this.#emit(30013, { details: error.message });
-    this.end(error.message);
+    if (error.level === 'flood') this.cut(error.message);
+    else this.end(error.message);
   }
 
   #closed(): void {

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { hostKeyTypes, shortestRsaBits } from './algorithms.ts';
+import { bitsOf, positive, sized, sizedTexts } from './key-fields.ts';
 
 /** A key by which clients know this server. */
 export interface HostKey {
@@ -138,34 +139,4 @@ function ed25519Text(key: KeyObject): string {
   ]);
   const lines = whole.toString('base64').match(/.{1,70}/g) ?? [];
   return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n');
-}
-
-/** A `string` of the protocol: its length, then its bytes (RFC 4251 §5). */
-function sized(content: string | Buffer): Buffer {
-  const bytes = Buffer.from(content as string);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
-}
-
-/** The `string`s at the beginning of some bytes, at most so many. @throws Error when one is cut off */
-function sizedTexts(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] {
-  const found: Buffer[] = [];
-  for (let at = 0; at < bytes.length && found.length < most; ) {
-    const end = bytes.length - at < 4 ? Number.POSITIVE_INFINITY : at + 4 + bytes.readUInt32BE(at);
-    if (end > bytes.length) throw new Error('it is damaged');
-    found.push(bytes.subarray(at + 4, end));
-    at = end;
-  }
-  return found;
-}
-
-/** A number as an `mpint`: with a zero in front where the first bit would make it negative. */
-function positive(bytes: Buffer): Buffer {
-  return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
-}
-
-function bitsOf(mpint: Buffer | undefined): number {
-  const text = mpint?.toString('hex').replace(/^0+/, '') ?? '';
-  return text === '' ? 0 : BigInt(`0x${text}`).toString(2).length;
 }

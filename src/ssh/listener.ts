@@ -6,6 +6,7 @@ import type { EventContext } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
 import type { Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { Sparing } from '../lib/sparing.ts';
 import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
 import { type ConnectionHost, SshConnection } from './connection.ts';
 import type { SshService } from './ssh-service.ts';
@@ -29,12 +30,13 @@ export class SshServer implements ConnectionHost {
   readonly #places = new Map<string, number>();
   readonly #endedBytes = { received: 0, sent: 0 };
   readonly #looker: Timer;
-  #refused = { count: 0, toldMs: Number.NEGATIVE_INFINITY };
+  readonly #refusals: Sparing;
 
   /** @throws ServiceError `unavailable` when no host key fits the algorithms */
   constructor(service: SshService) {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
+    this.#refusals = new Sparing(service.clock, refusalsEveryMs);
     this.#server = createServer({ pauseOnConnect: false, noDelay: true }, (socket) => this.#accept(socket));
     this.#looker = service.clock.every(lookMs, () => {
       const nowMs = this.#service.clock.monotonicMs();
@@ -131,11 +133,8 @@ export class SshServer implements ConnectionHost {
   }
 
   noteTooMany(context: EventContext, details: string): void {
-    const { clock, events } = this.#service;
-    this.#refused.count++;
-    if (clock.monotonicMs() - this.#refused.toldMs < refusalsEveryMs) return;
-    events.emit({ id: 30051, context, data: { details, refused: this.#refused.count } });
-    this.#refused = { count: 0, toldMs: clock.monotonicMs() };
+    const refused = this.#refusals.note();
+    if (refused !== undefined) this.#service.events.emit({ id: 30051, context, data: { details, refused } });
   }
 
   loggedIn(connection: SshConnection): void {

@@ -1,11 +1,5 @@
-import { createPublicKey } from 'node:crypto';
 import keyParser from 'ssh2/lib/protocol/keyParser.js';
-import { clientSignatures, shortestRsaBits } from './algorithms.ts';
-
-/** Bits of an RSA key in PEM. */
-function rsaBits(publicPem: string): number {
-  return createPublicKey(publicPem).asymmetricKeyDetails?.modulusLength ?? 0;
-}
+import { publicKeyFault } from './public-key-fault.ts';
 
 /** What a client presents: a key, how it signs, and the signature where it does so already. */
 export interface PresentedKey {
@@ -25,13 +19,13 @@ export interface PresentedKey {
  */
 export function keyFault({ algorithm, blob, hash, signature, signed }: PresentedKey): string | undefined {
   if (algorithm === 'ssh-rsa' && hash === undefined) return 'Signatures with SHA-1 are refused.';
-  if (algorithm !== 'ssh-rsa' && !clientSignatures.includes(algorithm)) return `Keys of type ${algorithm} are refused.`;
+  const fault = publicKeyFault(blob);
+  if (fault !== undefined) return fault;
   const parsed = keyParser.parseKey(blob);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
   // What is read as a key in another form than the one that was signed for is not the key that was presented.
   if (!key || key instanceof Error || key.isPrivateKey() || !key.getPublicSSH().equals(blob)) return 'The key cannot be read.';
   if (key.type !== algorithm) return 'The key is not of the type that was announced.';
-  if (algorithm === 'ssh-rsa' && rsaBits(key.getPublicPEM()) < shortestRsaBits) return `RSA keys need at least ${shortestRsaBits} bits.`;
   if (!signature) return undefined;
   return signed && key.verify(signed, signature, hash) === true ? undefined : 'The signature is not right.';
 }

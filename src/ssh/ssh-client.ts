@@ -3,8 +3,10 @@ import type { Account } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventContext } from '../events/event.ts';
 import type { AccountFiles } from '../files/account-files.ts';
+import type { HandleShares } from '../files/handle-shares.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Sparing } from '../lib/sparing.ts';
 import type { SshServiceOptions } from './options.ts';
 
 /** What both sides agreed on, by the names of the protocol; the same in both directions unless the client wanted otherwise. */
@@ -36,7 +38,11 @@ export interface SshClient {
   readonly software: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Aborted once the connection is gone, for whatever reason; nothing can be sent any more. */
+  /** Places for what the account opens. */
+  readonly handles: HandleShares;
+  /** Requests that cannot be read. */
+  readonly badRequests: Sparing;
+  /** Aborted once the connection is gone, or the channel that is served: nothing can be sent any more. */
   readonly ended: AbortSignal;
   /** Aborted when the service is about to stop: a channel ends as soon as no file is open in it. */
   readonly leaving: AbortSignal;

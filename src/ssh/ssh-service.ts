@@ -3,10 +3,10 @@ import type { AuthChain } from '../auth/auth-chain.ts';
 import type { AddressBans } from '../auth/ban-list.ts';
 import type { LoginAttempts } from '../auth/login-attempts.ts';
 import type { SessionStore } from '../auth/sessions.ts';
-
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventComponent } from '../events/event.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
+import type { HandleShares } from '../files/handle-shares.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { HostKey } from './host-keys.ts';
@@ -27,6 +27,8 @@ export interface SshService {
   /** Whether an address is that of a proxy that is believed. */
   readonly isProxy: (address: string) => boolean;
   readonly files: FilesEnvironment;
+  /** Those of the whole process. */
+  readonly handles: HandleShares;
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;

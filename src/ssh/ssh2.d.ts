@@ -99,7 +99,6 @@ declare module 'ssh2/lib/protocol/keyParser.js' {
     readonly comment: string;
     isPrivateKey(): boolean;
     getPrivatePEM(): string | null;
-    getPublicPEM(): string;
     getPublicSSH(): Buffer;
     verify(data: Buffer, signature: Buffer, hash?: string): boolean | Error;
   }

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Extents } from '../../src/files/extents.ts';
 import { openFlags, packetTypes } from '../../src/ssh/sftp/packets.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
+import { protocolOf } from '../support/raw-channel.ts';
 import { testPassword } from '../support/secrets.ts';
 import { testSession } from '../support/sftp-session.ts';
 import { startSsh, tryLogins } from '../support/ssh.ts';
@@ -77,21 +78,11 @@ test('parts of an upload that do not touch are not all remembered', () => {
   ]);
 });
 
-interface RawProtocol {
-  session(id: number, windowBytes: number, packetBytes: number): void;
-  exec(id: number, command: string, wantsReply: boolean): void;
-  channelEOF(id: number): void;
-}
-
-function protocolOf(client: unknown): RawProtocol {
-  return (client as { _protocol: RawProtocol })._protocol;
-}
-
 test('a channel for packets without room is refused, and the service goes on', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const failed = new Promise((resolve) => {
-    const { _handlers: handlers } = protocolOf(client) as unknown as { _handlers: Record<string, (...args: unknown[]) => void> };
+    const { _handlers: handlers } = protocolOf(client);
     handlers.CHANNEL_OPEN_FAILURE = resolve;
     handlers.CHANNEL_OPEN_CONFIRMATION = () => {
       protocolOf(client).exec(0, 'ls', true);
@@ -129,7 +120,7 @@ test('a place of an account becomes free when the client left while it was asked
 test('a second command on a channel is refused, and is no fault of the program', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
-  const { _handlers: handlers } = protocolOf(client) as unknown as { _handlers: Record<string, (...args: unknown[]) => void> };
+  const { _handlers: handlers } = protocolOf(client);
   const opened = new Promise<{ sender: number }>((resolve) => {
     handlers.CHANNEL_OPEN_CONFIRMATION = (_protocol, info) => resolve(info as { sender: number });
   });

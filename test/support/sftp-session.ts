@@ -11,10 +11,12 @@ import { MissingFolders } from '../../src/files/disk/missing-folders.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import { ownTurns } from '../../src/files/disk/turns.ts';
 import type { FilesEnvironment } from '../../src/files/file-scope.ts';
+import { HandleShares } from '../../src/files/handle-shares.ts';
 import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
 import { ownBook, Quotas } from '../../src/files/quota.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { Sparing } from '../../src/lib/sparing.ts';
 import { type SshServiceOptions, sshOptions } from '../../src/ssh/options.ts';
 import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets.ts';
 import type { FieldWriter } from '../../src/ssh/sftp/replies.ts';
@@ -93,6 +95,7 @@ export function testSession(
   options: Partial<SshServiceOptions> = {},
   group: Partial<GroupConfiguration> = {},
   shared: TestFiles = testFiles(t, group),
+  handles = new HandleShares(1_000_000),
 ): TestSession {
   const gone = new AbortController();
   const [ours, theirs] = streamPair();
@@ -108,6 +111,8 @@ export function testSession(
     software: 'test',
     clock: systemClock,
     log,
+    handles,
+    badRequests: new Sparing(systemClock, 1000),
     ended: gone.signal,
     leaving: new AbortController().signal,
     heldBytes: () => 0,

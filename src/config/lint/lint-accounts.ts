@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../../accounts/account.ts';
+import { keyLineFault } from '../../ssh/public-key-fault.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
@@ -22,8 +23,8 @@ export function lintAccounts(config: Config, report: Report): void {
       if (!isCertificate(pem)) unusable('is no certificate in PEM', [...path, 'certificates', index as never]);
     }
     for (const [index, line] of (account.ssh_keys ?? []).entries()) {
-      if (!/^(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/]+={0,2}( .*)?$/.test(line.trim()))
-        unusable('is no OpenSSH public key ("ssh-ed25519 AAAA…")', [...path, 'ssh_keys', index as never]);
+      const fault = keyLineFault(line);
+      if (fault !== undefined) unusable(fault, [...path, 'ssh_keys', index as never]);
     }
     const group = groupOf(config, account.group);
     if (group && !group.enabled && account.enabled) unusable(`the group "${account.group}" is disabled`, [...path, 'group']);

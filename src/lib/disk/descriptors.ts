@@ -1,4 +1,4 @@
-import { close, fdatasync, fsync, ftruncate, futimes, open, read, write, writev } from 'node:fs';
+import { close, fdatasync, fsync, ftruncate, futimes, open, read, readFileSync, write, writev } from 'node:fs';
 import { promisify } from 'node:util';
 
 /*
@@ -18,3 +18,14 @@ export const writevAsync = promisify(writev) as unknown as (
   chunks: NodeJS.ArrayBufferView[],
   position: number,
 ) => Promise<{ bytesWritten: number }>;
+
+/** How many files and sockets this process may have open (Linux); elsewhere what every system allows. */
+export function mostDescriptors(): number {
+  const usual = 1024;
+  try {
+    const [, most = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
+    return most === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(most) || usual;
+  } catch {
+    return usual;
+  }
+}

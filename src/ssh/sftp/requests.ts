@@ -28,7 +28,7 @@ export class SftpRequests {
   readonly #files: AccountFiles;
   readonly #uploads: Uploads;
   readonly #isTemporaryName: (name: string) => boolean;
-  readonly #handles = new Map<Handle, OpenHandle>();
+  readonly #handles = new Map<Handle, { opened: OpenHandle; free: () => void }>();
   #lastHandle = 0;
 
   /** @param isTemporaryName which names files have only until they are whole */
@@ -41,9 +41,7 @@ export class SftpRequests {
 
   /** What a handle stands for. @throws ServiceError `precondition-failed` for one that is not open */
   opened(handle: Handle): OpenHandle {
-    const opened = this.#handles.get(handle);
-    if (!opened) throw new ServiceError('precondition-failed', 'The handle is not valid.');
-    return opened;
+    return this.#kept(handle).opened;
   }
 
   /** Whether the client has a file or folder open. */
@@ -55,16 +53,16 @@ export class SftpRequests {
   async lose(): Promise<void> {
     const handles = [...this.#handles.values()];
     this.#handles.clear();
-    await Promise.all(handles.map((handle) => handle.lose()));
+    await Promise.all(handles.map(({ opened, free }) => opened.lose().finally(free)));
   }
 
   async onHandle(request: HandleRequest): Promise<Buffer> {
     const { id, handle } = request;
-    const opened = this.opened(handle);
+    const { opened, free } = this.#kept(handle);
     switch (request.kind) {
       case 'close':
         this.#handles.delete(handle);
-        await opened.close();
+        await opened.close().finally(free);
         return ok(id);
       case 'fstat':
         return attributesReply(id, attributesOf(await opened.entry()));
@@ -92,8 +90,7 @@ export class SftpRequests {
       case 'lstat':
         return attributesReply(id, attributesOf(await this.#entry(path)));
       case 'opendir':
-        this.#requireRoom();
-        return handleReply(id, this.#keep(new Listing(files, path)));
+        return handleReply(id, await this.#keep(() => new Listing(files, path)));
       case 'remove': {
         const upload = this.#uploads.at(path);
         await (upload ? files.removeUpload(upload) : files.deleteFile(path));
@@ -176,9 +173,8 @@ export class SftpRequests {
     const isWriting = (flags & (write | append | create | truncate)) !== 0;
     const mode = isWriting ? (flags & read ? 'read-write' : flags & append ? 'append' : 'write') : 'read';
     const files = this.#files.forRequest({ requested_path: requested, mode });
-    this.#requireRoom();
     if (!isWriting)
-      return this.#keep((files.may(path, 'readFile') ? this.#uploads.join(files, path) : undefined) ?? new OpenFile(files, path));
+      return this.#keep(() => (files.may(path, 'readFile') ? this.#uploads.join(files, path) : undefined) ?? new OpenFile(files, path));
     const options: RandomUploadOptions = {
       create: (flags & create) !== 0,
       exclusive: (flags & create) !== 0 && (flags & exclusive) !== 0,
@@ -187,7 +183,7 @@ export class SftpRequests {
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       isTemporaryName: this.#isTemporaryName,
     };
-    return this.#keep(await this.#uploads.open(files, path, options, (flags & append) !== 0));
+    return this.#keep(() => this.#uploads.open(files, path, options, (flags & append) !== 0));
   }
 
   async #readdir(id: number, opened: OpenHandle): Promise<Buffer> {
@@ -247,16 +243,28 @@ export class SftpRequests {
     return mode === undefined || this.#client.options.ignore_create_permissions ? undefined : mode & 0o777;
   }
 
-  #requireRoom(): void {
-    if (this.#handles.size >= this.#client.options.maximum_handles)
-      throw new ServiceError('too-many-requests', 'Too many files and folders are open.');
+  /** Opens something, as long as there is a place for it. */
+  async #keep(open: () => OpenHandle | Promise<OpenHandle>): Promise<Handle> {
+    const { options, handles, account } = this.#client;
+    if (this.#handles.size >= options.maximum_handles) throw new ServiceError('too-many-requests', 'Too many files and folders are open.');
+    const free = handles.take(account.uuid);
+    if (!free) throw new ServiceError('too-many-requests', 'Too many files and folders of the account are open.');
+    try {
+      const opened = await open();
+      do this.#lastHandle = (this.#lastHandle + 1) % 2 ** 32;
+      while (this.#handles.has(this.#lastHandle));
+      this.#handles.set(this.#lastHandle, { opened, free });
+      return this.#lastHandle;
+    } catch (error) {
+      free();
+      throw error;
+    }
   }
 
-  #keep(opened: OpenHandle): Handle {
-    do this.#lastHandle = (this.#lastHandle + 1) % 2 ** 32;
-    while (this.#handles.has(this.#lastHandle));
-    this.#handles.set(this.#lastHandle, opened);
-    return this.#lastHandle;
+  #kept(handle: Handle) {
+    const kept = this.#handles.get(handle);
+    if (!kept) throw new ServiceError('precondition-failed', 'The handle is not valid.');
+    return kept;
   }
 }
 

@@ -46,6 +46,7 @@ class SftpSession {
   /** Replies to READs are sent in order: scp of OpenSSH cuts a file where it gets a later part first, and tells nobody. */
   #lastRead: Promise<void> | undefined;
   #isHeld = false;
+  #hasFailed = false;
   #onRoom: (() => void) | undefined;
 
   constructor(channel: SshChannel, client: SshClient) {
@@ -76,8 +77,7 @@ class SftpSession {
       await this.#read();
     } catch (error) {
       if (error instanceof BrokenFraming) this.#reportBadRequest(error.message);
-      else if (!this.#isGone)
-        this.#client.log.warn('an SFTP channel ended early', { connection: this.#client.connectionId, reason: error });
+      else if (!this.#isGone) this.#fail(error);
     }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
     await this.#requests.lose();
@@ -90,7 +90,7 @@ class SftpSession {
   }
 
   get #isGone(): boolean {
-    return this.#client.ended.aborted || this.#channel.destroyed;
+    return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
   async #read(): Promise<void> {
@@ -133,7 +133,9 @@ class SftpSession {
         this.#send(versionReply(announcedExtensions));
         break;
       case 'malformed':
-        this.#refuseMalformed(request.id, request.reason);
+        // Without an ID there is no reply that the client would understand.
+        if (request.id === undefined) throw new BrokenFraming(request.reason);
+        this.#send(this.#malformedReply(request.id, request.reason));
         break;
       case 'unknown':
         this.#send(statusReply(request.id, statusCodes.unsupported, `Requests of type ${request.type} are not there.`));
@@ -223,39 +225,46 @@ class SftpSession {
   /** Answers a request with what an action gives, or with the status of its fault. */
   #work(id: number, action: () => Promise<Buffer>): Promise<void> {
     this.#requestCount++;
-    const working = this.#answer(id, action).finally(() => {
-      this.#requestCount--;
-      this.#underWay.delete(working);
-      this.#giveRoom();
-      this.#leaveIfIdle();
-    });
+    const working = this.#replyTo(id, action)
+      .then((reply) => this.#send(reply))
+      .catch((reason) => this.#fail(reason))
+      .finally(() => {
+        this.#requestCount--;
+        this.#underWay.delete(working);
+        this.#giveRoom();
+        this.#leaveIfIdle();
+      });
     this.#underWay.add(working);
     return working;
   }
 
-  async #answer(id: number, action: () => Promise<Buffer>): Promise<void> {
+  async #replyTo(id: number, action: () => Promise<Buffer>): Promise<Buffer> {
     try {
-      this.#send(await action());
+      return await action();
     } catch (error) {
-      if (error instanceof MalformedFields) {
-        this.#refuseMalformed(id, error.message);
-        return;
-      }
+      if (error instanceof MalformedFields) return this.#malformedReply(id, error.message);
       const { code, message } = statusOf(error, this.#client.log);
-      this.#send(statusReply(id, code, message));
+      return statusReply(id, code, message);
     }
   }
 
-  #refuseMalformed(id: number | undefined, reason: string): void {
+  #malformedReply(id: number, reason: string): Buffer {
     this.#reportBadRequest(reason);
-    // Without an ID there is no reply that the client would understand.
-    if (id === undefined) this.#channel.destroy();
-    else this.#send(statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`));
+    return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
   }
 
   #reportBadRequest(details: string): void {
-    const { events, context } = this.#client;
-    events.emit({ id: 30016, context, data: { details } });
+    const { events, context, badRequests } = this.#client;
+    const requests = badRequests.note();
+    if (requests !== undefined) events.emit({ id: 30016, context, data: { details, requests } });
+  }
+
+  // A reply that cannot be sent, or an event that cannot be written.
+  #fail(reason: unknown): void {
+    const { log, connectionId } = this.#client;
+    log.warn('an SFTP channel ended early', { connection: connectionId, reason });
+    this.#hasFailed = true;
+    this.#channel.destroy();
   }
 
   #send(reply: Buffer): void {

@@ -1,0 +1,73 @@
+import { clientSignatures, longestRsaBits, shortestRsaBits } from './algorithms.ts';
+import { bitsOf, sizedTexts } from './key-fields.ts';
+
+const ecdsa = 'ecdsa-sha2-';
+const ed25519Bytes = 32;
+const pointBytes: Readonly<Record<string, number>> = { nistp256: 65, nistp384: 97, nistp521: 133 };
+
+/** Whether clients may log in with keys of a type. */
+function isTaken(type: string): boolean {
+  return type === 'ssh-rsa' || clientSignatures.includes(type);
+}
+
+/**
+ * Looks at a public key: whether its type is taken, and whether it is written in the one way that there is (RFC 4253 §6.6, 5656 §3.1,
+ * 8709 §4). In another way a key that is known would not be recognised.
+ *
+ * @returns why nobody can log in with it; undefined when all is well
+ */
+export function publicKeyFault(blob: Buffer): string | undefined {
+  let fields: Buffer[];
+  try {
+    // One more than any key has: what follows belongs to none.
+    fields = sizedTexts(blob, 5);
+  } catch {
+    return 'The key cannot be read.';
+  }
+  const [name = Buffer.alloc(0), ...values] = fields;
+  const type = name.toString('latin1');
+  if (!isTaken(type)) return /^[\x20-\x7e]{1,64}$/.test(type) ? `Keys of type ${type} are refused.` : 'The key cannot be read.';
+  if (type === 'ssh-rsa') return rsaFault(values);
+  const isWhole = type === 'ssh-ed25519' ? values.length === 1 && values[0]?.length === ed25519Bytes : isPoint(type, values);
+  return isWhole ? undefined : 'The key cannot be read.';
+}
+
+function rsaFault(values: readonly Buffer[]): string | undefined {
+  const [exponent, modulus] = values;
+  if (!exponent || !modulus || values.length !== 2 || !isPositive(exponent) || !isPositive(modulus)) return 'The key cannot be read.';
+  if (bitsOf(modulus) < shortestRsaBits) return `RSA keys need at least ${shortestRsaBits} bits.`;
+  if (bitsOf(modulus) > longestRsaBits) return `RSA keys have at most ${longestRsaBits} bits.`;
+  // With an exponent of 1 everything is a signature.
+  return isOdd(modulus) && isOdd(exponent) && bitsOf(exponent) > 1 ? undefined : 'The key is no key of RSA.';
+}
+
+function isPoint(type: string, values: readonly Buffer[]): boolean {
+  const [curve, point] = values;
+  const name = curve?.toString('latin1') ?? '';
+  return values.length === 2 && type === `${ecdsa}${name}` && point?.[0] === 4 && point.length === pointBytes[name];
+}
+
+/** Whether a number is above 0 and written as short as it can be (RFC 4251 §5). */
+function isPositive(mpint: Buffer): boolean {
+  const [first = 0x80, second = 0] = mpint;
+  return first < 0x80 && (first > 0 || second >= 0x80);
+}
+
+function isOdd(mpint: Buffer): boolean {
+  return ((mpint.at(-1) ?? 0) & 1) === 1;
+}
+
+/**
+ * Looks at a line of `ssh_keys`.
+ *
+ * @returns why nobody can log in with it over SSH; undefined when all is well
+ */
+export function keyLineFault(line: string): string | undefined {
+  const [, type = '', blob = ''] = /^((?:ssh-|ecdsa-|sk-)\S+) +([A-Za-z0-9+/]+={0,2})( .*)?$/.exec(line.trim()) ?? [];
+  if (type === '') return 'is no OpenSSH public key ("ssh-ed25519 AAAA…")';
+  if (!isTaken(type)) return `is a key of type ${type}, which ssh services refuse`;
+  const bytes = Buffer.from(blob, 'base64');
+  if (bytes.toString('latin1', 4, 4 + type.length) !== type) return `is damaged: what follows is no key of type ${type}`;
+  const fault = publicKeyFault(bytes);
+  return fault === undefined ? undefined : `is a key that ssh services refuse: ${fault}`;
+}

@@ -1,0 +1,67 @@
+import { packetTypes } from '../../src/ssh/sftp/packets.ts';
+import type { FieldWriter } from '../../src/ssh/sftp/replies.ts';
+import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
+
+/** What the client of ssh2 sends without looking whether a server should be sent it. */
+export interface RawProtocol {
+  session(id: number, windowBytes: number, packetBytes: number): void;
+  exec(id: number, command: string, wantsReply: boolean): void;
+  subsystem(id: number, name: string, wantsReply: boolean): void;
+  channelData(id: number, data: Buffer): void;
+  channelEOF(id: number): void;
+  channelClose(id: number): void;
+  tcpipForward(address: string, port: number, wantsReply: boolean): void;
+  rekey(): void;
+  _decipher: { _onPayload: (payload: Buffer) => void };
+  _handlers: Record<string, (protocol: unknown, ...args: never[]) => void>;
+}
+
+export function protocolOf(client: unknown): RawProtocol {
+  return (client as { _protocol: RawProtocol })._protocol;
+}
+
+/** A channel with the SFTP subsystem whose window is what the test says, and is never enlarged. */
+export interface RawChannel {
+  send(type: number, build?: (fields: FieldWriter) => unknown): void;
+  /** The next reply that has not been taken yet. */
+  reply(): Promise<SftpReply>;
+  close(): void;
+}
+
+/** Opens a channel beside those that the client knows of. @param id of the client's, one that it does not use itself */
+export async function openRawChannel(client: unknown, id: number, windowBytes: number): Promise<RawChannel> {
+  const protocol = protocolOf(client);
+  const before = { ...protocol._handlers };
+  let received = Buffer.alloc(0);
+  const replies: SftpReply[] = [];
+  let onReply: (() => void) | undefined;
+  const opened = new Promise<number>((resolve) => {
+    protocol._handlers.CHANNEL_OPEN_CONFIRMATION = (_protocol, info: { recipient: number; sender: number }) => {
+      if (info.recipient === id) resolve(info.sender);
+      else before.CHANNEL_OPEN_CONFIRMATION?.(_protocol, info as never);
+    };
+  });
+  protocol._handlers.CHANNEL_DATA = (_protocol, recipient: number, data: Buffer) => {
+    if (recipient !== id) return before.CHANNEL_DATA?.(_protocol, recipient as never, data as never);
+    received = Buffer.concat([received, data]);
+    while (received.length >= 4 && received.length >= 4 + received.readUInt32BE(0)) {
+      const end = 4 + received.readUInt32BE(0);
+      if (received[4] !== packetTypes.version) replies.push(readReply(received.subarray(4, end)));
+      received = received.subarray(end);
+    }
+    onReply?.();
+  };
+  protocol.session(id, windowBytes, 32_768);
+  const theirs = await opened;
+  protocol.subsystem(theirs, 'sftp', false);
+  protocol.channelData(theirs, requestPacket(packetTypes.init, 3));
+  let lastId = 0;
+  return {
+    send: (type, build) => protocol.channelData(theirs, requestPacket(type, ++lastId, build)),
+    close: () => protocol.channelClose(theirs),
+    async reply() {
+      while (replies.length === 0) await new Promise<void>((resolve) => (onReply = resolve));
+      return replies.shift() as SftpReply;
+    },
+  };
+}
