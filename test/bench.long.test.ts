@@ -33,6 +33,15 @@ test('npm run bench -- --smoke: every workload runs on svc and on the peers that
   assert.match(output, /^\| memory at rest \(RSS\), a page was asked for \| – \| < 80 MiB \| \d+ MiB \| \S+ \| \d+ MiB \|$/m);
 });
 
+test('SFTP: every workload runs on svc and on the peers that are installed', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/ssh.mjs', '--smoke']);
+  assert.equal(code, 0, faults);
+  const rows = output.split('\n').filter((line) => /, (MB\/s|s|ms|KiB|MiB) \| /.test(line));
+  assert.ok(rows.length >= 12, output);
+  for (const row of rows) assert.match(row, /^\| [^|]+ \| \*\*[\d.,-]+\*\* \[/, 'a figure of svc');
+  assert.match(output, /^\| RSS with 20 idle connections \| – \| ≤ 200 MiB \| \d+ MiB \|/m);
+});
+
 test('what bodies cost that were made to cost much', async () => {
   const { code, output, faults } = await smoke(['scripts/bench/hostile.mjs', '--smoke']);
   assert.equal(code, 0, faults);

@@ -10,8 +10,9 @@ import { parseArgs } from 'node:util';
 import { buildWithoutReadEvents } from './support/build-variant.mjs';
 import { bulk, loader, throughput, timed } from './support/load.mjs';
 import { machineLine, median, memoryMiB } from './support/machine.mjs';
+import { Rounds } from './support/rounds.mjs';
 import { Servers } from './support/servers.mjs';
-import { cell, ratio, table, writeBetween } from './support/table.mjs';
+import { failures, leftOut, table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({
@@ -28,6 +29,8 @@ const scale = options.smoke ? 64 : 1;
 const entries = options.smoke ? [50, 100] : [1000, 10_000];
 const gibibyte = 2 ** 30 / scale;
 
+const zip = 'ZIP of 256 MiB, stored';
+
 // What rclone asks for, the commonest client of servers without a desktop.
 const propfindBody =
   '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
@@ -36,7 +39,7 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const home = join(folder, 'home');
 fillHome();
 const servers = new Servers(folder, home);
-const results = new Map();
+const measured = new Rounds({ rounds, only: options.only, isWarm: options.smoke });
 
 function fillHome() {
   mkdirSync(join(home, 'zip'), { recursive: true });
@@ -55,22 +58,6 @@ function fillHome() {
   const mixed = [...Array(2).fill(64 * 2 ** 20), ...Array(96).fill(2 ** 20), ...Array(3200).fill(10 * 2 ** 10)];
   for (const [index, bytes] of mixed.entries())
     writeFileSync(join(home, 'zip', `part-${index}.bin`), Buffer.alloc(Math.ceil(bytes / scale), String(index)));
-}
-
-/** Runs one workload on several servers, round by round, so that a busy moment of the machine hits all of them. */
-async function measure(workload, unit, on, action) {
-  if (!workload.toLowerCase().includes(options.only.toLowerCase())) return;
-  const runs = new Map(on.filter((server) => server !== undefined).map((server) => [server.name, []]));
-  results.set(workload, { unit, runs });
-  for (let round = options.smoke ? 1 : 0; round <= rounds; round++) {
-    for (const server of on) {
-      if (!server) continue;
-      const one = await action(server);
-      // The first round fills caches.
-      if (round > 0) runs.get(server.name).push(one);
-    }
-  }
-  for (const [name, one] of runs) console.error(`${workload}: ${name} ${cell(one)} ${unit}`);
 }
 
 async function start() {
@@ -94,45 +81,46 @@ const { svc, withBasic, workers, silent, starts, peers } = await start().catch((
   throw error;
 });
 const [nginx, apache, caddy, rclone, limit, limitOfTwo] = peers;
+let peakMiB;
 try {
   const small = (server) => throughput(server, { path: server.at('small'), connections: 64, seconds, folder });
-  await measure(
+  await measured.measure(
     'GET 1 KiB, 64 connections',
     '/s',
     [svc, withBasic, silent, workers, nginx, apache, caddy, rclone, limit, limitOfTwo],
     small,
   );
   for (const streams of [1, 8])
-    await measure(
+    await measured.measure(
       `GET 1 GiB, ${streams} ${streams === 1 ? 'stream' : 'streams'}`,
       'MB/s',
       [svc, nginx, apache, caddy, rclone, limit],
       (server) => bulk(server, { path: server.at('big'), streams }),
     );
   const writers = [svc, nginx?.hasDav ? nginx : undefined, apache, rclone];
-  await measure('PUT 1 KiB, 32 connections', '/s', [...writers, workers, limit], (server) =>
+  await measured.measure('PUT 1 KiB, 32 connections', '/s', [...writers, workers, limit], (server) =>
     throughput(server, { path: server.at('put/file'), method: 'PUT', connections: 32, seconds, folder }),
   );
-  await measure('PUT 1 GiB', 'MB/s', [...writers, limit], (server) =>
+  await measured.measure('PUT 1 GiB', 'MB/s', [...writers, limit], (server) =>
     bulk(server, { method: 'PUT', path: server.at('put/big'), bodyBytes: gibibyte }),
   );
   const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
   for (const count of entries) {
-    await measure(`PROPFIND of ${count} entries`, 'ms', writers, (server) =>
+    await measured.measure(`PROPFIND of ${count} entries`, 'ms', writers, (server) =>
       timed(server, { ...propfind, path: server.at(`list-${count}/`) }),
     );
-    await measure(`JSON listing of ${count} entries`, 'ms', [svc, nginx, caddy], (server) =>
+    await measured.measure(`JSON listing of ${count} entries`, 'ms', [svc, nginx, caddy], (server) =>
       timed(server, { path: server.at(`list-${count}/`), headers: { accept: 'application/json' } }),
     );
-    await measure(`HTML listing of ${count} entries`, 'ms', [svc, apache, caddy, rclone], (server) =>
+    await measured.measure(`HTML listing of ${count} entries`, 'ms', [svc, apache, caddy, rclone], (server) =>
       timed(server, { path: server.at(`list-${count}/`), headers: { accept: 'text/html' } }),
     );
   }
-  await measure('ZIP of 256 MiB, stored', 'MB/s', [svc, limit], (server) =>
+  await measured.measure(zip, 'MB/s', [svc, limit], (server) =>
     bulk(server, { path: server.at('zip/'), headers: { accept: 'application/zip' } }),
   );
 } finally {
-  results.set('memory', { peakMiB: memoryMiB(svc.pid, 'VmHWM') });
+  peakMiB = memoryMiB(svc.pid, 'VmHWM');
   servers.stop();
 }
 report();
@@ -145,7 +133,7 @@ for (const name of ['callout', 'webhooks']) {
   console.log('');
   execFileSync(process.execPath, args, { stdio: 'inherit' });
 }
-process.exit(0);
+process.exit(measured.faults.length > 0 ? 1 : 0);
 
 /** What svc aims at: for each row the workload, the peer, and the least (or, for times, the most) of svc to one of the peer. */
 function targets() {
@@ -169,29 +157,22 @@ function targets() {
 
 function report() {
   const aimHead = ['svc', 'to', 'aim', 'measured', 'met', 'limit of Node.js'];
-  const names = [...new Set([...results.values()].flatMap(({ runs }) => [...(runs?.keys() ?? [])]))];
-  const measured = [...results].filter(([, { runs }]) => runs);
-  const rows = measured.map(([workload, { unit, runs }]) => [`${workload}, ${unit}`, ...names.map((name) => cell(runs.get(name)))]);
   const aims = targets().flatMap(([what, workload, mine, theirs, sense, aim, atBest = limit]) => {
-    const runs = results.get(workload)?.runs;
-    const [mineRuns, theirRuns] = [mine, theirs].map((server) => server && runs?.get(server.name));
+    const found = measured.ratio(workload, mine, theirs);
     // A peer that is not installed, or cannot do this (Debian's nginx-core has no PUT that makes folders and no PROPFIND).
-    if (!mineRuns || !theirRuns) return [];
-    const found = ratio(mineRuns, theirRuns);
+    if (found === undefined) return [];
     const isMet = sense === '≥' ? found >= aim : found <= aim;
-    const limitRuns = runs.get(atBest.name);
-    const limitFound = limitRuns && peers.includes(theirs) ? ratio(limitRuns, theirRuns).toFixed(2) : '–';
-    return [[what, theirs.name, `${sense} ${aim}`, found.toFixed(2), isMet ? 'yes' : '**no**', limitFound]];
+    const limitFound = peers.includes(theirs) ? measured.ratio(workload, atBest, theirs) : undefined;
+    return [[what, theirs.name, `${sense} ${aim}`, found.toFixed(2), isMet ? 'yes' : '**no**', limitFound?.toFixed(2) ?? '–']];
   });
-  const zip = results.get('ZIP of 256 MiB, stored')?.runs;
-  const megabytes = (server) => median(zip.get(server.name).map(({ value }) => value));
   const middle = (member) => median(starts.map((one) => one[member]));
   for (const [what, sense, aim, unit, found, limitFound] of [
-    ...(zip ? [['ZIP, stored', '≥', 2000, 'MB/s', megabytes(svc), megabytes(limit)]] : []),
+    ['ZIP, stored', '≥', 2000, 'MB/s', measured.median(zip, svc), measured.median(zip, limit)],
     ['start to the first reply', '<', 150, 'ms', middle('ms'), middle('limitMs')],
     ['start to the first page', '<', 150, 'ms', middle('pageMs'), middle('limitMs')],
     ['memory at rest (RSS), a page was asked for', '<', 80, 'MiB', middle('miB'), middle('limitMiB')],
   ]) {
+    if (found === undefined) continue;
     const isMet = sense === '≥' ? found >= aim : found < aim;
     const text = (value) => `${Math.round(value).toLocaleString('en')} ${unit}`;
     aims.push([what, '–', `${sense} ${text(aim)}`, text(found), isMet ? 'yes' : '**no**', text(limitFound)]);
@@ -202,12 +183,14 @@ function report() {
     `${machineLine()}; load by ${loader};`,
     `${versions.join(', ')}; svc at ${commit}.`,
     `Medians of ${rounds} rounds [least–most], CPU of the server for each request or GiB.`,
+    ...leftOut(servers.missing),
+    ...failures(measured.faults),
     '',
-    table(['workload', ...names], rows),
+    measured.table(),
     '',
     table(aimHead, aims),
     '',
-    `Memory of svc at its peak over all of this: ${results.get('memory').peakMiB.toFixed(0)} MiB.`,
+    `Memory of svc at its peak over all of this: ${peakMiB.toFixed(0)} MiB.`,
   ].join('\n');
   console.log(text);
   if (!options.write) return;

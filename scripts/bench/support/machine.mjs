@@ -5,11 +5,12 @@ import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-/** Whether a program is on the PATH, or where Debian keeps servers. */
+// Where Debian keeps servers.
+process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
+
+/** Whether a program is on the PATH. */
 export function isInstalled(program) {
-  return [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'].some((place) =>
-    statSync(join(place, program), { throwIfNoEntry: false }),
-  );
+  return process.env.PATH.split(delimiter).some((place) => statSync(join(place, program), { throwIfNoEntry: false }));
 }
 
 /** The first number that looks like a version in what a program prints. */
@@ -26,7 +27,7 @@ export function machineLine() {
 }
 
 /** A process and all below it. */
-function family(pid) {
+export function family(pid) {
   const parents = new Map();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
@@ -41,18 +42,24 @@ function family(pid) {
   return found;
 }
 
-/** CPU time of a process and all below it so far, in seconds. */
+/** The unit of `/proc/PID/stat` on Linux, in seconds. */
+const tickS = 0.01;
+
+/** CPU time of a process and all below it so far, also of those that have ended, in seconds. */
 export function cpuSeconds(pid) {
-  let nanoseconds = 0;
+  let seconds = 0;
   for (const one of family(pid)) {
     try {
+      // Fields 16 and 17: what the children that were waited for have used.
+      const [ofEnded, ofEndedInSystem] = readFileSync(`/proc/${one}/stat`, 'utf8').split(') ')[1].split(' ').slice(13);
+      seconds += (Number(ofEnded) + Number(ofEndedInSystem)) * tickS;
       for (const task of readdirSync(`/proc/${one}/task`))
-        nanoseconds += Number(readFileSync(`/proc/${one}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+        seconds += Number(readFileSync(`/proc/${one}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
     } catch {
       // Gone meanwhile.
     }
   }
-  return nanoseconds / 1e9;
+  return seconds;
 }
 
 /** Memory of a process and all below it, in MiB: `VmRSS` now, `VmHWM` at its peak. */
@@ -61,6 +68,20 @@ export function memoryMiB(pid, field = 'VmRSS') {
   for (const one of family(pid)) {
     try {
       kib += Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${one}/status`, 'utf8'))?.[1] ?? 0);
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return kib / 1024;
+}
+
+/** Memory that a process and all below it share with nobody, in MiB. */
+export function privateMiB(pid) {
+  let kib = 0;
+  for (const one of family(pid)) {
+    try {
+      const text = readFileSync(`/proc/${one}/smaps_rollup`, 'utf8');
+      for (const [, value] of text.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+)/gm)) kib += Number(value);
     } catch {
       // Gone meanwhile.
     }

@@ -20,6 +20,8 @@ export class Servers {
   #folder;
   #home;
   #children = [];
+  /** Programs, or parts of them, that are not installed. */
+  missing = [];
 
   /** @param folder for configurations, journals and logs; @param home what is served */
   constructor(folder, home) {
@@ -29,6 +31,11 @@ export class Servers {
 
   stop() {
     for (const child of this.#children) child.kill('SIGTERM');
+  }
+
+  #isThere(isThere, name) {
+    if (!isThere) this.missing.push(name);
+    return isThere;
   }
 
   async #started(server, program, args, { env = {}, cwd = this.#folder } = {}) {
@@ -94,9 +101,9 @@ export class Servers {
   }
 
   async nginx() {
-    if (!isInstalled('nginx')) return undefined;
+    if (!this.#isThere(isInstalled('nginx'), 'nginx')) return undefined;
     const dav = '/usr/lib/nginx/modules/ngx_http_dav_ext_module.so';
-    const hasDav = existsSync(dav);
+    const hasDav = this.#isThere(existsSync(dav), 'the module dav-ext of nginx (PUT, PROPFIND)');
     const port = await freePort();
     const folder = join(this.#folder, 'nginx');
     mkdirSync(folder);
@@ -125,7 +132,7 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
 
   async apache() {
     const modules = '/usr/lib/apache2/modules';
-    if (!isInstalled('apache2') || !existsSync(`${modules}/mod_dav_fs.so`)) return undefined;
+    if (!this.#isThere(isInstalled('apache2') && existsSync(`${modules}/mod_dav_fs.so`), 'Apache mod_dav')) return undefined;
     const port = await freePort();
     const folder = join(this.#folder, 'apache');
     mkdirSync(folder);
@@ -164,7 +171,7 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
 
   /** Files and listings only; without accounts, as its password hashes are slow by design. */
   async caddy() {
-    if (!isInstalled('caddy')) return undefined;
+    if (!this.#isThere(isInstalled('caddy'), 'Caddy')) return undefined;
     const port = await freePort();
     const folder = join(this.#folder, 'caddy');
     mkdirSync(folder);
@@ -183,7 +190,7 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
   }
 
   async rclone() {
-    if (!isInstalled('rclone')) return undefined;
+    if (!this.#isThere(isInstalled('rclone'), 'rclone')) return undefined;
     const port = await freePort();
     const args = ['serve', 'webdav', this.#home, '--addr', `127.0.0.1:${port}`, '--user', userName, '--pass', password];
     const version = versionOf('rclone', 'version');

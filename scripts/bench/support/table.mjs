@@ -2,31 +2,45 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
-/** @param runs what the rounds gave: `value`, and CPU where it was measured */
+/** @param runs what the rounds gave: `value`, and CPU where it was measured; `fault` where one failed */
 export function cell(runs) {
   if (!runs) return '–';
-  const values = runs.map(({ value }) => value).sort((a, b) => a - b);
+  const whole = runs.filter(({ fault }) => fault === undefined);
+  const failed = whole.length < runs.length ? `${runs.length - whole.length} of ${runs.length} failed` : '';
+  if (whole.length === 0) return failed;
+  const values = whole.map(({ value }) => value).sort((a, b) => a - b);
   const [least, most] = [values[0], values.at(-1)];
   const cpu =
-    runs[0].cpuUs !== undefined
-      ? ` · ${median(runs.map((one) => one.cpuUs)).toFixed(0)} µs`
-      : runs[0].cpuS !== undefined
-        ? ` · ${median(runs.map((one) => one.cpuS)).toFixed(2)} s`
+    whole[0].cpuUs !== undefined
+      ? `${median(whole.map((one) => one.cpuUs)).toFixed(0)} µs`
+      : whole[0].cpuS !== undefined
+        ? `${median(whole.map((one) => one.cpuS)).toFixed(2)} s`
         : '';
-  return `**${number(median(values))}** [${number(least)}–${number(most)}]${cpu}`;
+  return [`**${number(median(values))}** [${number(least)}–${number(most)}]`, cpu, failed].filter(Boolean).join(' · ');
 }
 
 function number(value) {
   return value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en');
 }
 
-/** The median over the rounds of what svc did for each that the peer did. */
+/** The median over the rounds of what svc did for each that the peer did; undefined when no round has a figure of both. */
 export function ratio(mine, theirs) {
-  return median(mine.map(({ value }, round) => value / theirs[round].value));
+  const each = mine.map(({ value }, round) => value / theirs[round]?.value).filter((one) => !Number.isNaN(one));
+  return each.length > 0 ? median(each) : undefined;
 }
 
 export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+}
+
+/** A line about programs that are not installed; none when all are. */
+export function leftOut(programs) {
+  return programs.length > 0 ? ['', `Left out, as not installed: ${programs.join(', ')}.`] : [];
+}
+
+/** Lines about rounds that failed; none when all went well. */
+export function failures(faults) {
+  return faults.length > 0 ? ['', 'Failed, and left out of the figures:', '', ...faults.map((fault) => `- ${fault}`)] : [];
 }
 
 /** Puts a text between the marks `<!-- MARK:start -->` and `<!-- MARK:end -->` of a page. */

@@ -1,0 +1,72 @@
+// What SFTP clients do: OpenSSH's sftp and scp, lftp, and many connections of ssh2.
+import { execFile } from 'node:child_process';
+import { started } from './exchange.mjs';
+import { settledCpuSeconds } from './ssh-servers.mjs';
+
+/** Ends a client that hangs. */
+const timeoutMs = 300_000;
+
+/** Ciphers that are measured, by their short names. */
+export const ciphers = { 'aes128-gcm': 'aes128-gcm@openssh.com', chacha20: 'chacha20-poly1305@openssh.com' };
+
+/** Runs a client to its end. @returns its output @throws Error with what it complained of */
+function run(program, args, input) {
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, { timeout: timeoutMs, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      const said = stderr.trim().split('\n').slice(-1)[0];
+      const why = error?.killed ? 'too slow' : said || `exit ${error?.code} without a word`;
+      if (error) reject(Object.assign(new Error(`${program}: ${why}`), { isSilent: !error.killed && said === '' }));
+      else resolve(stdout);
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.end(input ?? '');
+  });
+}
+
+/** Runs commands of OpenSSH's `sftp`; the first that fails ends it. */
+export function sftp(server, commands, cipher = ciphers['aes128-gcm']) {
+  return run('sftp', ['-q', '-F', server.config, '-o', `Ciphers=${cipher}`, '-b', '-', 'bench'], `${commands.join('\n')}\n`);
+}
+
+/**
+ * Runs `scp` over SFTP; `bench:` in front of a path makes it one of the server. Where the server ends a session without an exit status, as
+ * rclone does, scp ends with 1 and says nothing: whether all arrived is for the caller to look at.
+ */
+export async function scp(server, from, to) {
+  await run('scp', ['-q', '-s', '-F', server.config, '-o', `Ciphers=${ciphers['aes128-gcm']}`, from, to]).catch((error) => {
+    if (!error.isSilent) throw error;
+  });
+}
+
+export function lftp(server, command) {
+  const ssh = `ssh -a -x -F ${server.config} -o Ciphers=${ciphers['aes128-gcm']}`;
+  const settings = ['cmd:fail-exit yes', 'xfer:clobber yes', 'net:max-retries 1', `sftp:connect-program "${ssh}"`];
+  return run('lftp', ['-c', [...settings.map((setting) => `set ${setting}`), 'open sftp://bench', command].join('; ')]);
+}
+
+/** Seconds that an action takes, and what of that is CPU of the server, in seconds for each of so many GiB. */
+export async function timed(server, action, gibibytes) {
+  const before = await settledCpuSeconds(server);
+  const startedMs = performance.now();
+  await action();
+  const seconds = (performance.now() - startedMs) / 1000;
+  const cpuS = gibibytes === undefined ? undefined : ((await settledCpuSeconds(server)) - before) / gibibytes;
+  return { seconds, cpuS };
+}
+
+/**
+ * Makes connections in a process of their own, and holds them while `look` runs.
+ *
+ * @param what `handshakes`: one after the other, ended at once; `idle`: an SFTP session each; `slow`: each asks for `path` over and over and reads nothing
+ */
+export async function connections(server, { what, count, key, user, path }, look) {
+  const order = { what, count, key, user, path, port: server.port };
+  const client = started([new URL('./ssh-load.mjs', import.meta.url).pathname, JSON.stringify(order)]);
+  try {
+    const early = client.ended.then(() => Promise.reject(new Error(`${what}: the client ended early`)));
+    await Promise.race([client.line(/^ready$/m), early]);
+    return await look();
+  } finally {
+    await client.end('SIGKILL');
+  }
+}
