@@ -1,12 +1,14 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--coverage] [--name PATTERN] [--update-golden]
-// FILTER is a part of a test file's path. Without one, the files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with
-// --all, or alone with --long. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
-import { spawnSync } from 'node:child_process';
+// FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
+// alone with --long, or when a filter names them (`crash/power-cut.long`). --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { chromium } from 'playwright-core';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -78,13 +80,13 @@ if (!bundle || bundle.mtimeMs < newest(['src', 'bin', 'scripts'])) {
 }
 
 for (const [program, debianPackage] of Object.entries(programs)) {
-  const isThere = (process.env.PATH ?? '').split(delimiter).some((folder) => statSync(join(folder, program), { throwIfNoEntry: false }));
-  if (!isThere) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
+  if (!isProgram(program)) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
 }
 
 function isWanted(path) {
-  if (filters.length > 0) return filters.some((filter) => path.includes(filter));
-  return options.all || path.endsWith('.long.test.ts') === Boolean(options.long);
+  const isLong = path.endsWith('.long.test.ts');
+  if (filters.length === 0) return options.all || isLong === Boolean(options.long);
+  return filters.some((filter) => path.includes(filter) && (options.all || isLong === (options.long || filter.includes('.long'))));
 }
 
 const tests = filesBelow('test', '.test.ts').filter(isWanted);
@@ -116,7 +118,7 @@ const args = [
   '--test',
   '--test-reporter=spec',
   `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 300_000}`,
-  `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 2}`,
+  `--test-concurrency=${process.env.SVC_TEST_CONCURRENCY ?? 3}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
 const outputs = tests.map((path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs')));
@@ -124,14 +126,30 @@ const outputs = tests.map((path) => join(outdir, relative('test', path).replace(
 const coverage = options.coverage
   ? ['node_modules/c8/bin/c8.js', '--reporter=text', '--exclude-after-remap', '--include=src/**', process.execPath]
   : [];
-const { status } = spawnSync(process.execPath, [...coverage, ...args, ...outputs], {
+// One browser for all files: each start of it takes two seconds of CPU.
+const browser = tests.some((path) => path.includes('/browser/')) && isProgram('chromium') ? await startBrowser() : undefined;
+const running = spawn(process.execPath, [...coverage, ...args, ...outputs], {
   stdio: 'inherit',
   env: {
     SVC_ALLOW_ROOT: '1',
     ...process.env,
     SVC_ROOT: process.cwd(),
     SVC_TESTS: resolve(outdir),
+    SVC_TEST_BROWSER: browser?.wsEndpoint() ?? '',
     SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '',
   },
 });
+const [status] = await once(running, 'exit');
+await browser?.close();
 process.exit(status ?? 1);
+
+function isProgram(name) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => statSync(join(folder, name), { throwIfNoEntry: false }));
+}
+
+function startBrowser() {
+  return chromium.launchServer({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+}

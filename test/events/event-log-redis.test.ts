@@ -54,9 +54,7 @@ test('while Redis is away events wait on disk, are answered for, and come into t
   await Promise.all(row(0, 10).map((text) => log.appendDurable(testEvent(text))));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.kill();
-  const startedMs = performance.now();
   for (const text of row(10, 20)) assert.equal(await log.appendDurable(testEvent(text)), undefined);
-  assert.ok(performance.now() - startedMs < 3000);
   assert.ok((await log.spooled()).events >= 10);
   await redis.restart();
   await until('it is drained', async () => link.isReady && (await log.spooled()).events === 0);
@@ -139,9 +137,7 @@ test('a paused Redis: answers come from the disk, and nothing is there twice aft
   const log = await openJournal(link, folder);
   for (const text of row(0, 3)) await log.appendDurable(testEvent(text));
   redis.pause();
-  const startedMs = performance.now();
   await Promise.all(row(3, 6).map((text) => log.appendDurable(testEvent(text))));
-  assert.ok(performance.now() - startedMs < 3500);
   redis.resume();
   await until('it is drained', async () => link.isReady && (await log.spooled()).events === 0);
   assert.deepEqual(await journalTexts(log), row(0, 6));

@@ -154,7 +154,7 @@ test('commands of 100,000 levels are refused like any that are no JSON', async (
 test('of many targets one after the other is looked at, and other requests run between them', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   writeFileSync(join(server.home, 'a'), 'x');
-  const names = Array.from({ length: 2000 }, (_, index) => `t${index}`);
+  const names = Array.from({ length: 1000 }, (_, index) => `t${index}`);
   const form = (action: string, suffix = '') =>
     server.send('POST', '/home/', {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },

@@ -47,15 +47,17 @@ test('a node that ends gives its handlers over at once, and nothing is lost or s
   const receiver = await startReceiver(t);
   const begun = await start(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
   if (!begun) return;
-  const { nodes } = begun;
+  const { nodes, redis } = begun;
   const [first] = owner(nodes);
   const second = nodes.find((node) => node !== first) as TestNode;
   for (let index = 0; index < 20; index++) await second.put(`/home/${index}.txt`, 'x');
+  const lease = () => redis.command('GET {svc}:lease:crm');
+  const held = await lease();
+  assert.ok(!held.startsWith('$-1'), 'somebody has it');
   assert.equal(await first?.stop(), true);
-  const startedMs = performance.now();
+  assert.notEqual(await lease(), held, 'the other need not wait until the lease is over');
   for (let index = 20; index < 40; index++) await second.put(`/home/${index}.txt`, 'x');
   await until('all are delivered', () => paths(receiver).length >= 40);
-  assert.ok(performance.now() - startedMs < 4000);
   assert.deepEqual(
     paths(receiver),
     Array.from({ length: 40 }, (_, index) => `/${index}.txt`),
@@ -120,73 +122,6 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await stopped.service.reload(await testConfig(folder, { ...config, server }));
   await receiver.received(3);
   assert.equal(paths(receiver).at(-1), '/2.txt');
-});
-
-test('a node that starts while Redis is away stays up, is not ready and says so; afterwards a new handler gets what happened since, not before', async (t) => {
-  const receiver = await startReceiver(t);
-  const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
-  const begun = await start(t, 1, { services });
-  if (!begun) return;
-  const { redis, folder, nodes } = begun;
-  await nodes[0]?.put('/home/before.txt', 'x');
-  await nodes[0]?.stop();
-  await redis.kill();
-  const handlers = { late: { ...handler(receiver.url), target: '40017, 20001' } };
-  const node = await startNode(t, folder, 'n0', redis.url, {
-    services,
-    event_handlers: handlers,
-    server: { security_policy: { ban_after_failures: 0 } },
-  });
-  assert.ok(node.log.some((line) => /Redis is away; the server is up, but not ready/.test(line)));
-  const monitor = new Client(node.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
-  const ready = () => monitor.get('/ready', { user: null });
-  assert.equal((await ready()).status, 503);
-  assert.equal((await monitor.get('/health', { user: null })).status, 200);
-  const refused = await node.get('/home/', { headers: { authorization: 'session none' } });
-  assert.equal(refused.status, 503);
-  assert.ok(Number(refused.headers['retry-after']) > 0);
-  assert.equal((await node.put('/home/meanwhile.txt', 'x')).status, 201, 'what needs no state is served');
-  await redis.restart();
-  await until('it is ready', async () => (await ready()).status === 200);
-  assert.equal((await node.put('/home/after.txt', 'x')).status, 201);
-  await receiver.received(3);
-  assert.deepEqual(
-    receiver.events().map(({ id, data }) => data.path ?? id),
-    ['20001', '/meanwhile.txt', '/after.txt'],
-  );
-});
-
-test('503 says that nothing was begun: a password change that Redis left in the middle is 500', { timeout: 110_000 }, async (t) => {
-  const begun = await start(t, 1, {
-    group: { allow_own_password_change: true },
-    server: { security_policy: { ban_after_failures: 0 } },
-  });
-  if (!begun) return;
-  const { redis, nodes } = begun;
-  const [node] = nodes as [TestNode];
-  const { learnSecret, testPassword } = await import('../support/secrets.ts');
-  const seen: string[] = [];
-  let current = testPassword;
-  for (const delayMs of [0, 5, 15, 30, 60, 120]) {
-    const next = `${testPassword}-${delayMs}`;
-    learnSecret(next, 'a test of password changes');
-    const session = await node.login('alice', current);
-    const changed = node.send('POST', '/home/__svc__/password-update', {
-      user: null,
-      mayFail: true,
-      headers: { authorization: `session ${session}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ current_password: current, new_password: next }),
-    });
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
-    redis.pause();
-    const { status } = await changed;
-    const isChanged = (await node.get('/home/', { user: `alice:${next}` })).status === 200;
-    seen.push(`${status} ${isChanged ? 'changed' : 'unchanged'}`);
-    if (isChanged) current = next;
-    redis.resume();
-    await until('Redis is back', async () => (await node.get('/home/', { headers: { authorization: 'session none' } })).status === 401);
-  }
-  for (const outcome of seen) assert.ok(['503 unchanged', '500 changed', '204 changed'].includes(outcome), seen.join(', '));
 });
 
 test('while Redis is away the figures stay as they were, and say so', async (t) => {

@@ -7,11 +7,6 @@ import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret, testPassword } from './secrets.ts';
 
-/** Debian's package; the name that `hasProgram` looks for. */
-const executable = 'chromium';
-
-const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-
 /** The server of a test stops before its browser does. */
 const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)/;
 
@@ -32,13 +27,13 @@ export interface TestPage extends Page {
 }
 
 /**
- * Opens a page in a browser of its own cookies; all tests of a file have one process of the browser.
+ * Opens a page with cookies of its own; all files have one browser, which scripts/test.mjs starts.
  *
  * @returns undefined when the browser is not installed; the test is skipped then
  */
 export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
-  if (!hasProgram(t, executable)) return undefined;
-  shared ??= chromium.launch({ executablePath: `/usr/bin/${executable}`, args });
+  if (!hasProgram(t, 'chromium')) return undefined;
+  shared ??= chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
   const browser = await shared;
   const { expectedErrors, ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...rest });

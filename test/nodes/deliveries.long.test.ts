@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Client } from '../support/client.ts';
+import { startNode, type TestNode } from '../support/nodes.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+import type { TestConfig } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const handler = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
+
+interface Nodes {
+  redis: TestRedis;
+  folder: string;
+  nodes: TestNode[];
+}
+
+/** So many nodes on one Redis and one folder of files. */
+async function start(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
+  if (!hasProgram(t, 'redis-server')) return undefined;
+  const redis = await startRedis(t);
+  const folder = temporaryFolder(t);
+  const nodes: TestNode[] = [];
+  for (let index = 0; index < count; index++) nodes.push(await startNode(t, folder, `n${index}`, redis.url, config));
+  return { redis, folder, nodes };
+}
+
+test('a node that starts while Redis is away stays up, is not ready and says so; afterwards a new handler gets what happened since, not before', async (t) => {
+  const receiver = await startReceiver(t);
+  const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
+  const begun = await start(t, 1, { services });
+  if (!begun) return;
+  const { redis, folder, nodes } = begun;
+  await nodes[0]?.put('/home/before.txt', 'x');
+  await nodes[0]?.stop();
+  await redis.kill();
+  const handlers = { late: { ...handler(receiver.url), target: '40017, 20001' } };
+  const node = await startNode(t, folder, 'n0', redis.url, {
+    services,
+    event_handlers: handlers,
+    server: { security_policy: { ban_after_failures: 0 } },
+  });
+  assert.ok(node.log.some((line) => /Redis is away; the server is up, but not ready/.test(line)));
+  const monitor = new Client(node.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
+  const ready = () => monitor.get('/ready', { user: null });
+  assert.equal((await ready()).status, 503);
+  assert.equal((await monitor.get('/health', { user: null })).status, 200);
+  const refused = await node.get('/home/', { headers: { authorization: 'session none' } });
+  assert.equal(refused.status, 503);
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  assert.equal((await node.put('/home/meanwhile.txt', 'x')).status, 201, 'what needs no state is served');
+  await redis.restart();
+  await until('it is ready', async () => (await ready()).status === 200);
+  assert.equal((await node.put('/home/after.txt', 'x')).status, 201);
+  await receiver.received(3);
+  assert.deepEqual(
+    receiver.events().map(({ id, data }) => data.path ?? id),
+    ['20001', '/meanwhile.txt', '/after.txt'],
+  );
+});
+
+test('503 says that nothing was begun: a password change that Redis left in the middle is 500', { timeout: 110_000 }, async (t) => {
+  const begun = await start(t, 1, {
+    group: { allow_own_password_change: true },
+    server: { security_policy: { ban_after_failures: 0 } },
+  });
+  if (!begun) return;
+  const { redis, nodes } = begun;
+  const [node] = nodes as [TestNode];
+  const { learnSecret, testPassword } = await import('../support/secrets.ts');
+  const seen: string[] = [];
+  let current = testPassword;
+  for (const delayMs of [0, 5, 15, 30, 60, 120]) {
+    const next = `${testPassword}-${delayMs}`;
+    learnSecret(next, 'a test of password changes');
+    const session = await node.login('alice', current);
+    const changed = node.send('POST', '/home/__svc__/password-update', {
+      user: null,
+      mayFail: true,
+      headers: { authorization: `session ${session}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ current_password: current, new_password: next }),
+    });
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    redis.pause();
+    const { status } = await changed;
+    const isChanged = (await node.get('/home/', { user: `alice:${next}` })).status === 200;
+    seen.push(`${status} ${isChanged ? 'changed' : 'unchanged'}`);
+    if (isChanged) current = next;
+    redis.resume();
+    await until('Redis is back', async () => (await node.get('/home/', { headers: { authorization: 'session none' } })).status === 401);
+  }
+  for (const outcome of seen) assert.ok(['503 unchanged', '500 changed', '204 changed'].includes(outcome), seen.join(', '));
+});

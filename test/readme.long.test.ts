@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { executable } from './support/child.ts';
+import { freePort } from './support/redis.ts';
+import { hasProgram } from './support/requires.ts';
+import { temporaryFolder } from './support/temp.ts';
+import { tour } from './support/tour.ts';
+
+test('three nodes on one machine, and a rolling restart without a failed request, as their page says', { timeout: 110_000 }, async (t) => {
+  for (const program of ['curl', 'nginx', 'redis-server']) if (!hasProgram(t, program)) return;
+  let group: ChildProcess | undefined;
+  t.after(async () => {
+    if (!group?.pid) return;
+    const closed = new Promise((resolve) => group?.once('close', resolve));
+    process.kill(-group.pid, 'SIGKILL');
+    await closed;
+  });
+  const cwd = temporaryFolder(t);
+  const example = 'examples/operations/three-nodes';
+  cpSync(join(process.env.SVC_ROOT ?? '.', example), join(cwd, example), { recursive: true });
+  const ports = new Map<string, number>();
+  for (const name of ['6379', '8080', '8081', '8082', '8083', '9101', '9102', '9103']) ports.set(name, await freePort());
+  const withPorts = (text: string) => text.replace(/\b(6379|808[0-3]|910[1-3])\b/g, (name) => String(ports.get(name)));
+  for (const name of ['svc.config.yaml', 'nginx.conf', 'rolling-restart.sh']) {
+    const path = join(cwd, example, name);
+    const text = readFileSync(path, 'utf8')
+      .replace('PORT=808$number', 'PORT=$(eval echo "\\$PORT$number")')
+      .replaceAll('910$number', '$(eval echo "\\$MONITOR$number")');
+    writeFileSync(path, withPorts(text));
+  }
+  const tools = temporaryFolder(t);
+  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${process.execPath} ${executable} "$@"\n`, { mode: 0o755 });
+  const numbered = [1, 2, 3].flatMap((number) => [
+    [`PORT${number}`, String(ports.get(`808${number}`))],
+    [`MONITOR${number}`, String(ports.get(`910${number}`))],
+  ]);
+  const env = { ...process.env, ...Object.fromEntries(numbered), NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` };
+  // A group of its own, which ends with the test whatever was started in it.
+  const shell = spawn('bash', ['--norc'], { cwd, env, detached: true });
+  group = shell;
+  shell.stdin.write('exec 2>&1\n');
+  let output = '';
+  shell.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  const steps = tour('docs/operate/nodes.md', 'Three nodes on one machine');
+  assert.ok(steps.length >= 15, 'the tours were found');
+  for (const [index, { command, expected }] of steps.entries()) {
+    output = '';
+    const isBackground = command.endsWith('&');
+    shell.stdin.write(`${withPorts(command)}\n${isBackground ? '' : `echo "done ${index}"\n`}`);
+    const wanted = withPorts(expected).trim();
+    const deadline = Date.now() + 40_000;
+    const isOver = () => (isBackground ? output.includes(wanted) : output.endsWith(`done ${index}\n`));
+    while (!isOver() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(output.replace(`done ${index}\n`, '').trim(), wanted, command);
+  }
+});
