@@ -1,25 +1,16 @@
-import { AuthChain } from '../auth/auth-chain.ts';
 import { LoginAttempts } from '../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
-import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { FilesEnvironment } from '../files/file-scope.ts';
 import { HandleShares } from '../files/handle-shares.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
-import type { HttpService } from '../http/request/exchange.ts';
-import { compileAddressRanges } from '../lib/address-ranges.ts';
-import type { Clock } from '../lib/clock.ts';
 import { mostDescriptors } from '../lib/disk/descriptors.ts';
-import type { Log } from '../lib/log.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
-import type { SshServiceOptions } from '../ssh/options.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
-import { type Announce, componentOf, type Listeners, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
-import type { Monitoring } from './monitoring.ts';
-import { type FileServiceOptions, fileServices, methodsOf, type RequestParts } from './parts.ts';
-import type { SharedState } from './state.ts';
+import { httpService, type ListenerSurroundings, type ServiceSetup, sshService } from './file-service.ts';
+import { componentOf, type Listeners, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
+import { type FileServiceOptions, fileServices, type RequestParts } from './parts.ts';
 
 /** Share of the descriptors of a process that files and folders of SFTP clients may be; an upload may have two. */
 const shareOfHandles = 1 / 4;
@@ -28,21 +19,6 @@ const shareOfHandles = 1 / 4;
 interface Running {
   server: HttpServer | SshServer;
   sessions: SessionStore;
-}
-
-/** What the services of one process share. */
-export interface ListenerSurroundings {
-  events: EventDispatcher;
-  files: FilesEnvironment;
-  state: SharedState;
-  monitoring: Monitoring;
-  announce: Announce;
-  clock: Clock;
-  log: Log;
-  /** Where several processes share a listener. */
-  sharing?: HttpService['sharing'];
-  /** For host keys of SSH services. */
-  dataFolderPath: string;
 }
 
 /** The file transfer services that this process answers for. */
@@ -127,7 +103,7 @@ export class OwnListeners implements Listeners {
     for (const uuid of fileServices(parts.config)) {
       if (added.includes(uuid)) continue;
       const { server, sessions } = this.#running.get(uuid) as Running;
-      if (server instanceof HttpServer) server.replace(this.#httpService(uuid, parts, sessions));
+      if (server instanceof HttpServer) server.replace(httpService(this.#surroundings, this.#setup(uuid, parts, sessions)));
       else server.replace(sshServices.get(uuid) as SshService);
     }
     this.#retire(before.config, parts.config, added);
@@ -203,10 +179,16 @@ export class OwnListeners implements Listeners {
   }
 
   async #makeServer(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<HttpServer | SshServer> {
-    if (parts.config.services[uuid]?.type !== 'ssh') return new HttpServer(this.#httpService(uuid, parts, sessions));
+    if (parts.config.services[uuid]?.type !== 'ssh')
+      return new HttpServer(httpService(this.#surroundings, this.#setup(uuid, parts, sessions)));
     // Loaded only where it is wanted: other servers start without it.
     const { SshServer } = await import('../ssh/listener.ts');
-    return new SshServer(await this.#sshService(uuid, parts, sessions));
+    return new SshServer(await sshService(this.#surroundings, this.#setup(uuid, parts, sessions)));
+  }
+
+  #setup(uuid: string, parts: RequestParts, sessions: SessionStore): ServiceSetup {
+    const endSessions = (accountUuid: string, except: Session | undefined) => this.#endSessions(accountUuid, except);
+    return { uuid, parts, sessions, attempts: this.#attempts, handles: this.#handles, endSessions };
   }
 
   /** @returns what an SSH service is to be replaced by */
@@ -216,65 +198,8 @@ export class OwnListeners implements Listeners {
       server.checkReplaceable(parts.config.services[uuid] as HttpServiceOptions);
       return undefined;
     }
-    const service = await this.#sshService(uuid, parts, sessions);
+    const service = await sshService(this.#surroundings, this.#setup(uuid, parts, sessions));
     server.checkReplaceable(service);
     return service;
-  }
-
-  async #sshService(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<SshService> {
-    const { events, files, state, clock, log, sharing, dataFolderPath } = this.#surroundings;
-    const options = parts.config.services[uuid] as SshServiceOptions;
-    const component = componentOf(uuid, options);
-    const { hostKeysOf } = await import('../ssh/host-keys.ts');
-    return {
-      uuid,
-      options,
-      component,
-      chain: new AuthChain(methodsOf(parts, options), parts.groups, events, component),
-      sessions,
-      bans: state.bans,
-      attempts: this.#attempts,
-      requiredCredentials: new Set([...parts.groups.values()].map((group) => group.required_credentials ?? 'any')),
-      hostKeys: await hostKeysOf(options.host_key_paths, dataFolderPath),
-      isProxy: compileAddressRanges(options.trusted_proxies),
-      files,
-      handles: this.#handles,
-      events,
-      clock,
-      log,
-      processes: sharing?.processes ?? 1,
-    };
-  }
-
-  #httpService(uuid: string, parts: RequestParts, sessions: SessionStore): HttpService {
-    const { events, files, state, monitoring, clock, log, sharing } = this.#surroundings;
-    const options = parts.config.services[uuid] as HttpServiceOptions;
-    const component = componentOf(uuid, options);
-    return {
-      uuid,
-      options,
-      component,
-      chain: new AuthChain(methodsOf(parts, options), parts.groups, events, component),
-      sessions,
-      endSessions: (accountUuid, except) => this.#endSessions(accountUuid, except),
-      bans: state.bans,
-      attempts: this.#attempts,
-      proxies: {
-        header: options.client_forwarded_header,
-        // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.
-        isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
-      },
-      passwords: parts.passwords,
-      files,
-      events,
-      clock,
-      log,
-      observe: monitoring.requestObserver(uuid, parts.config),
-      baseHeaders: {
-        server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
-        ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
-      },
-      sharing,
-    };
   }
 }

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
-import { type Http2SecureServer, constants as http2Constants, type ServerHttp2Session } from 'node:http2';
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { processAccount } from '../../events/event-factory.ts';
 import type { Timer } from '../../lib/clock.ts';
@@ -12,6 +12,7 @@ import { noteInternalError } from '../reply/internal-error.ts';
 import { isHttp2, type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
 import type { HttpService, Incoming } from '../request/exchange.ts';
+import { Connections } from './connections.ts';
 import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
 import { createNodeServer, tlsContextOf } from './node-server.ts';
@@ -29,10 +30,8 @@ const drainStepMs = 50;
 export class HttpServer {
   #service: HttpService;
   readonly #server: Server | Http2SecureServer;
-  readonly #http2Sessions = new Set<ServerHttp2Session>();
-  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
   #tlsWatch: Timer | undefined;
-  readonly #endedBytes = { received: 0, sent: 0 };
   #isLeaving = false;
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -112,20 +111,14 @@ export class HttpServer {
   }
 
   /** Connections at present, and bytes on the wire so far. */
-  get traffic(): { connections: number; receivedBytes: number; sentBytes: number } {
-    let { received: receivedBytes, sent: sentBytes } = this.#endedBytes;
-    for (const socket of this.#sockets) {
-      receivedBytes += socket.bytesRead;
-      sentBytes += socket.bytesWritten;
-    }
-    return { connections: this.#sockets.size, receivedBytes, sentBytes };
+  get traffic(): Connections['traffic'] {
+    return this.#connections.traffic;
   }
 
   /** Goes on serving, but has every reply end its connection, so that clients and proxies go elsewhere. */
   leave(): void {
     this.#isLeaving = true;
-    // A session that its client cut is here until it says so.
-    for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
+    this.#connections.goAway();
   }
 
   get service(): HttpService {
@@ -149,15 +142,14 @@ export class HttpServer {
     const { clock } = this.#service;
     this.#tlsWatch?.cancel();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#http2Sessions) session.close();
+    this.#connections.closeHttp2();
     const closeIdle = () => (this.#server as Server).closeIdleConnections?.();
     closeIdle();
     const stepper = clock.every(drainStepMs, closeIdle);
     let inTime = true;
     const deadline = clock.after(timeoutMs, () => {
       inTime = false;
-      for (const session of this.#http2Sessions) session.destroy();
-      for (const socket of this.#sockets) socket.destroy();
+      this.#connections.destroy();
     });
     await closed;
     stepper.cancel();
@@ -223,29 +215,14 @@ export class HttpServer {
   }
 
   #count(socket: Socket): void {
-    if (this.#service.sharing && this.#sockets.size >= this.#connectionLimit()) return void socket.destroy();
-    this.#sockets.add(socket);
-    const onClose = () => {
-      this.#sockets.delete(socket);
-      this.#endedBytes.received += socket.bytesRead;
-      this.#endedBytes.sent += socket.bytesWritten;
-    };
-    socket.once(
-      'close',
-      guarded(onClose, (error) => this.#cut(error, socket)),
-    );
+    if (this.#service.sharing && this.#connections.count >= this.#connectionLimit()) socket.destroy();
+    else this.#connections.add(socket);
   }
 
   #watch(session: ServerHttp2Session): void {
-    const onFault = (error: unknown) => this.#cut(error, session);
-    this.#http2Sessions.add(session);
-    session.once(
-      'close',
-      guarded(() => void this.#http2Sessions.delete(session), onFault),
-    );
-    // A broken connection is the client's affair; the streams on it report themselves.
-    session.on('error', () => {});
+    this.#connections.addHttp2(session);
     const { remoteAddress, remotePort } = session.socket;
+    const onFault = (error: unknown) => this.#cut(error, session);
     endFloods(session, this.#service.clock, (what) => this.#noteGarbage(remoteAddress, remotePort, what), onFault);
   }
 

@@ -6,6 +6,7 @@ import { Temporaries } from '../../files/disk/temporaries.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
 import type { Announce, Listeners, PreparedReload } from '../listeners.ts';
 import { type FileServiceOptions, fileServices, type RequestParts } from '../parts.ts';
@@ -63,7 +64,7 @@ export class WorkerFleet implements Listeners {
   #restarts = 0;
   #isStopping = false;
   /** Starts, reloads and replacements come one after the other. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new FairTurns({ atOnce: 1, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
 
   constructor(surroundings: FleetSurroundings) {
     this.#surroundings = surroundings;
@@ -84,7 +85,7 @@ export class WorkerFleet implements Listeners {
   }
 
   async prepare(parts: RequestParts): Promise<PreparedReload> {
-    const release = await this.#acquire();
+    const release = await this.#turns.take('');
     const members = this.#ready();
     const before = (this.#parts as RequestParts).config;
     const abort = async () => {
@@ -235,7 +236,7 @@ export class WorkerFleet implements Listeners {
     const { clock, log, options } = this.#surroundings;
     const pauseMs = this.#failures < 2 ? 0 : Math.min(100 * 2 ** this.#failures, longestPauseMs);
     if (pauseMs > 0) await clock.sleep(pauseMs);
-    const release = await this.#acquire();
+    const release = await this.#turns.take('');
     try {
       if (this.#isStopping) return;
       await this.#launch();
@@ -259,16 +260,6 @@ export class WorkerFleet implements Listeners {
       this.#surroundings.log.error('a worker could not take over the configuration', { worker: member.number, reason: error });
       member.kill('it could not take over the configuration');
     }
-  }
-
-  async #acquire(): Promise<() => void> {
-    const before = this.#last;
-    let release: () => void = () => {};
-    this.#last = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await before;
-    return release;
   }
 
   #methodStates(): MethodStates {

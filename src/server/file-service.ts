@@ -1,0 +1,92 @@
+import { AuthChain } from '../auth/auth-chain.ts';
+import type { LoginAttempts } from '../auth/login-attempts.ts';
+import type { SessionStore } from '../auth/sessions.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { FilesEnvironment } from '../files/file-scope.ts';
+import type { HandleShares } from '../files/handle-shares.ts';
+import type { HttpServiceOptions } from '../http/options.ts';
+import type { HttpService } from '../http/request/exchange.ts';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { SshServiceOptions } from '../ssh/options.ts';
+import type { SshService } from '../ssh/ssh-service.ts';
+import { type Announce, componentOf } from './listeners.ts';
+import type { Monitoring } from './monitoring.ts';
+import { type FileServiceOptions, methodsOf, type RequestParts } from './parts.ts';
+import type { SharedState } from './state.ts';
+
+/** What the services of one process share. */
+export interface ListenerSurroundings {
+  events: EventDispatcher;
+  files: FilesEnvironment;
+  state: SharedState;
+  monitoring: Monitoring;
+  announce: Announce;
+  clock: Clock;
+  log: Log;
+  /** Where several processes share a listener. */
+  sharing?: HttpService['sharing'];
+  /** For host keys of SSH services. */
+  dataFolderPath: string;
+}
+
+/** What a service is made of, beside its options. */
+export interface ServiceSetup {
+  uuid: string;
+  parts: RequestParts;
+  sessions: SessionStore;
+  attempts: LoginAttempts;
+  handles: HandleShares;
+  endSessions: HttpService['endSessions'];
+}
+
+/** An HTTP or HTTPS service as its options want it. */
+export function httpService(surroundings: ListenerSurroundings, setup: ServiceSetup): HttpService {
+  const { uuid, parts, endSessions } = setup;
+  const options = parts.config.services[uuid] as HttpServiceOptions;
+  return {
+    ...ofEveryKind(surroundings, setup, options),
+    options,
+    endSessions,
+    proxies: {
+      header: options.client_forwarded_header,
+      // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.
+      isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
+    },
+    passwords: parts.passwords,
+    observe: surroundings.monitoring.requestObserver(uuid, parts.config),
+    baseHeaders: {
+      server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
+      ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
+    },
+    sharing: surroundings.sharing,
+  };
+}
+
+/** An SSH service as its options want it. @throws ServiceError `unavailable` when its host keys cannot be used */
+export async function sshService(surroundings: ListenerSurroundings, setup: ServiceSetup): Promise<SshService> {
+  const { uuid, parts } = setup;
+  const options = parts.config.services[uuid] as SshServiceOptions;
+  // Loaded only where it is wanted: other servers start without it.
+  const { hostKeysOf } = await import('../ssh/host-keys.ts');
+  return {
+    ...ofEveryKind(surroundings, setup, options),
+    options,
+    requiredCredentials: new Set([...parts.groups.values()].map((group) => group.required_credentials ?? 'any')),
+    hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath),
+    isProxy: compileAddressRanges(options.trusted_proxies),
+    handles: setup.handles,
+    processes: surroundings.sharing?.processes ?? 1,
+  };
+}
+
+function ofEveryKind(
+  { events, files, state, clock, log }: ListenerSurroundings,
+  { uuid, parts, sessions, attempts }: ServiceSetup,
+  options: FileServiceOptions,
+) {
+  const component = componentOf(uuid, options);
+  const chain = new AuthChain(methodsOf(parts, options), parts.groups, events, component);
+  return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
+}
