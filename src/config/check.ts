@@ -1,7 +1,7 @@
 import { ServiceError } from '../lib/errors.ts';
 import type { Finding } from './finding.ts';
 import { byPlace, ConfigError } from './findings.ts';
-import { lintConfig } from './lint/lint.ts';
+import { type LintOptions, lintConfig } from './lint/lint.ts';
 import { type Environment, examineConfig, findConfigFile, type LoadedConfig } from './reading/load.ts';
 import { readSource, type Source } from './reading/source.ts';
 
@@ -16,13 +16,16 @@ export interface Checked {
   findings: readonly Finding[];
 }
 
+/** How a configuration is checked. */
+export type CheckOptions = Omit<LintOptions, 'removed'>;
+
 /**
  * Checks a configuration file in every way: all problems of the schema, of the variables and of the whole, in one run.
  *
  * @param file path, or `-` for stdin
  * @throws ServiceError `bad-request` when it cannot be read
  */
-export function checkConfigFile(file: string, env: Environment): Checked {
+export function checkConfigFile(file: string, env: Environment, options: CheckOptions = {}): Checked {
   let source: Source;
   try {
     source = readSource(file);
@@ -30,14 +33,14 @@ export function checkConfigFile(file: string, env: Environment): Checked {
     if (!(error instanceof ConfigError)) throw error;
     return { loaded: undefined, file, text: error.source, findings: error.findings };
   }
-  return checkSource(source, env);
+  return checkSource(source, env, options);
 }
 
 /** Checks a parsed file; see `checkConfigFile`. */
-export function checkSource(source: Source, env: Environment, nowMs?: number): Checked {
+export function checkSource(source: Source, env: Environment, options: CheckOptions = {}): Checked {
   const { config, findings, removed } = examineConfig(source, env);
   const loaded = config && { config, file: source.file, source };
-  const linted = loaded ? lintConfig(loaded, { removed, ...(nowMs === undefined ? {} : { nowMs }) }) : [];
+  const linted = loaded ? lintConfig(loaded, { removed, ...options }) : [];
   const all = [...findings, ...linted].sort(byPlace);
   const hasErrors = all.some(({ severity }) => severity === 'error');
   return { loaded: hasErrors ? undefined : loaded, file: source.file, text: source.text, findings: all };
@@ -50,9 +53,9 @@ export interface LoadedSafely {
   text: string;
 }
 
-/** Loads a file that has no errors. @throws ConfigError with all that `svc validate` would print when it has */
-export function loadConfigFile(file: string, env: Environment): LoadedSafely {
-  const { loaded, findings, text } = checkConfigFile(file, env);
+/** Loads a file that has no errors; see `checkConfigFile`. @throws ConfigError with all that `svc validate` would print when it has */
+export function loadConfigFile(file: string, env: Environment, options: CheckOptions = {}): LoadedSafely {
+  const { loaded, findings, text } = checkConfigFile(file, env, options);
   if (!loaded) throw new ConfigError(findings, text);
   return { loaded, warnings: findings, text };
 }

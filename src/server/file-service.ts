@@ -9,6 +9,7 @@ import type { HttpService } from '../http/request/exchange.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { HostKey } from '../ssh/host-keys.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
 import { type Announce, componentOf } from './listeners.ts';
@@ -29,6 +30,8 @@ export interface ListenerSurroundings {
   sharing?: HttpService['sharing'];
   /** For host keys of SSH services. */
   dataFolderPath: string;
+  /** Host keys that were read so far, by their paths: a process that is root no more cannot read them again. */
+  hostKeys: Map<string, HostKey>;
 }
 
 /** What a service is made of, beside its options. */
@@ -74,7 +77,7 @@ export async function sshService(surroundings: ListenerSurroundings, setup: Serv
     ...ofEveryKind(surroundings, setup, options),
     options,
     requiredCredentials: new Set([...parts.groups.values()].map((group) => group.required_credentials ?? 'any')),
-    hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath),
+    hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath, surroundings.hostKeys),
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,
     processes: surroundings.sharing?.processes ?? 1,

@@ -244,7 +244,7 @@ class ServerRuntime implements Service {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
     const { path } = this.#dataFolder as DataFolder;
     const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
-    return new OwnListeners({ events, files, state, monitoring, announce, dataFolderPath: path, clock, log });
+    return new OwnListeners({ events, files, state, monitoring, announce, dataFolderPath: path, hostKeys: new Map(), clock, log });
   }
 
   #makeParts(config: Config): Parts {

@@ -141,6 +141,7 @@ class RunningWorker {
       clock,
       log,
       dataFolderPath,
+      hostKeys: setup.hostKeys,
       sharing: {
         processes: setup.workers,
         congestion: () => this.journal.congestion(),

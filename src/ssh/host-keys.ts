@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
-import { ServiceError } from '../lib/errors.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { hostKeyTypes, shortestRsaBits } from './algorithms.ts';
 import { bitsOf, positive, sized, sizedTexts } from './key-fields.ts';
 
@@ -34,17 +34,32 @@ export function ownKeyPaths(dataFolderPath: string): string[] {
 /**
  * The host keys of a service: those of `host_key_paths` or, without any, an Ed25519 and an RSA key in the data folder, made when missing.
  *
+ * @param kept keys that were read before, by their paths, to which these are added: a process that is root no more cannot read them again
  * @throws ServiceError `unavailable` naming the file that cannot be used
  */
-export async function hostKeysOf(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
-  if (paths.length > 0) return paths.map(readHostKey);
+export async function hostKeysOf(paths: readonly string[], dataFolderPath: string, kept: Map<string, HostKey>): Promise<HostKey[]> {
+  const read = (path: string) => {
+    const key = readAgain(path, kept.get(path));
+    kept.set(path, key);
+    return key;
+  };
+  if (paths.length > 0) return paths.map(read);
   const [ed25519 = '', rsa = ''] = ownKeyPaths(dataFolderPath);
   if (!existsSync(ed25519)) await write(ed25519, ed25519Text((await makeKeyPair('ed25519')).privateKey));
   if (!existsSync(rsa)) {
     const { privateKey } = await makeKeyPair('rsa', { modulusLength: 3072 });
     await write(rsa, privateKey.export({ type: 'pkcs1', format: 'pem' }) as string);
   }
-  return [readHostKey(ed25519), readHostKey(rsa)];
+  return [read(ed25519), read(rsa)];
+}
+
+function readAgain(path: string, before: HostKey | undefined): HostKey {
+  try {
+    return readHostKey(path);
+  } catch (error) {
+    if (before && systemErrorCode((error as Error).cause) === 'EACCES') return before;
+    throw error;
+  }
 }
 
 /**
@@ -57,7 +72,7 @@ export function readHostKey(path: string): HostKey {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw unusable(path, (error as Error).message);
+    throw unusable(path, (error as Error).message, error);
   }
   let key: { blob: Buffer; text: string };
   try {
@@ -112,8 +127,8 @@ function ofPem(key: KeyObject): { blob: Buffer; text: string } {
   }
 }
 
-function unusable(path: string, reason: string): ServiceError {
-  return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`);
+function unusable(path: string, reason: string, cause?: unknown): ServiceError {
+  return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`, { cause });
 }
 
 function write(path: string, text: string): Promise<void> {

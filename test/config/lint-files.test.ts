@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 /** Codes and paths of what is found in a configuration of a folder. */
 function check(folder: string, yaml: string, nowMs?: number): string[] {
-  const { findings } = checkSource(parseSource(join(folder, 'svc.config.yaml'), yaml), {}, nowMs);
+  const { findings } = checkSource(parseSource(join(folder, 'svc.config.yaml'), yaml), {}, nowMs === undefined ? {} : { nowMs });
   return findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`);
 }
 

@@ -50,7 +50,13 @@ export async function serve(options: ServeOptions): Promise<number> {
       throw error;
     }
   };
-  return run(service, { log, dataFolderPath, watcher, afterStart, readAgain: () => loadConfigFile(file, process.env).loaded });
+  return run(service, {
+    log,
+    dataFolderPath,
+    watcher,
+    afterStart,
+    readAgain: () => loadConfigFile(file, process.env, { isRunning: true }).loaded,
+  });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {

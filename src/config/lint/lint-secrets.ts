@@ -39,8 +39,13 @@ export function lintSecrets({ config, file, source }: LoadedConfig, report: Repo
 }
 
 function isReadableByAll(file: string): boolean {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return process.platform !== 'win32' && stats !== undefined && stats.isFile() && (stats.mode & othersRead) !== 0;
+  try {
+    const stats = statSync(file);
+    return process.platform !== 'win32' && stats.isFile() && (stats.mode & othersRead) !== 0;
+  } catch {
+    // It is not there, or in a folder that is closed to this user, too.
+    return false;
+  }
 }
 
 /** Whether a text of the file itself, not a variable in it, is a secret. */

@@ -1,10 +1,15 @@
+import { systemErrorCode } from '../../lib/errors.ts';
 import { algorithmsBeyondSecure, algorithmsOf, fitsAlgorithms } from '../../ssh/algorithms.ts';
 import { type HostKey, readHostKey } from '../../ssh/host-keys.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Host keys that cannot be used or that nobody is shown, and algorithms that are not as safe as they could be. */
-export function lintSsh(config: Config, report: Report): void {
+/**
+ * Host keys that cannot be used or that nobody is shown, and algorithms that are not as safe as they could be.
+ *
+ * @param isRunning whether the keys may have been read before, by a process that was root then
+ */
+export function lintSsh(config: Config, report: Report, isRunning: boolean): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.type !== 'ssh' || !service.enabled) continue;
     const at = (...path: PropertyKey[]) => ['services', uuid, ...path];
@@ -12,6 +17,7 @@ export function lintSsh(config: Config, report: Report): void {
       try {
         return readHostKey(path);
       } catch (error) {
+        if (isRunning && systemErrorCode((error as Error).cause) === 'EACCES') return undefined;
         report('error', 'host-key-unusable', at('host_key_paths', index), (error as Error).message);
         return undefined;
       }

@@ -23,17 +23,22 @@ import { lintState } from './lint-state.ts';
 import { lintTls } from './lint-tls.ts';
 
 /** What a check may be told besides the configuration. */
-interface LintOptions {
+export interface LintOptions {
   /** Paths that were left out because of errors; what would only follow from that is not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
+  /** Whether a service that runs is to take it over: what it has read it keeps, when it may not read it again. */
+  isRunning?: boolean;
 }
 
 /**
  * Finds what the schema cannot see: references to what does not exist, files that cannot be used, addresses used twice, and
  * what works but would hurt. Errors are what `svc serve` refuses to start with.
  */
-export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemClock.nowMs() }: LintOptions = {}): Finding[] {
+export function lintConfig(
+  loaded: LoadedConfig,
+  { removed = [], nowMs = systemClock.nowMs(), isRunning = false }: LintOptions = {},
+): Finding[] {
   const findings: Finding[] = [];
   const gaps = new Gaps(removed);
   let hintsLeft = mostHints;
@@ -56,7 +61,7 @@ export function lintConfig(loaded: LoadedConfig, { removed = [], nowMs = systemC
     report('error', 'no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
-  lintSsh(config, report);
+  lintSsh(config, report, isRunning);
   lintState(config, report);
   checkReferences(config, report);
   checkFolders(config, report);

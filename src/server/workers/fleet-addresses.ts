@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema/schema.ts';
 import type { EventComponent } from '../../events/event.ts';
 import { readTlsContext, type TlsContext } from '../../http/connection/tls-context.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { HostKey } from '../../ssh/host-keys.ts';
 import { componentOf, startData } from '../listeners.ts';
 import { type FileServiceOptions, fileServices } from '../parts.ts';
 
@@ -13,6 +14,8 @@ import { type FileServiceOptions, fileServices } from '../parts.ts';
 export class FleetAddresses {
   /** TLS files of the services, by UUID. */
   readonly tls: Record<string, TlsContext> = {};
+  /** Host keys of SSH services, by their paths. */
+  readonly hostKeys = new Map<string, HostKey>();
   readonly #ports = new Map<string, number>();
 
   /** Chooses a free port for each service that may have any. @throws ServiceError `unavailable` */
@@ -29,15 +32,13 @@ export class FleetAddresses {
     this.#ports.delete(uuid);
   }
 
-  /** Makes the host keys that SSH services of the workers share. @throws ServiceError `unavailable` */
-  async makeHostKeys(config: Config, dataFolderPath: string): Promise<void> {
-    const isWanted = (uuid: string) => {
-      const options = optionsOf(config, uuid);
-      return options.type === 'ssh' && options.host_key_paths.length === 0;
-    };
-    if (!fileServices(config).some(isWanted)) return;
+  /** Reads the host keys of the services, and makes those that are missing. @throws ServiceError `unavailable` */
+  async readHostKeys(config: Config, dataFolderPath: string): Promise<void> {
     const { hostKeysOf } = await import('../../ssh/host-keys.ts');
-    await hostKeysOf([], dataFolderPath);
+    for (const uuid of fileServices(config)) {
+      const options = optionsOf(config, uuid);
+      if (options.type === 'ssh') await hostKeysOf(options.host_key_paths, dataFolderPath, this.hostKeys);
+    }
   }
 
   /** Reads the TLS files; one that cannot be read any more stays as it was. @throws ServiceError `unavailable` for one that never was */

@@ -73,7 +73,7 @@ export class WorkerFleet implements Listeners {
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { announce, options } = this.#surroundings;
-    await this.#addresses.makeHostKeys(parts.config, this.#surroundings.dataFolderPath);
+    await this.#addresses.readHostKeys(parts.config, this.#surroundings.dataFolderPath);
     await this.#startFirst(parts);
     await Promise.all(Array.from({ length: options.workers - 1 }, () => this.#launch()));
     for (const uuid of fileServices(parts.config)) announce(20076, ...this.#addresses.described(uuid, parts.config));
@@ -93,7 +93,7 @@ export class WorkerFleet implements Listeners {
       release();
     };
     try {
-      await this.#addresses.makeHostKeys(parts.config, this.#surroundings.dataFolderPath);
+      await this.#addresses.readHostKeys(parts.config, this.#surroundings.dataFolderPath);
       await this.#addresses.choosePorts(parts.config);
       this.#addresses.readTls(parts.config);
       const config = this.#addresses.inConfig(parts.config);
@@ -204,6 +204,7 @@ export class WorkerFleet implements Listeners {
       journal: journal.fault,
       acceptedKey: state.acceptedKey,
       tls: this.#addresses.tls,
+      hostKeys: this.#addresses.hostKeys,
     };
     const started = member.start(setup);
     // From now on it is told of changes, behind the start.

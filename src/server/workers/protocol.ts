@@ -10,6 +10,7 @@ import type { TlsContext } from '../../http/connection/tls-context.ts';
 import type { Channel, Fault } from '../../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
 import type { MetricFigures } from '../../monitor/metric-figures.ts';
+import type { HostKey } from '../../ssh/host-keys.ts';
 
 /*
  * What primary process and workers say to each other. Keys of sessions are hashes, remembered credentials stand under an HMAC: no
@@ -61,6 +62,8 @@ export interface WorkerSetup {
   acceptedKey: Buffer;
   /** TLS files as read at the start, for a worker that may not read them any more. */
   tls: Record<string, TlsContext>;
+  /** Host keys of SSH services, by their paths, likewise. */
+  hostKeys: Map<string, HostKey>;
 }
 
 /** Figures of a worker. */

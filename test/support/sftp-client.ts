@@ -1,0 +1,32 @@
+import type { Duplex } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { testPassword } from './secrets.ts';
+import { RawSftp } from './sftp-session.ts';
+import { type LoginAttempt, tryLogins } from './ssh.ts';
+
+interface WithSubsystems {
+  subsys(name: string, done: (error: Error | undefined, channel: Duplex) => void): void;
+  on(event: 'close', listener: () => void): void;
+  end(): void;
+}
+
+/** A client that has logged in and speaks SFTP in raw packets. */
+export interface SftpLogin {
+  sftp: RawSftp;
+  client: WithSubsystems;
+  /** Resolves when the connection is gone. */
+  ended: Promise<void>;
+}
+
+/** Logs in over SSH and begins the SFTP subsystem. @throws Error when the login is refused */
+export async function loginSftp(t: TestContext, port: number, login: Partial<LoginAttempt> = {}): Promise<SftpLogin> {
+  const { client } = await tryLogins(t, port, [{ type: 'password', username: 'alice', password: testPassword, ...login }]);
+  if (!client) throw new Error('The login was refused.');
+  const logged = client as unknown as WithSubsystems;
+  const ended = new Promise<void>((resolve) => logged.on('close', resolve));
+  const channel = await new Promise<Duplex>((resolve, reject) => {
+    logged.subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened)));
+  });
+  channel.on('error', () => {});
+  return { sftp: new RawSftp(channel), client: logged, ended };
+}
