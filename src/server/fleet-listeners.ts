@@ -22,7 +22,7 @@ interface FleetServer {
   emit: (draft: EventDraft) => void;
 }
 
-/** What a primary process has for its workers: the state that they share, the journal's door, and the workers themselves. */
+/** What a primary process has for its workers: the state that they share, the journal, and the workers themselves. */
 export class Fleet {
   /** For what runs in the primary process itself. */
   readonly state: SharedState;

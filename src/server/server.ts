@@ -25,7 +25,7 @@ import { memoryState, type SharedState } from './state.ts';
 import type { FleetOptions } from './workers/fleet.ts';
 
 /** A server: everything that one configuration starts. */
-export interface Service {
+export interface Server {
   /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
   start(): Promise<void>;
   /** One line for each listening service. */
@@ -48,7 +48,7 @@ interface Parts extends RequestParts {
 }
 
 /** What a server is started with, beside its configuration. */
-export interface ServiceSurroundings {
+export interface ServerSurroundings {
   clock: Clock;
   log: Log;
   /** Lets other processes answer the requests. */
@@ -61,7 +61,7 @@ export interface ServiceSurroundings {
  * @param loaded a valid configuration
  * @throws ServiceError `bad-request` for workers beside a state in Redis
  */
-export function createService(loaded: LoadedConfig, surroundings: ServiceSurroundings): Service {
+export function createServer(loaded: LoadedConfig, surroundings: ServerSurroundings): Server {
   if (surroundings.fleet && loaded.config.server.state.type !== 'memory')
     throw new ServiceError(
       'bad-request',
@@ -70,7 +70,7 @@ export function createService(loaded: LoadedConfig, surroundings: ServiceSurroun
   return new ServerRuntime(loaded, surroundings);
 }
 
-class ServerRuntime implements Service {
+class ServerRuntime implements Server {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #verifier = new PasswordVerifier();
@@ -86,7 +86,7 @@ class ServerRuntime implements Service {
   readonly #monitoring: Monitoring;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
 
-  constructor(loaded: LoadedConfig, { clock, log, fleet }: ServiceSurroundings) {
+  constructor(loaded: LoadedConfig, { clock, log, fleet }: ServerSurroundings) {
     this.#config = loaded.config;
     this.#clock = clock;
     this.#log = log;

@@ -66,7 +66,7 @@ test('overwriting answers 201 and keeps the mode of the file', async (t) => {
   assert.equal(statSync(join(server.home, 'a')).mode & 0o777, 0o640);
 });
 
-test('awkward names go round, over every door', async (t) => {
+test('awkward names round-trip over every interface', async (t) => {
   const server = await startServer(t);
   for (const name of awkwardNames) {
     const url = `/home/${encodeURIComponent(name)}`;

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { createService, type Service } from '../../src/server/server.ts';
+import { createServer, type Server } from '../../src/server/server.ts';
 import { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 import { type TestConfig, testConfig } from './server.ts';
 
 /** A node in this process. */
 export interface TestNode extends Client {
-  service: Service;
+  service: Server;
   log: string[];
   stop(): Promise<boolean>;
 }
@@ -26,7 +26,7 @@ export async function startNode(
   mkdirSync(join(folder, 'home'), { recursive: true });
   const server = { name, data_folder_path: join(folder, name), state: { type: 'redis', url: redisUrl }, ...config.server };
   const log: string[] = [];
-  const service = createService(await testConfig(folder, { ...config, server }), {
+  const service = createServer(await testConfig(folder, { ...config, server }), {
     clock: systemClock,
     log: createLog({ level: 'info', format: 'json', clock: systemClock, write: (line) => log.push(line) }),
   });

@@ -6,7 +6,7 @@ import { loadConfigFile } from '../../src/config/check.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { createService } from '../../src/server/server.ts';
+import { createServer } from '../../src/server/server.ts';
 import { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 import { temporaryFolder } from './temp.ts';
@@ -34,7 +34,7 @@ event_handlers: {${handlers}}
 /** Serves while some files are uploaded, then stops. */
 export async function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
-  const service = createService(loaded, { clock: systemClock, log: silentLog });
+  const service = createServer(loaded, { clock: systemClock, log: silentLog });
   await service.start();
   watchOutput(t, () => service.stop(), []);
   const client = new Client(service.listening()[0]?.url ?? '');

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
-import { createService, type Service } from '../../src/server/server.ts';
+import { createServer, type Server } from '../../src/server/server.ts';
 import { readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../src/webhooks/records/delivery-record.ts';
 import { Client } from '../support/client.ts';
@@ -29,9 +29,9 @@ async function startOn(
   folder: string,
   config: TestConfig,
   lines: string[] = [],
-): Promise<{ service: Service; client: Client }> {
+): Promise<{ service: Server; client: Client }> {
   const log = createLog({ level: 'info', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
-  const service = createService(await testConfig(folder, config), { clock: systemClock, log });
+  const service = createServer(await testConfig(folder, config), { clock: systemClock, log });
   await service.start();
   t.after(() => service.stop());
   return { service, client: new Client(service.listening()[0]?.url ?? '') };
@@ -337,5 +337,5 @@ test('an unreadable ca_certificates_path keeps the service from starting, with a
   const config = await testConfig(folder, {
     event_handlers: { crm: handler('https://localhost/', { ca_certificates_path: '/nowhere/ca.pem' }) },
   });
-  await assert.rejects(createService(config, { clock: systemClock, log: silentLog }).start(), /"crm": ca_certificates_path: .*nowhere/);
+  await assert.rejects(createServer(config, { clock: systemClock, log: silentLog }).start(), /"crm": ca_certificates_path: .*nowhere/);
 });

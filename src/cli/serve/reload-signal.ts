@@ -2,7 +2,7 @@ import { ConfigError } from '../../config/findings.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Service } from '../../server/server.ts';
+import type { Server } from '../../server/server.ts';
 import { Excerpts, findingText } from '../output.ts';
 import { type ReloadReport, writeReloadReport } from './reload-report.ts';
 
@@ -12,7 +12,7 @@ import { type ReloadReport, writeReloadReport } from './reload-report.ts';
  *
  * @param readAgain reads the configuration; undefined without a file
  */
-export function reloadOnSignal(service: Service, log: Log, dataFolderPath: string, readAgain: (() => LoadedConfig) | undefined): void {
+export function reloadOnSignal(service: Server, log: Log, dataFolderPath: string, readAgain: (() => LoadedConfig) | undefined): void {
   let number = 0;
   let last: Promise<void> = Promise.resolve();
   const reload = async () => {
@@ -27,7 +27,7 @@ export function reloadOnSignal(service: Service, log: Log, dataFolderPath: strin
 
 type Outcome = Pick<ReloadReport, 'reloaded' | 'changes' | 'reason' | 'findings'>;
 
-async function reloadOnce(service: Service, log: Log, readAgain: (() => LoadedConfig) | undefined): Promise<Outcome> {
+async function reloadOnce(service: Server, log: Log, readAgain: (() => LoadedConfig) | undefined): Promise<Outcome> {
   if (!readAgain) {
     log.warn('there is no configuration file to reload');
     return { reloaded: false, changes: [], reason: 'there is no configuration file to reload', findings: [] };

@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/log.ts';
-import { createService, type Service } from '../../server/server.ts';
+import { createServer, type Server } from '../../server/server.ts';
 import type { FleetOptions } from '../../server/workers/fleet.ts';
 import { exitCode } from '../exit-codes.ts';
 import { complain, complainFindings, hasColour, paint, print } from '../output.ts';
@@ -40,7 +40,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
   const watcher = new FleetWatcher();
-  const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
+  const service = createServer(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
   const dataFolderPath = loaded.config.server.data_folder_path;
   const afterStart = async () => {
     try {
@@ -85,7 +85,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     );
     prepareProcess(loaded, process.env, log);
     const watcher = new FleetWatcher();
-    const service = createService(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
+    const service = createServer(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
     try {
       await service.start();
     } catch (error) {
@@ -157,7 +157,7 @@ interface Surroundings {
 }
 
 async function run(
-  service: Service,
+  service: Server,
   { log, dataFolderPath, readAgain, afterStart, watcher, isStarted = false }: Surroundings,
 ): Promise<number> {
   endByFault(log, () => service.flushNow());

@@ -6,7 +6,7 @@ import { layout, type PageModel } from './layout.ts';
 import type { PageContext } from './page-context.ts';
 
 /** A member that is about to be deleted. */
-export interface DoomedMember {
+export interface MemberToDelete {
   name: string;
   /** Undefined when it is gone already. */
   entry: { isFolder: boolean; sizeBytes: number } | undefined;
@@ -15,7 +15,7 @@ export interface DoomedMember {
 /** What the page with the question before a deletion shows. */
 export interface ConfirmModel {
   folder: VirtualPath;
-  members: readonly DoomedMember[];
+  members: readonly MemberToDelete[];
   account: PageModel['account'];
 }
 
@@ -25,7 +25,7 @@ export function confirmPage(context: PageContext, model: ConfirmModel): string {
   const there = model.members.filter((member) => member.entry);
   const body = html`<main class="card roomy" id="main">
 <h1>${language.text('deleteQuestion', { count: there.length })}</h1>
-<ul class="doomed">${model.members.map((member) => doomed(context, model.folder, member))}</ul>
+<ul class="doomed">${model.members.map((member) => memberLine(context, model.folder, member))}</ul>
 <p>${language.text('deleteWarning')}</p>
 <form method="post" class="row">
 <input type="hidden" name="action" value="delete-members">
@@ -37,7 +37,7 @@ ${there.length > 0 && html`<button type="submit" class="primary danger">${icon('
   return layout(context, { title: language.text('delete'), body, account: model.account });
 }
 
-function doomed({ language }: PageContext, folder: VirtualPath, { name, entry }: DoomedMember) {
+function memberLine({ language }: PageContext, folder: VirtualPath, { name, entry }: MemberToDelete) {
   const shown = new Html(`<bdi>${nameHtml(name)}</bdi>`);
   if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
   const about = entry.isFolder ? language.text('withContent') : language.size(entry.sizeBytes);
