@@ -57,6 +57,9 @@ const programs = {
   restic: 'restic',
   sqlite3: 'sqlite3',
   sshfs: 'sshfs',
+  dbclient: 'dropbear-bin',
+  perl: 'perl',
+  java: 'default-jre-headless',
 };
 
 function filesBelow(folder, suffix) {

@@ -1,42 +1,11 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { runProgram } from '../support/program.ts';
+import { test } from 'node:test';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { type SshTestServer, startSsh } from '../support/ssh.ts';
-import { tree } from '../support/tree.ts';
-
-const large = randomBytes(1_500_000).toString('hex');
-
-/** A small tree in the client's folder, `up`, with names of all kinds. */
-function plantLocal(folder: string): Record<string, string> {
-  const up = join(folder, 'up');
-  mkdirSync(join(up, 'sub folder'), { recursive: true });
-  for (const name of ['a', 'b #?%25&', 'ümlaut 😀', 'sub folder/x']) writeFileSync(join(up, name), `content of ${name}`);
-  writeFileSync(join(up, 'large'), large);
-  return tree(up);
-}
-
-/** Runs a client in its folder and wants it to succeed. */
-async function succeeds(
-  server: SshTestServer,
-  program: string,
-  args: readonly string[],
-  env: Record<string, string> = {},
-): Promise<string> {
-  const { code, output } = await runProgram(program, args, { cwd: server.clientFolder, env });
-  assert.equal(code, 0, `${program}: ${output}`);
-  return output;
-}
-
-/** How programs that start `ssh` themselves have to call it. */
-function sshCommand(server: SshTestServer): string[] {
-  const options = ['StrictHostKeyChecking=no', `UserKnownHostsFile=${join(server.clientFolder, 'known')}`, 'LogLevel=ERROR'];
-  return ['ssh', '-F', '/dev/null', '-p', String(server.sshPort), '-i', server.key, ...options.flatMap((option) => ['-o', option])];
-}
+import { canMount, digestTree, large, plantLocal, resticOn, runMounted, sshCommand, succeeds } from '../support/ssh-clients.ts';
 
 async function uploads(server: SshTestServer): Promise<unknown[]> {
   return (await server.events()).filter(({ id }) => id === '30068').map(({ data }) => data.path);
@@ -46,7 +15,7 @@ test('OpenSSH sftp: all that it can do', async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
-  writeFileSync(join(server.clientFolder, 'part'), large.slice(0, 1_000_000));
+  writeFileSync(join(server.clientFolder, 'part'), large.slice(0, 200_000));
   const batch = [
     'put -rp up',
     'get -rp up down',
@@ -64,9 +33,9 @@ test('OpenSSH sftp: all that it can do', async (t) => {
   ];
   const { code, output } = await server.openssh('sftp', ['-b', '-', 'alice@127.0.0.1'], { input: `${batch.join('\n')}\n` });
   assert.equal(code, 0, output);
-  assert.match(output, /-rw-\S+ +1 alice +alice +3000000 .* resumed\n/);
-  assert.deepEqual(tree(join(server.clientFolder, 'down')), planted);
-  assert.deepEqual(tree(join(server.home, 'up')), planted);
+  assert.match(output, /-rw-\S+ +1 alice +alice +600000 .* resumed\n/);
+  assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
+  assert.deepEqual(digestTree(join(server.home, 'up')), planted);
   assert.deepEqual((await uploads(server)).length, Object.keys(planted).filter((path) => !path.endsWith('/')).length + 3);
   assert.equal(readFileSync(join(server.home, 'made/resumed'), 'utf8'), large);
 });
@@ -85,30 +54,58 @@ test('scp: up, over an old file, down', async (t) => {
     assert.equal(code, 0, output);
   }
   assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), planted.a);
-  assert.deepEqual(Object.keys(tree(join(server.home, 'up'))), Object.keys(planted));
-  assert.deepEqual(tree(join(server.home, 'up')), planted);
-  assert.deepEqual(tree(join(server.clientFolder, 'down')), planted);
+  assert.deepEqual(Object.keys(digestTree(join(server.home, 'up'))), Object.keys(planted));
+  assert.deepEqual(digestTree(join(server.home, 'up')), planted);
+  assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
   const old = await server.openssh('scp', ['-O', 'up/a', 'alice@127.0.0.1:o']);
   assert.notEqual(old.code, 0);
   assert.match(old.output, /takes no commands, only SFTP/);
 });
 
+/** Writes a configuration with the remote `svc`. @returns its name in the client's folder */
+function rcloneConfig(server: SshTestServer): string {
+  const config = `[svc]\ntype = sftp\nhost = 127.0.0.1\nport = ${server.sshPort}\nuser = alice\nkey_file = ${server.key}\n`;
+  writeFileSync(join(server.clientFolder, 'rclone.conf'), config);
+  return 'rclone.conf';
+}
+
 test('rclone: copy, check with hashes, sync', async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const server = await startSsh(t, { checksum_commands: true });
   const planted = plantLocal(server.clientFolder);
-  const config = `[svc]\ntype = sftp\nhost = 127.0.0.1\nport = ${server.sshPort}\nuser = alice\nkey_file = ${server.key}\n`;
-  writeFileSync(join(server.clientFolder, 'rclone.conf'), config);
-  const rclone = (...args: string[]) => succeeds(server, 'rclone', ['--config', 'rclone.conf', ...args]);
+  const config = rcloneConfig(server);
+  const rclone = (...args: string[]) => succeeds(server, 'rclone', ['--config', config, ...args]);
   await rclone('copy', 'up', 'svc:copied');
-  assert.deepEqual(tree(join(server.home, 'copied')), planted);
+  assert.deepEqual(digestTree(join(server.home, 'copied')), planted);
   assert.match(await rclone('check', 'up', 'svc:copied'), /0 differences found/);
   assert.doesNotMatch(await rclone('check', 'up', 'svc:copied', '-v'), /could not be checked|hashes could not/);
   writeFileSync(join(server.clientFolder, 'up/a'), 'other content');
   await rclone('sync', 'up', 'svc:copied');
   assert.equal(readFileSync(join(server.home, 'copied/a'), 'utf8'), 'other content');
   await rclone('copy', 'svc:copied', 'down');
-  assert.deepEqual(tree(join(server.clientFolder, 'down')), tree(join(server.clientFolder, 'up')));
+  assert.deepEqual(digestTree(join(server.clientFolder, 'down')), digestTree(join(server.clientFolder, 'up')));
+});
+
+test('rclone test info: every name works that a file can have', async (t) => {
+  if (!hasProgram(t, 'rclone')) return;
+  const server = await startSsh(t);
+  const output = await succeeds(server, 'rclone', ['--config', rcloneConfig(server), 'test', 'info', '--all', 'svc:info']);
+  assert.equal(
+    output.slice(output.indexOf('// svc\n')),
+    `// svc
+stringNeedsEscaping = []rune{
+	'/', '\\x00', '\\xbf', '\\xfe'
+}
+maxFileLength = 255 // for 1 byte unicode characters
+maxFileLength = 127 // for 2 byte unicode characters
+maxFileLength = 85 // for 3 byte unicode characters
+maxFileLength = 63 // for 4 byte unicode characters
+canWriteUnnormalized = true
+canReadUnnormalized   = true
+canReadRenormalized   = false
+canStream = true
+`,
+  );
 });
 
 test('lftp: mirror up and down', async (t) => {
@@ -120,20 +117,20 @@ test('lftp: mirror up and down', async (t) => {
     '-c',
     `${connect}; open sftp://alice:@127.0.0.1; mirror -R up up; mirror up down; mv up/a moved; rm moved`,
   ]);
-  assert.deepEqual(tree(join(server.clientFolder, 'down')), planted);
-  assert.equal(tree(join(server.home, 'up')).a, undefined);
+  assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
+  assert.equal(digestTree(join(server.home, 'up')).a, undefined);
 });
 
 test('curl: sftp:// up and down, with the older MACs that libssh2 has', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startSsh(t, { ssh_cipher_list: 'all' });
-  const planted = plantLocal(server.clientFolder);
+  plantLocal(server.clientFolder);
   const url = `sftp://127.0.0.1:${server.sshPort}`;
   const login = ['-sSk', '-u', 'alice:', '--key', server.key, '--pubkey', `${server.key}.pub`];
   await succeeds(server, 'curl', [...login, '-T', 'up/large', `${url}/large`]);
   await succeeds(server, 'curl', [...login, '-o', 'down', `${url}/large`]);
   assert.equal(readFileSync(join(server.clientFolder, 'down'), 'utf8'), large);
-  assert.equal(readFileSync(join(server.home, 'large'), 'utf8'), planted.large);
+  assert.equal(readFileSync(join(server.home, 'large'), 'utf8'), large);
 });
 
 test('psftp: up, down, renamed, removed', async (t) => {
@@ -149,129 +146,38 @@ test('psftp: up, down, renamed, removed', async (t) => {
   const args = ['-batch', '-hostkey', fingerprint, '-P', String(server.sshPort), '-pw', testPassword, '-b', 'batch', 'alice@127.0.0.1'];
   await succeeds(server, 'psftp', args);
   assert.equal(readFileSync(join(server.clientFolder, 'down'), 'utf8'), large);
-  assert.deepEqual(tree(server.home), {});
+  assert.deepEqual(digestTree(server.home), {});
 });
 
-/** Runs a script for Debian's Python, where the module is there. */
-async function python(t: TestContext, server: SshTestServer, module: string, script: string): Promise<void> {
-  const program = '/usr/bin/python3';
-  const { code } = await runProgram(program, ['-c', `import ${module}`], { cwd: server.clientFolder });
-  if (code !== 0) {
-    if (process.env.CI === 'true') throw new Error(`python3-${module} is not installed, and under CI nothing may be skipped.`);
-    console.log(`skipped: ${t.name}: python3-${module} is not installed`);
-    t.skip(`python3-${module} is not installed`);
-    return;
-  }
-  await succeeds(server, program, ['-W', 'ignore', '-c', script], { KEY: server.key, PORT: String(server.sshPort) });
-}
-
-test('paramiko: files, check, exclusive creation, posix_rename', async (t) => {
+test("Dropbear's client carries sftp", async (t) => {
+  if (!hasProgram(t, 'dbclient') || !hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
-  await python(
-    t,
-    server,
-    'paramiko',
-    `
-import hashlib, os, paramiko
-client = paramiko.SSHClient()
-client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
-client.connect('127.0.0.1', int(os.environ['PORT']), 'alice', key_filename=os.environ['KEY'], look_for_keys=False, allow_agent=False)
-sftp = client.open_sftp()
-sftp.put('up/large', 'large')
-sftp.get('large', 'down')
-content = open('up/large', 'rb').read()
-assert open('down', 'rb').read() == content
-with sftp.open('large') as file:
-    assert file.check('sha256') == hashlib.sha256(content).digest()
-    blocks = [content[at:at + 65536] for at in range(0, len(content), 65536)]
-    assert file.check('md5', block_size=65536) == b''.join(hashlib.md5(block).digest() for block in blocks)
-with sftp.open('new', 'wx') as file: file.write('x')
-try:
-    sftp.open('new', 'x')
-    raise SystemExit('created twice')
-except OSError: pass
-with sftp.open('new', 'a') as file: file.write('y')
-with sftp.open('new', 'r+') as file:
-    file.seek(1)
-    file.write('z')
-    file.truncate(5)
-    file.seek(0)
-    assert file.read() == b'xz\\0\\0\\0', 'read while it is written'
-sftp.posix_rename('new', 'large')
-sftp.utime('large', (1, 2))
-assert sftp.stat('large').st_mtime == 2
-assert sftp.listdir() == ['large']
-assert sftp.normalize('a/..') == '/'
-`,
-  );
-  assert.deepEqual(Object.keys(tree(server.home)), ['large']);
-  assert.ok(planted.large);
+  await succeeds(server, 'dropbearconvert', ['openssh', 'dropbear', server.key, 'id_dropbear']);
+  const client = `dbclient -y -y -p ${server.sshPort} -i id_dropbear alice@127.0.0.1 -s sftp`;
+  writeFileSync(join(server.clientFolder, 'batch'), 'put -r up\nget -r up down\n');
+  await succeeds(server, 'sftp', ['-D', client, '-b', 'batch']);
+  assert.deepEqual(digestTree(join(server.home, 'up')), planted);
+  assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
 });
 
-test('asyncssh: many files at once, statvfs, limits', async (t) => {
+test('sshfs: files grow, are renamed and cut on a mounted folder, and SQLite works there', async (t) => {
+  if (!canMount(t, 'sqlite3')) return;
   const server = await startSsh(t);
-  const planted = plantLocal(server.clientFolder);
-  await python(
-    t,
-    server,
-    'asyncssh',
-    `
-import asyncio, asyncssh, os
-async def main():
-    async with asyncssh.connect('127.0.0.1', int(os.environ['PORT']), username='alice', client_keys=[os.environ['KEY']], known_hosts=None, config=None) as client:
-        async with client.start_sftp_client() as sftp:
-            await sftp.put('up', recurse=True, preserve=True)
-            await asyncio.gather(*(sftp.put('up/large', f'many{index}') for index in range(8)))
-            await asyncio.gather(*(sftp.remove(f'many{index}') for index in range(8)))
-            await sftp.get('up', 'down', recurse=True)
-            assert (await sftp.statvfs('/')).bsize > 0
-asyncio.run(main())
-`,
-  );
-  assert.deepEqual(tree(join(server.clientFolder, 'down')), planted);
-  assert.deepEqual(tree(join(server.home, 'up')), planted);
-});
-
-test('sshfs: git and SQLite work on a mounted folder', async (t) => {
-  for (const program of ['sshfs', 'git', 'sqlite3']) if (!hasProgram(t, program)) return;
-  try {
-    accessSync('/dev/fuse', constants.R_OK | constants.W_OK);
-  } catch {
-    console.log(`skipped: ${t.name}: this machine lets nobody mount FUSE`);
-    t.skip('no FUSE');
-    return;
-  }
-  const server = await startSsh(t);
-  const mount = join(server.clientFolder, 'mount');
-  mkdirSync(mount);
-  const options = `IdentityFile=${server.key},StrictHostKeyChecking=no,UserKnownHostsFile=${join(server.clientFolder, 'known')}`;
-  await succeeds(server, 'sshfs', ['alice@127.0.0.1:/', mount, '-p', String(server.sshPort), '-o', options]);
-  t.after(() => runProgram('fusermount', ['-u', mount], { cwd: '/' }));
   const script = `set -e
-cd mount; mkdir work; cd work; git init -q .
-git config user.email a@example.com; git config user.name A
-for i in 1 2 3; do echo $i >> f; git add .; git commit -qm "$i"; done
-git fsck; git gc -q; test -z "$(git status -s)"; git log --oneline | wc -l
-echo a > h; echo b >> h; cat h
-sqlite3 db 'create table t(a)'
-for i in 1 2 3 4 5; do sqlite3 db "insert into t values($i)"; done
-sqlite3 db 'select sum(a) from t; pragma integrity_check'`;
-  assert.equal(await succeeds(server, 'bash', ['-c', script]), '3\na\nb\n15\nok\n');
+echo a > f; echo b >> f; cat f; mv f g; truncate -s 1 g; mkdir d; mv g d; ls d; rm -r d
+sqlite3 db 'create table t(a); insert into t values(1); insert into t values(2); select sum(a) from t; pragma integrity_check'`;
+  assert.equal(await runMounted(t, server, script), 'a\nb\ng\n3\nok\n');
 });
 
-test('restic: backup, and a check that reads all data', async (t) => {
+test('restic: a repository is made and filled', async (t) => {
   if (!hasProgram(t, 'restic')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
-  const command = `sftp.command=${sshCommand(server).join(' ')} alice@127.0.0.1 -s sftp`;
-  const restic = (...args: string[]) =>
-    succeeds(server, 'restic', ['-o', command, '-r', 'sftp:alice@127.0.0.1:/repository', ...args], {
-      RESTIC_PASSWORD: 'of-this-test-only',
-    });
+  const restic = resticOn(server);
   await restic('init', '-q');
   await restic('backup', '-q', 'up');
-  assert.match(await restic('check', '--read-data'), /no errors were found/);
+  assert.equal(readdirSync(join(server.home, 'repository/snapshots')).length, 1);
 });
 
 test('the server-path of an HTTP reply given to sftp gets the file, for odd names, too', async (t) => {
@@ -290,13 +196,15 @@ test('the server-path of an HTTP reply given to sftp gets the file, for odd name
     '%',
     'a;b|c$d`e`',
   ];
+  const batch: string[] = [];
   for (const [index, name] of names.entries()) {
     const reply = await server.put(`/home/${encodeURIComponent(name)}`, `content ${index}`);
     assert.equal(reply.status, 201, name);
     const path = Buffer.from(String(reply.headers['server-path']), 'latin1').toString('utf8');
-    const quoted = `"${path.replace(/[\\"]/g, '\\$&')}"`;
-    const { code, output } = await server.openssh('sftp', ['-b', '-', 'alice@127.0.0.1'], { input: `get ${quoted} got${index}\n` });
-    assert.equal(code, 0, output);
-    assert.equal(readFileSync(join(server.clientFolder, `got${index}`), 'utf8'), `content ${index}`, name);
+    batch.push(`get "${path.replace(/[\\"]/g, '\\$&')}" got${index}\n`);
   }
+  const { code, output } = await server.openssh('sftp', ['-b', '-', 'alice@127.0.0.1'], { input: batch.join('') });
+  assert.equal(code, 0, output);
+  for (const [index, name] of names.entries())
+    assert.equal(readFileSync(join(server.clientFolder, `got${index}`), 'utf8'), `content ${index}`, name);
 });

@@ -7,9 +7,10 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { control, listed } from '../support/control.ts';
 import { runProgram } from '../support/program.ts';
+import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
-import { installedPackage, makeKey, startSsh, tryLogins } from '../support/ssh.ts';
+import { makeKey, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const alice = { type: 'password', username: 'alice', password: testPassword };
@@ -27,13 +28,6 @@ async function rawConnection(t: TestContext, port: number, send?: string | Buffe
   await new Promise((resolve) => socket.once('connect', resolve));
   if (send !== undefined) socket.write(send);
   return { socket, closed };
-}
-
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries++) {
-    if (tries > 600) assert.fail(`waited in vain for: ${what}`);
-    await sleep(50);
-  }
 }
 
 test('every algorithm that is offered works with OpenSSH; what is not safe is refused', async (t) => {
@@ -69,20 +63,6 @@ test('every algorithm that is offered works with OpenSSH; what is not safe is re
   assert.match(await works('Ciphers=aes128-ctr', 'MACs=hmac-sha1'), /no matching/i);
   const failed = (await server.events()).filter(({ id }) => id === '30013');
   assert.ok(failed.length >= 4);
-});
-
-test('the key exchange with ML-KEM works with an implementation of others', async (t) => {
-  const server = await startSsh(t);
-  const { SSHClient, SshTransport } = installedPackage<typeof import('russh')>('russh');
-  const client = await SSHClient.connect(await SshTransport.newSocket(`127.0.0.1:${server.sshPort}`), async () => true, {
-    preferred: { kex: ['mlkem768x25519-sha256'] },
-  });
-  const login = await client.authenticateWithPassword('alice', testPassword);
-  assert.ok('openSessionChannel' in login);
-  await login.disconnect();
-  await until('the connection ended', async () => (await server.events()).some(({ id }) => id === '30015'));
-  const ended = (await server.events()).find(({ id }) => id === '30015');
-  assert.match(JSON.stringify(ended?.data.algorithms), /"kex":"mlkem768x25519-sha256"/);
 });
 
 test('ssh-audit finds nothing to mend, ssh-keyscan the host keys', async (t) => {

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasProgram } from '../support/requires.ts';
+import { startSsh } from '../support/ssh.ts';
+import { canMount, plantLocal, resticOn, runMounted } from '../support/ssh-clients.ts';
+
+test('sshfs: git and SQLite work on a mounted folder', async (t) => {
+  if (!canMount(t, 'git', 'sqlite3')) return;
+  const script = `set -e
+mkdir work; cd work; git init -q .
+git config user.email a@example.com; git config user.name A
+for i in 1 2 3; do echo $i >> f; git add .; git commit -qm "$i"; done
+git fsck; git gc -q; test -z "$(git status -s)"; git log --oneline | wc -l
+sqlite3 db 'create table t(a)'
+for i in 1 2 3 4 5; do sqlite3 db "insert into t values($i)"; done
+sqlite3 db 'select sum(a) from t; pragma integrity_check'`;
+  assert.equal(await runMounted(t, await startSsh(t), script), '3\n15\nok\n');
+});
+
+test('restic: backup, and a check that reads all data', async (t) => {
+  if (!hasProgram(t, 'restic')) return;
+  const server = await startSsh(t);
+  plantLocal(server.clientFolder);
+  const restic = resticOn(server);
+  await restic('init', '-q');
+  await restic('backup', '-q', 'up');
+  assert.match(await restic('check', '--read-data'), /no errors were found/);
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { runProgram } from './program.ts';
+import { hasProgram } from './requires.ts';
+import type { SshTestServer } from './ssh.ts';
+import { tree } from './tree.ts';
+
+/** Content of a file that takes more than one request of any client. */
+export const large = randomBytes(300_000).toString('hex');
+
+/** The tree below a folder, with the SHA-256 of what is large in place of it. */
+export function digestTree(folder: string): Record<string, string> {
+  const digest = (content: string) => (content.length < 1000 ? content : createHash('sha256').update(content).digest('hex'));
+  return Object.fromEntries(Object.entries(tree(folder)).map(([path, content]) => [path, digest(content)]));
+}
+
+/** A small tree in the client's folder, `up`, with names of all kinds. */
+export function plantLocal(folder: string): Record<string, string> {
+  const up = join(folder, 'up');
+  mkdirSync(join(up, 'sub folder'), { recursive: true });
+  for (const name of ['a', 'b #?%25&', 'ümlaut 😀', 'sub folder/x']) writeFileSync(join(up, name), `content of ${name}`);
+  writeFileSync(join(up, 'large'), large);
+  return digestTree(up);
+}
+
+/** Runs a client in its folder and wants it to succeed. */
+export async function succeeds(
+  server: SshTestServer,
+  program: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const { code, output } = await runProgram(program, args, { cwd: server.clientFolder, env });
+  assert.equal(code, 0, `${program}: ${output}`);
+  return output;
+}
+
+/** How programs that start `ssh` themselves have to call it. */
+export function sshCommand(server: SshTestServer): string[] {
+  const options = ['StrictHostKeyChecking=no', `UserKnownHostsFile=${join(server.clientFolder, 'known')}`, 'LogLevel=ERROR'];
+  return ['ssh', '-F', '/dev/null', '-p', String(server.sshPort), '-i', server.key, ...options.flatMap((option) => ['-o', option])];
+}
+
+/** Whether `sshfs` and other programs are there, and FUSE is open to this user. */
+export function canMount(t: TestContext, ...programs: string[]): boolean {
+  for (const program of ['sshfs', ...programs]) if (!hasProgram(t, program)) return false;
+  try {
+    accessSync('/dev/fuse', constants.R_OK | constants.W_OK);
+    return true;
+  } catch {
+    console.log(`skipped: ${t.name}: this machine lets nobody mount FUSE`);
+    t.skip('no FUSE');
+    return false;
+  }
+}
+
+/** Mounts the home folder with `sshfs` and runs a script of a shell there, which has to succeed. @returns what it printed */
+export async function runMounted(t: TestContext, server: SshTestServer, script: string): Promise<string> {
+  const mount = join(server.clientFolder, 'mount');
+  mkdirSync(mount);
+  const options = `IdentityFile=${server.key},StrictHostKeyChecking=no,UserKnownHostsFile=${join(server.clientFolder, 'known')}`;
+  await succeeds(server, 'sshfs', ['alice@127.0.0.1:/', mount, '-p', String(server.sshPort), '-o', options]);
+  t.after(() => runProgram('fusermount', ['-u', mount], { cwd: '/' }));
+  return succeeds(server, 'bash', ['-c', `cd mount\n${script}`]);
+}
+
+/** @returns runs a command of `restic` on a repository of the server */
+export function resticOn(server: SshTestServer): (...args: string[]) => Promise<string> {
+  const command = `sftp.command=${sshCommand(server).join(' ')} alice@127.0.0.1 -s sftp`;
+  const options = ['-o', command, '-r', 'sftp:alice@127.0.0.1:/repository'];
+  return (...args) => succeeds(server, 'restic', [...options, ...args], { RESTIC_PASSWORD: 'of-this-test-only' });
+}
