@@ -39,8 +39,10 @@ export class Channels {
     this.#client.ended.addEventListener('abort', close);
     const client: SshClient = { ...this.#client, ended: closed.signal };
     let isClosed = false;
+    let isCounted = true;
     const end = () => {
-      if (isServed || !isClosed) return;
+      if (!isCounted || isServed || !(isClosed || this.#client.leaving.aborted)) return;
+      isCounted = false;
       this.#client.ended.removeEventListener('abort', close);
       if (--this.count === 0) this.onEmpty();
     };

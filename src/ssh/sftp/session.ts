@@ -115,9 +115,9 @@ class SftpSession {
     return !this.#isHeld;
   }
 
-  // The service stops: a client that has nothing open has nothing to lose.
+  // The service stops: a client that has nothing open has nothing to lose. Its channel ends here, not all answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
-    if (this.#client.leaving.aborted && this.#requestCount === 0 && !this.#requests.hasOpen) this.#channel.close();
+    if (this.#client.leaving.aborted && this.#requestCount === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
 
   #giveRoom(): void {
