@@ -85,6 +85,8 @@ class ServerRuntime implements Server {
   #control: ControlServer | undefined;
   readonly #monitoring: Monitoring;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
+  #started: Promise<void> | undefined;
+  #stopped: Promise<boolean> | undefined;
 
   constructor(loaded: LoadedConfig, { clock, log, fleet }: ServerSurroundings) {
     this.#config = loaded.config;
@@ -94,12 +96,24 @@ class ServerRuntime implements Server {
     this.#monitoring = new Monitoring(this.#monitorSources(), log, fleet && 'primary');
   }
 
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#started = this.#start();
+    return this.#started;
+  }
+
+  stop(): Promise<boolean> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #start(): Promise<void> {
     const { server } = this.#config;
     this.#dataFolder = openDataFolder(server.data_folder_path);
     try {
       this.#state = await this.#openState();
+      this.#assertGoesOn();
       this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log, this.#monitoring, this.#state);
+      this.#assertGoesOn();
       const { events } = this.#core;
       this.#listeners = this.#fleet?.listeners(this.#core, this.#dataFolder.path) ?? this.#ownListeners(this.#core, this.#state);
       await this.#monitoring.apply(this.#config);
@@ -107,15 +121,21 @@ class ServerRuntime implements Server {
       this.#parts = this.#makeParts(this.#config);
       await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
       await this.#startMethods(this.#parts);
+      this.#assertGoesOn();
       await this.#listeners.start(this.#parts);
       await this.#openControl();
+      this.#assertGoesOn();
       this.#emit(20181, { version: SVC_VERSION });
       events.assertWritable();
       this.#phase = 'ready';
     } catch (error) {
-      await this.stop();
+      await this.#close();
       throw error;
     }
+  }
+
+  #assertGoesOn(): void {
+    if (this.#phase === 'stopping') throw new ServiceError('unavailable', 'The server was stopped while it started.');
   }
 
   listening() {
@@ -147,11 +167,23 @@ class ServerRuntime implements Server {
     return changes;
   }
 
-  async stop(): Promise<boolean> {
+  async #stop(): Promise<boolean> {
+    const wasReady = this.#phase === 'ready';
+    await this.#leave();
+    if (!wasReady) {
+      // What the start waits for ends; it fails then, and closes what it had opened.
+      await this.#listeners?.stop(0);
+      for (const method of this.#parts?.methods.values() ?? []) await method.stop();
+      await this.#started?.catch(() => {});
+      return true;
+    }
+    return this.#close();
+  }
+
+  async #close(): Promise<boolean> {
     const timeoutMs = this.#config.server.shutdown_timeout * 1000;
     const startedMs = this.#clock.monotonicMs();
     if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
-    await this.#leave();
     const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
     await this.#control?.close();
     this.#fleet?.close();

@@ -161,8 +161,8 @@ async function run(
   { log, dataFolderPath, readAgain, afterStart, watcher, isStarted = false }: Surroundings,
 ): Promise<number> {
   endByFault(log, () => service.flushNow());
+  let isStopping = false;
   const stopped = new Promise<number>((done) => {
-    let isStopping = false;
     watcher.onGivenUp = (reason) => {
       if (isStopping) return;
       isStopping = true;
@@ -188,7 +188,15 @@ async function run(
     process.on('SIGTERM', () => stop('SIGTERM'));
   });
   reloadOnSignal(service, log, dataFolderPath, readAgain);
-  if (!isStarted) await service.start();
+  if (!isStarted) {
+    try {
+      await service.start();
+    } catch (error) {
+      // A signal ends a start, too, and that is no failure.
+      if (!isStopping) throw error;
+      return stopped;
+    }
+  }
   await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;

@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema/schema.ts';
 import type { EventServer } from '../../events/event.ts';
 import { Temporaries } from '../../files/disk/temporaries.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { isServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
@@ -186,6 +186,7 @@ export class WorkerFleet implements Listeners {
   }
 
   async #launch(): Promise<void> {
+    if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
     const { options, state, journal, server, dataFolderPath, clock, log } = this.#surroundings;
     const { config } = this.#parts as RequestParts;
     const apiFor = (peer: Peer) => ({ ...state.apiFor(peer), ...journal.api });
