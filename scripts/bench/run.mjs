@@ -1,13 +1,14 @@
 // `npm run bench`: measures svc and, where they are installed, nginx (nginx-extras), Apache mod_dav, Caddy and `rclone serve webdav`
 // in the same run, interleaved; prints Markdown tables. Needs a quiet machine; `wrk` makes the load where it is installed.
-//   node scripts/bench/run.mjs [--rounds N] [--only TEXT] [--smoke] [--write]; then callout.mjs and webhooks.mjs, which have no peers
-//   --only measures the workloads whose name has TEXT; --write puts the tables into docs/operate/performance.md
+//   node scripts/bench/run.mjs [--rounds N] [--only TEXT] [--smoke] [--write] [--against COMMIT]; then callout.mjs and webhooks.mjs, which have no peers
+//   --only measures the workloads whose name has TEXT; --write puts the tables into docs/operate/performance.md;
+//   --against measures the build of a commit in the same rounds, and what this one does for each that the other did
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buildWithoutReadEvents } from './support/build-variant.mjs';
+import { buildOfCommit, buildWithoutReadEvents } from './support/build-variant.mjs';
 import { bulk, loader, throughput, timed } from './support/load.mjs';
 import { machineLine, median, memoryMiB } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
@@ -21,6 +22,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: '' },
     smoke: { type: 'boolean' },
     write: { type: 'boolean' },
+    against: { type: 'string' },
   },
 });
 const rounds = options.smoke ? 1 : Number(options.rounds);
@@ -65,18 +67,24 @@ async function start() {
   const withBasic = { ...svc, name: 'svc, Basic', headers: svc.basicHeaders };
   const workers = await servers.svc({ workers: 2, name: 'svc, 2 workers' });
   const silent = await servers.svc({ name: 'svc, no events of reads', executable: await buildWithoutReadEvents(folder) });
+  const against = options.against && buildOfCommit(options.against, folder);
+  const before = against && (await servers.svc({ name: `svc at ${options.against}`, executable: against }));
   const starts = [];
   for (let round = 0; round < (options.smoke ? 1 : 7); round++) {
     const [one, limit] = [await servers.svc({ name: `svc ${round}` }), await servers.limit()];
     starts.push({ ms: one.startMs, pageMs: one.pageMs, miB: one.idleMiB, limitMs: limit.startMs, limitMiB: limit.idleMiB });
     for (const { child } of [one, limit]) child.kill('SIGTERM');
+    if (!against) continue;
+    const former = await servers.svc({ name: `former ${round}`, executable: against });
+    Object.assign(starts.at(-1), { formerMs: former.startMs, formerPageMs: former.pageMs, formerMiB: former.idleMiB });
+    former.child.kill('SIGTERM');
   }
   const limits = [await servers.limit(), await servers.limit({ processes: 2, name: 'limit, 2 processes' })];
   const peers = [await servers.nginx(), await servers.apache(), await servers.caddy(), await servers.rclone(), ...limits];
-  return { svc, withBasic, workers, silent, starts, peers };
+  return { svc, before, withBasic, workers, silent, starts, peers };
 }
 
-const { svc, withBasic, workers, silent, starts, peers } = await start().catch((error) => {
+const { svc, before, withBasic, workers, silent, starts, peers } = await start().catch((error) => {
   servers.stop();
   throw error;
 });
@@ -87,17 +95,17 @@ try {
   await measured.measure(
     'GET 1 KiB, 64 connections',
     '/s',
-    [svc, withBasic, silent, workers, nginx, apache, caddy, rclone, limit, limitOfTwo],
+    [svc, before, withBasic, silent, workers, nginx, apache, caddy, rclone, limit, limitOfTwo],
     small,
   );
   for (const streams of [1, 8])
     await measured.measure(
       `GET 1 GiB, ${streams} ${streams === 1 ? 'stream' : 'streams'}`,
       'MB/s',
-      [svc, nginx, apache, caddy, rclone, limit],
+      [svc, before, nginx, apache, caddy, rclone, limit],
       (server) => bulk(server, { path: server.at('big'), streams }),
     );
-  const writers = [svc, nginx?.hasDav ? nginx : undefined, apache, rclone];
+  const writers = [svc, before, nginx?.hasDav ? nginx : undefined, apache, rclone];
   await measured.measure('PUT 1 KiB, 32 connections', '/s', [...writers, workers, limit], (server) =>
     throughput(server, { path: server.at('put/file'), method: 'PUT', connections: 32, seconds, folder }),
   );
@@ -109,14 +117,14 @@ try {
     await measured.measure(`PROPFIND of ${count} entries`, 'ms', writers, (server) =>
       timed(server, { ...propfind, path: server.at(`list-${count}/`) }),
     );
-    await measured.measure(`JSON listing of ${count} entries`, 'ms', [svc, nginx, caddy], (server) =>
+    await measured.measure(`JSON listing of ${count} entries`, 'ms', [svc, before, nginx, caddy], (server) =>
       timed(server, { path: server.at(`list-${count}/`), headers: { accept: 'application/json' } }),
     );
-    await measured.measure(`HTML listing of ${count} entries`, 'ms', [svc, apache, caddy, rclone], (server) =>
+    await measured.measure(`HTML listing of ${count} entries`, 'ms', [svc, before, apache, caddy, rclone], (server) =>
       timed(server, { path: server.at(`list-${count}/`), headers: { accept: 'text/html' } }),
     );
   }
-  await measured.measure(zip, 'MB/s', [svc, limit], (server) =>
+  await measured.measure(zip, 'MB/s', [svc, before, limit], (server) =>
     bulk(server, { path: server.at('zip/'), headers: { accept: 'application/zip' } }),
   );
 } finally {
@@ -190,9 +198,29 @@ function report() {
     '',
     table(aimHead, aims),
     '',
+    ...comparison(),
     `Memory of svc at its peak over all of this: ${peakMiB.toFixed(0)} MiB.`,
   ].join('\n');
   console.log(text);
   if (!options.write) return;
   writeBetween('docs/operate/performance.md', 'bench', text);
+}
+
+/** What this build does for each that the one of `--against` did: figures, and CPU where it was measured. */
+function comparison() {
+  if (!before) return [];
+  const rows = measured
+    .workloads()
+    .flatMap((workload) =>
+      measured.ratio(workload, svc, before) === undefined
+        ? []
+        : [[workload, ...['value', 'cpuUs', 'cpuS'].map((member) => measured.ratio(workload, svc, before, member)?.toFixed(2) ?? '–')]],
+    );
+  const start = (mine, theirs) => (median(starts.map((one) => one[mine])) / median(starts.map((one) => one[theirs]))).toFixed(2);
+  rows.push(
+    ['start to the first reply, time', start('ms', 'formerMs'), '–', '–'],
+    ['start to the first page, time', start('pageMs', 'formerPageMs'), '–', '–'],
+  );
+  rows.push(['memory at rest', start('miB', 'formerMiB'), '–', '–']);
+  return [`This build for each of ${before.name}:`, '', table(['workload', 'figure', 'CPU a request', 'CPU'], rows), ''];
 }

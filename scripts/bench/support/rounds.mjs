@@ -50,10 +50,15 @@ export class Rounds {
     return values.length > 0 ? median(values) : undefined;
   }
 
-  /** The median of one server's figures to those of another, round by round; undefined where one of them has none. */
-  ratio(workload, mine, theirs) {
+  /** The median of one server's figures to those of another, round by round; undefined where one of them has none. `member`: `value`, `cpuUs` or `cpuS`. */
+  ratio(workload, mine, theirs, member = 'value') {
     const [mineRuns, theirRuns] = [mine, theirs].map((server) => this.#runs(workload, server));
-    return mineRuns && theirRuns && ratio(mineRuns, theirRuns);
+    return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
+  }
+
+  /** Names of the workloads that were run. */
+  workloads() {
+    return [...this.#results.keys()];
   }
 
   #runs(workload, server) {

@@ -23,9 +23,9 @@ function number(value) {
   return value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en');
 }
 
-/** The median over the rounds of what svc did for each that the peer did; undefined when no round has a figure of both. */
-export function ratio(mine, theirs) {
-  const each = mine.map(({ value }, round) => value / theirs[round]?.value).filter((one) => !Number.isNaN(one));
+/** The median over the rounds of what one server did for each that another did; undefined when no round has a figure of both. */
+export function ratio(mine, theirs, member = 'value') {
+  const each = mine.map((one, round) => one[member] / theirs[round]?.[member]).filter((one) => !Number.isNaN(one));
   return each.length > 0 ? median(each) : undefined;
 }
 
