@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { figuresOf, figuresText, type MetricFigures, sumFigures } from './metric-figures.ts';
-import type { MonitorSources } from './sources.ts';
+import type { MonitorSources, ServiceFigures } from './sources.ts';
+import { SshMetrics } from './ssh-metrics.ts';
 
 /** Upper bounds of request durations in seconds: from a small file to a large one. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
@@ -34,21 +35,11 @@ export class Metrics {
   readonly #deliveredEvents: Counter;
   readonly #attempts: Histogram;
   readonly #gauges: Record<
-    | 'connections'
-    | 'sessions'
-    | 'running'
-    | 'leases'
-    | 'waiting'
-    | 'oldest'
-    | 'suspended'
-    | 'journal'
-    | 'config'
-    | 'redis'
-    | 'notForwarded'
-    | 'stream',
+    'sessions' | 'running' | 'leases' | 'waiting' | 'oldest' | 'suspended' | 'journal' | 'config' | 'redis' | 'notForwarded' | 'stream',
     Gauge
   >;
-  readonly #bytes: Record<'received' | 'sent', Counter>;
+  readonly #traffic: Record<ServiceFigures['protocol'], { connections: Gauge; received: Counter; sent: Counter }>;
+  readonly ssh: SshMetrics;
   readonly #workers: { running: Gauge; restarts: Counter } | undefined;
 
   /**
@@ -72,10 +63,13 @@ export class Metrics {
       ['service', 'method', 'style'],
       requestBuckets,
     );
-    this.#bytes = {
-      received: counter('svc_http_received_bytes_total', 'Bytes received on the connections of a service.', ['service']),
-      sent: counter('svc_http_sent_bytes_total', 'Bytes sent on the connections of a service.', ['service']),
-    };
+    const traffic = (protocol: string) => ({
+      connections: gauge(`svc_${protocol}_connections`, 'Open connections of a service.', ['service']),
+      received: counter(`svc_${protocol}_received_bytes_total`, 'Bytes received on the connections of a service.', ['service']),
+      sent: counter(`svc_${protocol}_sent_bytes_total`, 'Bytes sent on the connections of a service.', ['service']),
+    });
+    this.#traffic = { http: traffic('http'), ssh: traffic('ssh') };
+    this.ssh = new SshMetrics(counter);
     this.#authentications = counter('svc_authentications_total', 'Authentications by outcome and method.', ['outcome', 'method']);
     this.#callouts = histogram(
       'svc_callout_duration_seconds',
@@ -89,7 +83,6 @@ export class Metrics {
     this.#deliveredEvents = counter('svc_delivered_events_total', 'Events of deliveries by outcome.', ['handler', 'outcome']);
     this.#attempts = histogram('svc_delivery_attempt_duration_seconds', 'Time of single requests to webhooks.', ['handler'], remoteBuckets);
     this.#gauges = {
-      connections: gauge('svc_http_connections', 'Open connections of a service.', ['service']),
       sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
       leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler']),
@@ -119,8 +112,9 @@ export class Metrics {
     this.#durations.observe({ service, method, style }, durationMs / 1000);
   }
 
-  event({ id, data }: { id: string; data: Readonly<Record<string, unknown>> }): void {
+  event({ id, component, data }: { id: string; component: { uuid: string }; data: Readonly<Record<string, unknown>> }): void {
     this.#events.inc({ id });
+    this.ssh.event(id, component.uuid, data);
     if (id === internalError) this.#internalErrors.inc();
     const outcome = authenticationOutcomes[id];
     if (outcome !== undefined) this.#authentications.inc({ outcome, method: typeof data.method_uuid === 'string' ? data.method_uuid : '' });
@@ -156,24 +150,25 @@ export class Metrics {
 
   /** What was counted here, for the process that shows it. */
   async counted(): Promise<MetricFigures> {
-    const own = ['svc_http_received_bytes_total', 'svc_http_sent_bytes_total'];
+    const isAsked = (name: string) => /^svc_(http|ssh)_(received|sent)_bytes_total$/.test(name);
     return (await figuresOf(this.#registry)).filter(
-      ({ name, type }) => !own.includes(name) && (name.startsWith('svc_') ? String(type) !== 'gauge' : true),
+      ({ name, type }) => !isAsked(name) && (name.startsWith('svc_') ? String(type) !== 'gauge' : true),
     );
   }
 
   async #collectServices(): Promise<void> {
     const services = await this.#sources.services().catch(() => undefined);
     if (!services) return;
-    const { connections: open, sessions: live } = this.#gauges;
+    const { sessions: live } = this.#gauges;
     // What cannot be counted stays as it was.
-    const resets = services.some(({ sessions }) => Number.isNaN(sessions)) ? [open] : [open, live];
-    for (const metric of [...resets, this.#bytes.received, this.#bytes.sent]) metric.reset();
-    for (const { service, connections, sessions, receivedBytes, sentBytes } of services) {
-      open.set({ service }, connections);
+    if (!services.some(({ sessions }) => Number.isNaN(sessions))) live.reset();
+    for (const metrics of Object.values(this.#traffic)) for (const metric of Object.values(metrics)) metric.reset();
+    for (const { service, protocol, connections, sessions, receivedBytes, sentBytes } of services) {
       if (!Number.isNaN(sessions)) live.set({ service }, sessions);
-      this.#bytes.received.inc({ service }, receivedBytes);
-      this.#bytes.sent.inc({ service }, sentBytes);
+      const traffic = this.#traffic[protocol];
+      traffic.connections.set({ service }, connections);
+      traffic.received.inc({ service }, receivedBytes);
+      traffic.sent.inc({ service }, sentBytes);
     }
   }
 

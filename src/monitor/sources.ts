@@ -38,6 +38,7 @@ export interface SharedFigures {
 /** One file transfer service. */
 export interface ServiceFigures {
   service: string;
+  protocol: 'http' | 'ssh';
   connections: number;
   receivedBytes: number;
   sentBytes: number;

@@ -80,6 +80,7 @@ export async function sshService(surroundings: ListenerSurroundings, setup: Serv
     hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath, surroundings.hostKeys),
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,
+    observe: surroundings.monitoring.sshObserver(uuid, parts.config),
     processes: surroundings.sharing?.processes ?? 1,
   };
 }

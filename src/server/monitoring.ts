@@ -7,6 +7,7 @@ import type { MetricFigures } from '../monitor/metric-figures.ts';
 import type { Metrics } from '../monitor/metrics.ts';
 import type { MonitorServer } from '../monitor/monitor-server.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
+import type { SshObserver } from '../ssh/ssh-observer.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 
 /** The `monitor` services of a server and the figures they show. Without such a service nothing is counted. */
@@ -78,6 +79,17 @@ export class Monitoring {
       if (this.#countsRequests) this.#metrics?.request(service, facts);
       const { method, style, status, durationMs } = facts;
       this.#log.debug('request', { request_id: id, service, method, style, status, duration_ms: Math.round(durationMs * 10) / 10 });
+    };
+  }
+
+  /** What counts for an SSH service; undefined where nobody asks for it. */
+  sshObserver(service: string, config: Config): SshObserver | undefined {
+    if (monitorServices(config).length === 0) return undefined;
+    const counts = () => (this.#countsRequests ? this.#metrics?.ssh : undefined);
+    return {
+      handshake: (outcome) => counts()?.handshake(service, outcome),
+      login: () => counts()?.login(service),
+      request: (request, status) => counts()?.request(service, request, status),
     };
   }
 

@@ -10,7 +10,7 @@ import type { SshServer } from '../ssh/listener.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
 import { httpService, type ListenerSurroundings, type ServiceSetup, sshService } from './file-service.ts';
 import { componentOf, type Listeners, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
-import { type FileServiceOptions, fileServices, type RequestParts } from './parts.ts';
+import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from './parts.ts';
 
 /** Share of the descriptors of a process that files and folders of SFTP clients may be; an upload may have two. */
 const shareOfHandles = 1 / 4;
@@ -71,6 +71,7 @@ export class OwnListeners implements Listeners {
     return Promise.all(
       [...this.#running].map(async ([service, { server, sessions }]) => ({
         service,
+        protocol: protocolOf(server.service.options),
         ...server.traffic,
         sessions: await sessions.count().catch(() => Number.NaN),
       })),
@@ -84,7 +85,7 @@ export class OwnListeners implements Listeners {
   }
 
   /** Connections and bytes of each service. */
-  traffic(): Omit<ServiceFigures, 'sessions'>[] {
+  traffic(): Omit<ServiceFigures, 'sessions' | 'protocol'>[] {
     return [...this.#running].map(([service, { server }]) => ({ service, ...server.traffic }));
   }
 

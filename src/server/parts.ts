@@ -43,6 +43,11 @@ export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] 
 /** Options of a service that gives files. */
 export type FileServiceOptions = HttpServiceOptions | SshServiceOptions;
 
+/** What a service speaks. */
+export function protocolOf({ type }: FileServiceOptions): 'http' | 'ssh' {
+  return type === 'ssh' ? 'ssh' : 'http';
+}
+
 /** The methods that a service asks, in order. */
 export function methodsOf({ methods, config }: RequestParts, { authentications }: FileServiceOptions): AuthMethod[] {
   const order = authentications ?? [...methods.keys()].filter((method) => config.authentications[method]?.enabled ?? true);

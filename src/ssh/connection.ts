@@ -229,6 +229,7 @@ export class SshConnection implements LoginConnection {
 
   #agreed({ kex, serverHostKey, cs, sc }: Server.Negotiated): void {
     this.#keysSince = { ms: this.service.clock.monotonicMs(), bytes: this.#bytes() };
+    if (!this.#algorithms) this.service.observe?.handshake('done');
     this.#algorithms = {
       kex,
       host_key: serverHostKey,
@@ -254,6 +255,7 @@ export class SshConnection implements LoginConnection {
       options: service.options,
       algorithms: this.#algorithms,
       software: this.#software,
+      observe: service.observe,
       clock: service.clock,
       log: service.log,
       handles: service.handles,
@@ -273,6 +275,7 @@ export class SshConnection implements LoginConnection {
     this.#channels.onEmpty = () => {
       if (this.#leaving.signal.aborted) this.end('The service stops.');
     };
+    service.observe?.login();
     this.#host.loggedIn(this);
     if (this.#leaving.signal.aborted) this.leave();
   }
@@ -288,7 +291,10 @@ export class SshConnection implements LoginConnection {
   }
 
   #failed(error: Error & { level?: string }): void {
-    if (!this.#algorithms && error.level === 'handshake') this.#emit(30013, { details: error.message });
+    if (!this.#algorithms && error.level === 'handshake') {
+      this.service.observe?.handshake('failed');
+      this.#emit(30013, { details: error.message });
+    }
     if (error.level === 'flood') this.cut(error.message);
     else this.end(error.message);
   }

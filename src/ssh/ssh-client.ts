@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Sparing } from '../lib/sparing.ts';
 import type { SshServiceOptions } from './options.ts';
+import type { SshObserver } from './ssh-observer.ts';
 
 /** What both sides agreed on, by the names of the protocol; the same in both directions unless the client wanted otherwise. */
 export interface NegotiatedAlgorithms {
@@ -36,6 +37,7 @@ export interface SshClient {
   readonly algorithms: NegotiatedAlgorithms;
   /** What the client calls itself, such as `OpenSSH_9.2p1 Debian-2`. */
   readonly software: string;
+  readonly observe: SshObserver | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** Places for what the account opens. */

@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
+import type { SshObserver } from './ssh-observer.ts';
 
 /** One SSH service: what all its connections share. Replaced as a whole at a reload; connections keep the one that they began with. */
 export interface SshService {
@@ -29,6 +30,7 @@ export interface SshService {
   readonly files: FilesEnvironment;
   /** Those of the whole process. */
   readonly handles: HandleShares;
+  readonly observe: SshObserver | undefined;
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;

@@ -112,6 +112,7 @@ export function testSession(
     clock: systemClock,
     log,
     handles,
+    observe: undefined,
     badRequests: new Sparing(systemClock, 1000),
     ended: gone.signal,
     leaving: new AbortController().signal,

@@ -15,13 +15,13 @@ export class FleetFigures {
 
   /** The sums of each of the given services. */
   async ofServices(
-    uuids: readonly string[],
+    wanted: readonly Pick<ServiceFigures, 'service' | 'protocol'>[],
     members: readonly Member[],
     countSessions: (service: string) => number,
   ): Promise<ServiceFigures[]> {
     const sums = new Map<string, ServiceFigures>();
-    for (const service of uuids)
-      sums.set(service, { service, connections: 0, receivedBytes: 0, sentBytes: 0, sessions: countSessions(service) });
+    for (const { service, protocol } of wanted)
+      sums.set(service, { service, protocol, connections: 0, receivedBytes: 0, sentBytes: 0, sessions: countSessions(service) });
     const figures = await Promise.all(members.map((member) => member.figures()));
     for (const { services } of [...figures, this.#remains]) {
       for (const { service, connections, receivedBytes, sentBytes } of services) {

@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
 import type { Announce, Listeners, PreparedReload } from '../listeners.ts';
-import { type FileServiceOptions, fileServices, type RequestParts } from '../parts.ts';
+import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from '../parts.ts';
 import { FleetAddresses, isSameAddress } from './fleet-addresses.ts';
 import { FleetFigures } from './fleet-figures.ts';
 import type { JournalHost } from './journal-host.ts';
@@ -117,8 +117,11 @@ export class WorkerFleet implements Listeners {
   }
 
   figures(): Promise<ServiceFigures[]> {
-    const services = this.#parts ? fileServices(this.#parts.config) : [];
-    return this.#figures.ofServices(services, this.#ready(), (service) => this.#surroundings.state.countSessions(service));
+    const config = this.#parts?.config;
+    const wanted = config
+      ? fileServices(config).map((service) => ({ service, protocol: protocolOf(config.services[service] as FileServiceOptions) }))
+      : [];
+    return this.#figures.ofServices(wanted, this.#ready(), (service) => this.#surroundings.state.countSessions(service));
   }
 
   sessions(): ReadonlyMap<string, SessionOverview> {

@@ -91,6 +91,11 @@ export function statusReply(id: number, code: StatusCode, message: string): Buff
   return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
 }
 
+/** The status that a reply tells: 0, OK, for those that bring what was asked for. */
+export function statusIn(reply: Buffer): number {
+  return reply[4] === packetTypes.status ? reply.readUInt32BE(9) : 0;
+}
+
 export function handleReply(id: number, handle: Handle): Buffer {
   return new FieldWriter(packetTypes.handle, 17).uint32(id).handle(handle).end();
 }

@@ -2,7 +2,7 @@ import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, largestTransferBytes } from './extensions.ts';
 import { BrokenFraming, MalformedFields, PacketSplitter, readRequest, type SftpRequest, statusCodes } from './packets.ts';
-import { dataHeadBytes, putDataHead, statusReply, versionReply } from './replies.ts';
+import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './replies.ts';
 import { type PathRequest, SftpRequests } from './requests.ts';
 import { statusOf } from './status.ts';
 
@@ -18,8 +18,12 @@ const lowMarkBytes = 2 * 1024 * 1024;
 const extensionsInOrder = new Set(['posix-rename@openssh.com', 'lsetstat@openssh.com']);
 /** Others that name a path. */
 const extensionsWithPath = new Set(['statvfs@openssh.com', 'expand-path@openssh.com', 'check-file-name']);
+const knownExtensions = new Set<string>([...announcedExtensions.map(([name]) => name), ...extensionsWithPath, 'check-file-handle']);
 /** Those that read whole files: one after the other, as all at once would keep everybody else waiting. */
 const longExtensions = new Set(['check-file', 'check-file-handle', 'check-file-name', 'copy-data']);
+
+/** A request that takes some time, and gets one reply. */
+type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
 
 /**
  * Serves the `sftp` subsystem on a channel. Resolves when the channel has ended and nothing of it is under way any more; the channel ends
@@ -145,13 +149,13 @@ class SftpSession {
         break;
       case 'write':
         this.#writeBytes += request.lengthBytes;
-        void this.#work(request.id, () => this.#write(request));
+        void this.#work(request, () => this.#write(request));
         break;
       case 'close':
       case 'fstat':
       case 'fsetstat':
       case 'readdir':
-        void this.#work(request.id, () => this.#recorded(this.#requests.onHandle(request)));
+        void this.#work(request, () => this.#recorded(this.#requests.onHandle(request)));
         break;
       case 'extended':
         this.#beginExtended(request);
@@ -162,16 +166,16 @@ class SftpSession {
   }
 
   #beginOnPath(request: PathRequest): void {
-    void this.#work(request.id, () => this.#recorded(this.#inOrder(() => this.#requests.onPath(request))));
+    void this.#work(request, () => this.#recorded(this.#inOrder(() => this.#requests.onPath(request))));
   }
 
   #beginExtended(request: Extract<SftpRequest, { kind: 'extended' }>): void {
-    const { id, name } = request;
-    if (extensionsInOrder.has(name)) void this.#work(id, () => this.#inOrder(() => this.#requests.onExtendedPath(request)));
+    const { name } = request;
+    if (extensionsInOrder.has(name)) void this.#work(request, () => this.#inOrder(() => this.#requests.onExtendedPath(request)));
     else {
       const action = () =>
         extensionsWithPath.has(name) ? this.#requests.onExtendedPath(request) : this.#requests.onExtendedHandle(request);
-      void this.#work(id, longExtensions.has(name) ? () => this.#afterLong(action) : action);
+      void this.#work(request, longExtensions.has(name) ? () => this.#afterLong(action) : action);
     }
   }
 
@@ -194,11 +198,12 @@ class SftpSession {
     return result;
   }
 
-  #beginRead({ id, handle, offset, length }: Extract<SftpRequest, { kind: 'read' }>): void {
+  #beginRead(request: Extract<SftpRequest, { kind: 'read' }>): void {
+    const { id, handle, offset, length } = request;
     const wanted = Math.min(length, largestTransferBytes);
     this.#readBytes += wanted;
     const before = this.#lastRead;
-    this.#lastRead = this.#work(id, async () => {
+    this.#lastRead = this.#work(request, async () => {
       try {
         const packet = Buffer.allocUnsafe(dataHeadBytes + wanted);
         const reading = Number.isSafeInteger(offset) ? this.#requests.opened(handle).read(offset, packet.subarray(dataHeadBytes)) : 0;
@@ -223,10 +228,13 @@ class SftpSession {
   }
 
   /** Answers a request with what an action gives, or with the status of its fault. */
-  #work(id: number, action: () => Promise<Buffer>): Promise<void> {
+  #work(request: AnsweredRequest, action: () => Promise<Buffer>): Promise<void> {
     this.#requestCount++;
-    const working = this.#replyTo(id, action)
-      .then((reply) => this.#send(reply))
+    const working = this.#replyTo(request.id, action)
+      .then((reply) => {
+        this.#client.observe?.request(nameOf(request), statusIn(reply));
+        this.#send(reply);
+      })
       .catch((reason) => this.#fail(reason))
       .finally(() => {
         this.#requestCount--;
@@ -272,4 +280,10 @@ class SftpSession {
     this.#channel.write(reply);
     this.#client.noteActivity();
   }
+}
+
+function nameOf(request: AnsweredRequest): string {
+  if (request.kind !== 'extended') return request.kind;
+  // A client may ask for any: those that are not there are one.
+  return knownExtensions.has(request.name) ? request.name : 'unknown extension';
 }
