@@ -51,19 +51,20 @@ export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** The dispatcher of one server: journal first, then everybody who wants to know. */
-export class JournalledDispatcher implements EventDispatcher {
-  readonly #log: EventSink;
+/** Makes events and puts them into a journal. */
+export abstract class SinkDispatcher implements EventDispatcher {
+  readonly #sink: EventSink;
   readonly #server: EventServer;
   readonly #clock: Clock;
-  readonly #blocking = new Map<string, BlockingHandler>();
   #onEvent: ((event: ServiceEvent) => void) | undefined;
 
-  constructor(log: EventSink, server: EventServer, clock: Clock) {
-    this.#log = log;
+  constructor(sink: EventSink, server: EventServer, clock: Clock) {
+    this.#sink = sink;
     this.#server = server;
     this.#clock = clock;
   }
+
+  abstract emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }>;
 
   /** Names one who is told of every event, for figures; it must not throw. */
   observe(onEvent: (event: ServiceEvent) => void): void {
@@ -71,29 +72,50 @@ export class JournalledDispatcher implements EventDispatcher {
   }
 
   emit(draft: EventDraft): ServiceEvent {
-    const event = this.#create(draft);
-    this.#log.append(event, { group: draft.context.group, takenBy: undefined });
+    const event = this.create(draft);
+    this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   emitGrouped(draft: EventDraft): void {
-    this.#log.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined });
+    this.#sink.appendGrouped(this.create(draft), { group: draft.context.group, takenBy: undefined });
   }
 
   grouped(): Promise<void> | undefined {
-    return this.#log.grouped();
+    return this.#sink.grouped();
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     noteChange(draft.context.request);
-    const event = this.#create(draft);
-    await this.#log.appendDurable(event, { group: draft.context.group, takenBy: undefined });
+    const event = this.create(draft);
+    await this.#sink.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
+  }
+
+  assertWritable(): void {
+    this.#sink.assertWritable();
+  }
+
+  protected create(draft: EventDraft): ServiceEvent {
+    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    this.#onEvent?.(event);
+    return event;
+  }
+}
+
+/** The dispatcher of one server: journal first, then everybody who wants to know. */
+export class JournalledDispatcher extends SinkDispatcher {
+  readonly #log: EventSink;
+  readonly #blocking = new Map<string, BlockingHandler>();
+
+  constructor(log: EventSink, server: EventServer, clock: Clock) {
+    super(log, server, clock);
+    this.#log = log;
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     noteChange(draft.context.request);
-    const event = this.#create(draft);
+    const event = this.create(draft);
     return { event, delivery: await this.deliverAndWait(event, draft.context.group, handlerUuid) };
   }
 
@@ -110,16 +132,6 @@ export class JournalledDispatcher implements EventDispatcher {
     // Looked up now: a reload may have put another one in its place meanwhile.
     const handler = marks.takenBy === undefined ? undefined : this.#blocking.get(handlerUuid);
     return handler ? handler.deliver(event, marks, position) : { outcome: 'unavailable' };
-  }
-
-  assertWritable(): void {
-    this.#log.assertWritable();
-  }
-
-  #create(draft: EventDraft): ServiceEvent {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    this.#onEvent?.(event);
-    return event;
   }
 
   /** Names the one who delivers for `emitAndWait`. @returns a function that takes it back */

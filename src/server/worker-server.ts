@@ -102,8 +102,8 @@ class RunningWorker {
     this.journal = new JournalClient(primary, setup.journal);
     this.monitoring = new Monitoring(noSources, log, `worker-${worker}`);
     const { monitoring } = this;
-    const onEvent = monitoring.event.bind(monitoring);
-    const events = new WorkerDispatcher(this.journal, { primary, server, clock, onEvent });
+    const events = new WorkerDispatcher(this.journal, primary, server, clock);
+    events.observe((event) => monitoring.event(event));
     this.#temporaries = new Temporaries(dataFolderPath, log, worker);
     const passwords = new PasswordVerifier();
     this.#makeParts = (config) =>

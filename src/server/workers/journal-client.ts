@@ -1,8 +1,8 @@
-import { type BackendDelivery, type EventDispatcher, noteChange } from '../../events/dispatcher.ts';
+import { type BackendDelivery, noteChange, SinkDispatcher } from '../../events/dispatcher.ts';
 import type { EventDraft, EventServer, ServiceEvent } from '../../events/event.ts';
-import { createEvent, isSpecialAccount } from '../../events/event-factory.ts';
+import { isSpecialAccount } from '../../events/event-factory.ts';
 import { eventJson } from '../../events/event-json.ts';
-import type { EventMarks } from '../../events/journal/event-log.ts';
+import type { EventMarks, EventSink } from '../../events/journal/event-log.ts';
 import { errorOf, type Fault } from '../../lib/channel.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { EventBatch, ToPrimary } from './protocol.ts';
@@ -38,7 +38,7 @@ interface Batch {
  * The journal in a worker: events are serialised here and sent to the primary process, those of one turn of the event loop as one
  * message.
  */
-export class JournalClient {
+export class JournalClient implements EventSink {
   readonly #primary: ToPrimary;
   #batch: Batch | undefined;
   #fault: Fault | undefined;
@@ -59,15 +59,18 @@ export class JournalClient {
   }
 
   /** Sends an event; it is written within moments and synced within 100 ms of that. */
-  append(event: ServiceEvent, marks: EventMarks): void {
+  append(event: ServiceEvent, marks: EventMarks): undefined {
     this.#add(event, marks);
   }
 
-  /** Sends an event and resolves when it is on disk. @throws ServiceError `storage-full` or `internal` */
-  appendDurable(event: ServiceEvent, marks: EventMarks): Promise<void> {
+  appendGrouped(event: ServiceEvent, marks: EventMarks): void {
+    this.#add(event, marks);
+  }
+
+  appendDurable(event: ServiceEvent, marks: EventMarks): Promise<undefined> {
     return new Promise((resolve, reject) => {
       const { batch, line } = this.#add(event, marks);
-      batch.waiting.push({ line, resolve, reject });
+      batch.waiting.push({ line, resolve: () => resolve(undefined), reject });
     });
   }
 
@@ -185,62 +188,22 @@ export class JournalClient {
 }
 
 /** Makes the events of a worker. */
-export class WorkerDispatcher implements EventDispatcher {
+export class WorkerDispatcher extends SinkDispatcher {
   readonly #journal: JournalClient;
   readonly #primary: ToPrimary;
-  readonly #server: EventServer;
-  readonly #clock: Clock;
-  readonly #onEvent: (event: ServiceEvent) => void;
 
-  /** @param onEvent told of every event, for figures; it must not throw */
-  constructor(
-    journal: JournalClient,
-    surroundings: { primary: ToPrimary; server: EventServer; clock: Clock; onEvent: (event: ServiceEvent) => void },
-  ) {
+  constructor(journal: JournalClient, primary: ToPrimary, server: EventServer, clock: Clock) {
+    super(journal, server, clock);
     this.#journal = journal;
-    this.#primary = surroundings.primary;
-    this.#server = surroundings.server;
-    this.#clock = surroundings.clock;
-    this.#onEvent = surroundings.onEvent;
-  }
-
-  emit(draft: EventDraft): ServiceEvent {
-    const event = this.#create(draft);
-    this.#journal.append(event, { group: draft.context.group, takenBy: undefined });
-    return event;
-  }
-
-  emitGrouped(draft: EventDraft): void {
-    this.emit(draft);
-  }
-
-  grouped(): Promise<void> | undefined {
-    return this.#journal.grouped();
-  }
-
-  async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
-    noteChange(draft.context.request);
-    const event = this.#create(draft);
-    await this.#journal.appendDurable(event, { group: draft.context.group, takenBy: undefined });
-    return event;
+    this.#primary = primary;
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     noteChange(draft.context.request);
-    const event = this.#create(draft);
+    const event = this.create(draft);
     // Events of before come before it in the journal.
     this.#journal.flush();
     const raw = Buffer.from(JSON.stringify(event));
     return { event, delivery: await this.#primary.call('emitAndWait', raw, draft.context.group, handlerUuid) };
-  }
-
-  assertWritable(): void {
-    this.#journal.assertWritable();
-  }
-
-  #create(draft: EventDraft): ServiceEvent {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    this.#onEvent(event);
-    return event;
   }
 }
