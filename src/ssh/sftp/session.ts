@@ -1,7 +1,9 @@
+import { finished } from 'node:stream';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, largestTransferBytes } from './extensions.ts';
 import { BrokenFraming, MalformedFields, PacketSplitter, readRequest, type SftpRequest, statusCodes } from './packets.ts';
+import { giveBuffer, takeBuffer } from './read-buffers.ts';
 import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './replies.ts';
 import { type PathRequest, SftpRequests } from './requests.ts';
 import { statusOf } from './status.ts';
@@ -51,7 +53,8 @@ class SftpSession {
   #lastRead: Promise<void> | undefined;
   #isHeld = false;
   #hasFailed = false;
-  #onRoom: (() => void) | undefined;
+  /** Goes on with what the client has sent; called when there may be room again. */
+  #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
     const names = client.options.temporary_names.map((pattern) => compileExpression(pattern));
@@ -62,16 +65,16 @@ class SftpSession {
 
   async run(): Promise<void> {
     const channel = this.#channel;
-    const giveRoom = () => this.#giveRoom();
+    const goOn = () => this.#goOn();
     const end = () => {
       channel.destroy();
-      giveRoom();
+      goOn();
     };
-    const stopListening = this.#client.onDrain(giveRoom);
-    channel.on('drain', giveRoom);
+    const stopListening = this.#client.onDrain(goOn);
+    channel.on('drain', goOn);
     // What went wrong is told by the reading below; a failure to write ends that as well.
-    channel.on('error', giveRoom);
-    channel.on('close', giveRoom);
+    channel.on('error', goOn);
+    channel.on('close', goOn);
     const leave = () => this.#leaveIfIdle();
     this.#client.ended.addEventListener('abort', end);
     this.#client.leaving.addEventListener('abort', leave);
@@ -97,20 +100,47 @@ class SftpSession {
     return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
-  async #read(): Promise<void> {
-    // The end of what the client sends is not the end of what it is sent.
-    for await (const chunk of this.#channel.iterator({ destroyOnReturn: false })) {
-      this.#client.noteActivity();
-      this.#splitter.push(chunk as Buffer);
-      for (let packet = this.#splitter.next(); packet; packet = this.#splitter.next()) {
-        while (!this.#hasRoom() && !this.#isGone) await new Promise<void>((resolve) => (this.#onRoom = resolve));
-        if (this.#isGone) return;
-        this.#begin(readRequest(packet));
+  /** Takes in what the client sends, in the pieces that it comes in; a stream's iterator would copy them together. */
+  #read(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const goOn = () => {
+        try {
+          if (this.#isGone) resolve();
+          else this.#takeUp();
+        } catch (error) {
+          this.#goOn = resolve;
+          this.#channel.pause();
+          reject(error);
+        }
+      };
+      this.#goOn = goOn;
+      this.#channel.on('data', (chunk: Buffer) => {
+        this.#client.noteActivity();
+        this.#splitter.push(chunk);
+        this.#goOn();
+      });
+      // The end of what the client sends is not the end of what it is sent.
+      finished(this.#channel, { writable: false }, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  /** Begins requests while there is room, in the middle of a chunk too: one chunk may hold a thousand READs. */
+  #takeUp(): void {
+    while (!this.#isGone) {
+      if (!this.#hasRoom()) {
+        this.#channel.pause();
+        return;
       }
+      const packet = this.#splitter.next();
+      if (!packet) {
+        if (this.#channel.isPaused()) this.#channel.resume();
+        return;
+      }
+      this.#begin(readRequest(packet));
     }
   }
 
-  /** Whether one more request may be begun, in the middle of a chunk too: one chunk may hold a thousand READs. */
+  /** Whether one more request may be begun. */
   #hasRoom(): boolean {
     if (this.#requestCount >= mostRequests || this.#writeBytes >= mostWriteBytes) return false;
     const waitingBytes = this.#channel.writableLength + this.#client.heldBytes() + this.#readBytes;
@@ -122,13 +152,6 @@ class SftpSession {
   // The service stops: a client that has nothing open has nothing to lose. Its channel ends here, not all answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#requestCount === 0 && !this.#requests.hasOpen) this.#channel.push(null);
-  }
-
-  #giveRoom(): void {
-    const resolve = this.#onRoom;
-    if (!resolve || !(this.#isGone || this.#hasRoom())) return;
-    this.#onRoom = undefined;
-    resolve();
   }
 
   #begin(request: SftpRequest): void {
@@ -203,10 +226,11 @@ class SftpSession {
     const wanted = Math.min(length, largestTransferBytes);
     this.#readBytes += wanted;
     const before = this.#lastRead;
-    this.#lastRead = this.#work(request, async () => {
+    const packet = takeBuffer(dataHeadBytes + wanted);
+    const action = async () => {
       try {
-        const packet = Buffer.allocUnsafe(dataHeadBytes + wanted);
-        const reading = Number.isSafeInteger(offset) ? this.#requests.opened(handle).read(offset, packet.subarray(dataHeadBytes)) : 0;
+        const target = packet.subarray(dataHeadBytes, dataHeadBytes + wanted);
+        const reading = Number.isSafeInteger(offset) ? this.#requests.opened(handle).read(offset, target) : 0;
         const bytes = typeof reading === 'number' ? reading : await reading;
         if (bytes === 0 && wanted > 0) return statusReply(id, statusCodes.eof, 'End of file.');
         putDataHead(packet, id, bytes);
@@ -215,7 +239,8 @@ class SftpSession {
         await before;
         this.#readBytes -= wanted;
       }
-    });
+    };
+    this.#lastRead = this.#work(request, action, () => giveBuffer(packet));
   }
 
   async #write({ id, handle, offset, data, lengthBytes }: Extract<SftpRequest, { kind: 'write' }>): Promise<Buffer> {
@@ -228,18 +253,18 @@ class SftpSession {
   }
 
   /** Answers a request with what an action gives, or with the status of its fault. */
-  #work(request: AnsweredRequest, action: () => Promise<Buffer>): Promise<void> {
+  #work(request: AnsweredRequest, action: () => Promise<Buffer>, whenSent?: () => void): Promise<void> {
     this.#requestCount++;
     const working = this.#replyTo(request.id, action)
       .then((reply) => {
         this.#client.observe?.request(nameOf(request), statusIn(reply));
-        this.#send(reply);
+        this.#send(reply, whenSent);
       })
       .catch((reason) => this.#fail(reason))
       .finally(() => {
         this.#requestCount--;
         this.#underWay.delete(working);
-        this.#giveRoom();
+        this.#goOn();
         this.#leaveIfIdle();
       });
     this.#underWay.add(working);
@@ -275,9 +300,9 @@ class SftpSession {
     this.#channel.destroy();
   }
 
-  #send(reply: Buffer): void {
+  #send(reply: Buffer, whenSent?: () => void): void {
     if (this.#isGone) return;
-    this.#channel.write(reply);
+    this.#channel.write(reply, whenSent);
     this.#client.noteActivity();
   }
 }
