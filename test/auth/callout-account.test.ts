@@ -40,15 +40,19 @@ const spellings: [string, unknown, number[]][] = [
 
 for (const [name, permissions, expected] of spellings) {
   test(`permissions, ${name}: the same in the callout's reply, the configuration and the accounts file`, async (t) => {
-    const remote = await calloutEndpoint(t, (response) => response.writeHead(200).end(JSON.stringify({ account: { permissions } })));
+    const remote = await calloutEndpoint(t, (response, { credentials }) => {
+      if (credentials.username === 'remote') response.writeHead(200).end(JSON.stringify({ account: { permissions } }));
+      else response.writeHead(401).end();
+    });
     const password = await cheapHash(testPassword);
     const accountsFile = join(temporaryFolder(t), 'accounts.yaml');
     writeFileSync(accountsFile, stringify({ filed: { password, ...(permissions === undefined ? {} : { permissions }) } }));
     const server = await startServer(t, {
       accounts: { configured: { password, ...(permissions === undefined ? {} : { permissions }) } },
       authentications: {
-        local: { type: 'application', accounts_file_path: accountsFile },
+        // First: what the other one does about a name that it does not know takes its time.
         remote: { type: 'http', url: remote.url },
+        local: { type: 'application', accounts_file_path: accountsFile },
       },
     });
     for (const user of ['configured', 'filed', 'remote'])
