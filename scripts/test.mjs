@@ -1,5 +1,5 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
-//   node scripts/test.mjs [FILTER…] [--all | --long] [--coverage] [--name PATTERN] [--update-golden]
+//   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--update-golden]
 // FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
 // alone with --long, or when a filter names them (`crash/power-cut.long`). --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,7 +17,6 @@ const { values: options, positionals: filters } = parseArgs({
   options: {
     all: { type: 'boolean' },
     long: { type: 'boolean' },
-    coverage: { type: 'boolean' },
     name: { type: 'string' },
     'update-golden': { type: 'boolean' },
   },
@@ -125,13 +124,9 @@ const args = [
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
 const outputs = tests.map((path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs')));
-// c8 follows the source maps of the bundles back to src/, which Node.js 20's own coverage does not.
-const coverage = options.coverage
-  ? ['node_modules/c8/bin/c8.js', '--reporter=text', '--exclude-after-remap', '--include=src/**', process.execPath]
-  : [];
 // One browser for all files: each start of it takes two seconds of CPU.
 const browser = tests.some((path) => path.includes('/browser/')) && isProgram('chromium') ? await startBrowser() : undefined;
-const running = spawn(process.execPath, [...coverage, ...args, ...outputs], {
+const running = spawn(process.execPath, [...args, ...outputs], {
   stdio: 'inherit',
   env: {
     SVC_ALLOW_ROOT: '1',
