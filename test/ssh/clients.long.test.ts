@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasProgram } from '../support/requires.ts';
 import { startSsh } from '../support/ssh.ts';
-import { canMount, plantLocal, resticOn, runMounted } from '../support/ssh-clients.ts';
+import { canMount, namesAndStreams, plantLocal, rcloneInfo, resticOn, runMounted } from '../support/ssh-clients.ts';
 
 test('sshfs: git and SQLite work on a mounted folder', async (t) => {
   if (!canMount(t, 'git', 'sqlite3')) return;
@@ -25,4 +25,10 @@ test('restic: backup, and a check that reads all data', async (t) => {
   await restic('init', '-q');
   await restic('backup', '-q', 'up');
   assert.match(await restic('check', '--read-data'), /no errors were found/);
+});
+
+test('rclone test info: every name works that a file can have', async (t) => {
+  if (!hasProgram(t, 'rclone')) return;
+  const none = "stringNeedsEscaping = []rune{\n\t'/', '\\x00', '\\xbf', '\\xfe'\n}\n";
+  assert.equal(await rcloneInfo(await startSsh(t), '--all'), `${none}${namesAndStreams}`);
 });

@@ -35,7 +35,7 @@ test('every algorithm that is offered works with OpenSSH; what is not safe is re
   const folder = temporaryFolder(t);
   const hostKeys = await Promise.all([
     makeKey(folder, 'ed25519'),
-    makeKey(folder, 'rsa', '-t', 'rsa', '-b', '3072', '-m', 'PEM'),
+    makeKey(folder, 'rsa', '-t', 'rsa', '-b', '2048', '-m', 'PEM'),
     makeKey(folder, 'ecdsa', '-t', 'ecdsa', '-b', '521'),
   ]);
   const server = await startSsh(t, { host_key_paths: hostKeys, ssh_cipher_list: 'all' });
@@ -43,21 +43,19 @@ test('every algorithm that is offered works with OpenSSH; what is not safe is re
     const all = [...options, 'UserKnownHostsFile=/dev/null'];
     return (await server.openssh('ssh', ['alice@127.0.0.1', 'ls'], { options: all })).output;
   };
-  const offered = {
-    KexAlgorithms: [
-      ...['curve25519-sha256', 'curve25519-sha256@libssh.org', 'diffie-hellman-group16-sha512', 'diffie-hellman-group18-sha512'],
-      ...['ecdh-sha2-nistp256', 'ecdh-sha2-nistp384', 'ecdh-sha2-nistp521', 'diffie-hellman-group14-sha256'],
-    ],
-    HostKeyAlgorithms: ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', 'ecdsa-sha2-nistp521'],
-    Ciphers: [
-      ...['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'chacha20-poly1305@openssh.com'],
-      ...['aes256-ctr', 'aes192-ctr', 'aes128-ctr'],
-    ],
-  };
-  for (const [option, names] of Object.entries(offered))
-    for (const name of names) assert.match(await works(`${option}=${name}`), /takes no commands/, `${option}=${name}`);
-  for (const mac of ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'])
-    assert.match(await works('Ciphers=aes128-ctr', `MACs=${mac}`), /takes no commands/, mac);
+  const algorithms = [
+    ['curve25519-sha256', 'ssh-ed25519', 'aes128-gcm@openssh.com'],
+    ['curve25519-sha256@libssh.org', 'rsa-sha2-512', 'aes256-gcm@openssh.com'],
+    ['diffie-hellman-group16-sha512', 'rsa-sha2-256', 'chacha20-poly1305@openssh.com'],
+    ['diffie-hellman-group18-sha512', 'ecdsa-sha2-nistp521', 'aes256-ctr', 'hmac-sha2-256-etm@openssh.com'],
+    ['ecdh-sha2-nistp256', 'ssh-ed25519', 'aes192-ctr', 'hmac-sha2-512-etm@openssh.com'],
+    ['ecdh-sha2-nistp384', 'ssh-ed25519', 'aes128-ctr', 'hmac-sha2-256'],
+    ['ecdh-sha2-nistp521', 'ssh-ed25519', 'aes128-ctr', 'hmac-sha2-512'],
+    ['diffie-hellman-group14-sha256', 'ssh-ed25519', 'aes128-ctr'],
+  ];
+  const kinds = ['KexAlgorithms', 'HostKeyAlgorithms', 'Ciphers', 'MACs'];
+  for (const names of algorithms)
+    assert.match(await works(...names.map((name, index) => `${kinds[index]}=${name}`)), /takes no commands/, names.join(', '));
   for (const refused of ['KexAlgorithms=diffie-hellman-group14-sha1', 'HostKeyAlgorithms=ssh-rsa', 'Ciphers=aes128-cbc'])
     assert.match(await works(refused), /no matching/i, refused);
   assert.match(await works('Ciphers=aes128-ctr', 'MACs=hmac-sha1'), /no matching/i);
@@ -177,7 +175,7 @@ test('the service ends idle connections when it stops, of clients too that leave
 test('OpenSSH copies files up and down, while keys are exchanged again from both sides', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const server = await startSsh(t, { rekey_bytes: 1_048_576, ssh_cipher_list: 'secure' });
-  const content = randomBytes(8_000_000);
+  const content = randomBytes(3_000_000);
   writeFileSync(join(server.clientFolder, 'up'), content);
   const up = await server.openssh('scp', ['up', 'alice@127.0.0.1:/file'], { options: ['RekeyLimit=1M'] });
   assert.equal(up.code, 0, up.output);
@@ -204,7 +202,7 @@ test('a client that sends more than its window ends its connection, and nothing 
     (client as unknown as SubsystemClient).subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),
   );
   // A version that is never asked for to its end: the channel is read, but nothing can be made of it.
-  for (let sent = 0; sent < 64 * 1024 * 1024; sent += 32_000) protocol.channelData(channel.outgoing.id, Buffer.alloc(32_000, 0xff));
+  for (let sent = 0; sent < 8 * 1024 * 1024; sent += 32_000) protocol.channelData(channel.outgoing.id, Buffer.alloc(32_000, 0xff));
   await ended;
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);
 });

@@ -73,3 +73,27 @@ export function resticOn(server: SshTestServer): (...args: string[]) => Promise<
   const options = ['-o', command, '-r', 'sftp:alice@127.0.0.1:/repository'];
   return (...args) => succeeds(server, 'restic', [...options, ...args], { RESTIC_PASSWORD: 'of-this-test-only' });
 }
+
+/** Writes a configuration with the remote `svc`. @returns its name in the client's folder */
+export function rcloneConfig(server: SshTestServer): string {
+  const config = `[svc]\ntype = sftp\nhost = 127.0.0.1\nport = ${server.sshPort}\nuser = alice\nkey_file = ${server.key}\n`;
+  writeFileSync(join(server.clientFolder, 'rclone.conf'), config);
+  return 'rclone.conf';
+}
+
+/** What `rclone test info` finds out with some of its checks. */
+export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Promise<string> {
+  const output = await succeeds(server, 'rclone', ['--config', rcloneConfig(server), 'test', 'info', ...checks, 'svc:info']);
+  return output.split('// svc\n')[1] ?? output;
+}
+
+/** What it should find, but for the names that no file can have. */
+export const namesAndStreams = `maxFileLength = 255 // for 1 byte unicode characters
+maxFileLength = 127 // for 2 byte unicode characters
+maxFileLength = 85 // for 3 byte unicode characters
+maxFileLength = 63 // for 4 byte unicode characters
+canWriteUnnormalized = true
+canReadUnnormalized   = true
+canReadRenormalized   = false
+canStream = true
+`;
