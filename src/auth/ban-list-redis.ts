@@ -110,7 +110,7 @@ export class RedisBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
-  /** Bans that were spoken or met here: a Redis that is killed within a second of one, or emptied, may have forgotten it. */
+  /** Bans that were imposed or seen here: a Redis that is killed within a second of one, or emptied, may have forgotten it. */
   readonly #known = new Map<string, number>();
 
   /**

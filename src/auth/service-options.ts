@@ -3,7 +3,7 @@ import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { integer, number, textList, yesNo } from '../lib/option-types.ts';
 
-/** Options of each service that listens and lets accounts in, whatever protocol it speaks. */
+/** Options of each service that listens and lets accounts in, whatever its protocol. */
 export const loginServiceOptions = {
   name: z.string().default('').describe('Name for people and events; without it the UUID.'),
   description: z.string().default('').describe('Free text.'),

@@ -2,10 +2,10 @@ import { redisScript } from '../lib/redis/redis-script.ts';
 
 /*
  * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
- * decides whether a session lives; `account:<uuid>` has the keys of one account. A session's hash outlives its end for a while, so
- * that whichever node sweeps it can tell whose it was.
+ * decides whether a session is active; `account:<uuid>` has the keys of one account. The hash of a session is kept for a while after its
+ * end, so that whichever node sweeps it can tell whose it was.
  */
-const afterlifeMs = 3_600_000;
+const keptAfterEndMs = 3_600_000;
 const now = `local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `;
@@ -40,8 +40,8 @@ end
 redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
 redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${afterlifeMs})
-for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${afterlifeMs}) end
+redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${keptAfterEndMs})
+for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndMs}) end
 return over`);
 
 /** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
@@ -53,8 +53,8 @@ local last = created + ARGV[3]
 if last <= now then return false end
 local next = math.min(now + ARGV[2], last)
 redis.call('ZADD', KEYS[2], next, ARGV[1])
-redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${afterlifeMs})
-redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${afterlifeMs})
+redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${keptAfterEndMs})
+redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${keptAfterEndMs})
 return {created, ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
 
 /** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
@@ -86,7 +86,7 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 
 end
 return over`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns those that live: key, account, begin, address, end of each. */
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns the active ones: key, account, begin, address, end of each. */
 export const lookScript = redisScript(`${now}
 local found = {}
 for index = 2, #ARGV do

@@ -40,13 +40,13 @@ export interface ListedSession {
 
 /** What those who run the service may see and do of sessions. */
 export interface SessionOverview {
-  /** The sessions that live at present. */
+  /** The active sessions. */
   list(): Promise<ListedSession[]>;
   /** Ends sessions; when it resolves, nobody is let in by their IDs any more, whichever process is asked. */
   endKeys(keys: readonly string[]): Promise<void>;
 }
 
-/** Where sessions live. Implementations: memory here, Redis for many nodes. */
+/** Where sessions are kept. Implementations: memory here, Redis for many nodes. */
 export interface SessionStore extends SessionOverview {
   /**
    * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
@@ -55,14 +55,14 @@ export interface SessionStore extends SessionOverview {
    * @param address where the login came from, for those who run the service
    */
   create(account: Account, address?: string): Promise<string>;
-  /** The session of an ID when it still lives, and notes the activity; undefined otherwise. */
+  /** The session of an ID while it is active, and notes the activity; undefined otherwise. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer, which counts as activity until `done`. */
   hold(session: Session): { done(): void };
   end(session: Session): Promise<void>;
   /** Ends all sessions of an account (by UUID), but for one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
-  /** Sessions that live at present, for figures. */
+  /** Number of active sessions, for figures. */
   count(): Promise<number>;
   close(): void;
 }

@@ -20,7 +20,7 @@ export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text:
 /** Longest line that is shown in part: the secrets of all of it are masked for that. */
 const longestShownLine = 1024 * 1024;
 
-/** A text that cannot play tricks on a terminal, on one line. */
+/** A text on one line, its control characters escaped, so that a terminal shows it and obeys none. */
 export function visible(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,

@@ -131,7 +131,7 @@ export class QuotaLedger {
     return isKnown ? usage.usedBytes + heldBytes(usage, undefined) : { count: begin(usage) };
   }
 
-  /** An owner of claims is gone, perhaps between a rename and its word of it. */
+  /** An owner of claims is gone, perhaps between a rename and its report of it. */
   lose(owner: object): void {
     for (const usage of this.#usages.values()) {
       if (!usage.claims.delete(owner)) continue;

@@ -43,7 +43,7 @@ export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] 
 /** Options of a service that gives files. */
 export type FileServiceOptions = HttpServiceOptions | SshServiceOptions;
 
-/** What a service speaks. */
+/** The protocol of a service. */
 export function protocolOf({ type }: FileServiceOptions): 'http' | 'ssh' {
   return type === 'ssh' ? 'ssh' : 'http';
 }

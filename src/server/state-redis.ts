@@ -48,7 +48,7 @@ export async function openRedisState(
     openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
       let journal: RedisEventLog | undefined;
       const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
-      // A process before this one may still be taken for alive; this one must not be taken for it.
+      // The process before this one may still count as running; this one must not be mistaken for it.
       const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;

@@ -23,7 +23,7 @@ export interface SharedJournal {
   deliveries(parts: { events: JournalledDispatcher; server: EventServer; onDelivery: (record: DeliveryRecord) => void }): Deliveries;
 }
 
-/** Where what requests share lives: in this process, or in Redis for many nodes. */
+/** Where the state that requests share is kept: in this process, or in Redis for many nodes. */
 export interface SharedState {
   readonly bans: AddressBans;
   readonly locks: LockStore;

@@ -84,7 +84,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
   return { status: result.status, text: result.body.toString('utf8') };
 }
 
-/** What the service says of its parts; nothing of the answer of somebody else. */
+/** The state of each part, as the service reports it; none in the reply of another server. */
 function checksOf(text: string): Record<string, string> {
   try {
     const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };

@@ -25,7 +25,7 @@ export interface ForwardOptions {
 const lookEveryMs = 100;
 
 /**
- * Hands the events that a dead node could not forward to Redis, from its data folder (docs/spec/command-line.md#events).
+ * Forwards to Redis the events of a node that no longer runs, from its data folder (docs/spec/command-line.md#events).
  *
  * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` when a service uses the folder or Redis is away
  */

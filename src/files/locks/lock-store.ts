@@ -28,7 +28,7 @@ export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'account
 }
 
 /**
- * Where locks live. Locks end by themselves when their time is over. Every implementation passes
+ * Where locks are kept. A lock expires when its time is over. Every implementation passes
  * `test/contracts/lock-store.ts`.
  */
 export interface LockStore {

@@ -14,10 +14,10 @@ export class MemoryLocks implements LockStore {
   }
 
   async take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }> {
-    const alive = this.#alive();
-    const conflict = alive.find((lock) => covers(lock, request.path) || (request.isDeep && isWithin(lock.path, request.path)));
+    const active = this.#active();
+    const conflict = active.find((lock) => covers(lock, request.path) || (request.isDeep && isWithin(lock.path, request.path)));
     if (conflict) return { conflict };
-    if (alive.filter((lock) => lock.accountUuid === request.accountUuid).length >= mostLocksOfAccount)
+    if (active.filter((lock) => lock.accountUuid === request.accountUuid).length >= mostLocksOfAccount)
       throw new ServiceError('too-many-requests', `An account may hold ${mostLocksOfAccount} locks.`);
     const { timeoutMs, ...rest } = request;
     const taken = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: this.#clock.nowMs() + timeoutMs };
@@ -26,7 +26,7 @@ export class MemoryLocks implements LockStore {
   }
 
   async refresh(token: string, timeoutMs: number): Promise<FileLock | undefined> {
-    const lock = this.#alive().find((candidate) => candidate.token === token);
+    const lock = this.#active().find((candidate) => candidate.token === token);
     if (!lock) return undefined;
     const refreshed = { ...lock, expiresMs: this.#clock.nowMs() + timeoutMs };
     this.#locks.set(token, refreshed);
@@ -34,19 +34,19 @@ export class MemoryLocks implements LockStore {
   }
 
   async release(token: string): Promise<boolean> {
-    this.#alive();
+    this.#active();
     return this.#locks.delete(token);
   }
 
   async covering(path: string): Promise<FileLock[]> {
-    return this.#alive().filter((lock) => covers(lock, path));
+    return this.#active().filter((lock) => covers(lock, path));
   }
 
   async within(path: string): Promise<FileLock[]> {
-    return this.#alive().filter((lock) => isWithin(lock.path, path));
+    return this.#active().filter((lock) => isWithin(lock.path, path));
   }
 
-  #alive(): FileLock[] {
+  #active(): FileLock[] {
     if (this.#locks.size === 0) return [];
     const nowMs = this.#clock.nowMs();
     for (const lock of this.#locks.values()) if (lock.expiresMs <= nowMs) this.#locks.delete(lock.token);

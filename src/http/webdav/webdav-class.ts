@@ -8,7 +8,7 @@ import { type Exchange, header } from '../request/exchange.ts';
 const lockingAgents =
   /^WebDAV(?:FS|Lib)\/|^Microsoft-WebDAV-MiniRedir\/|^Microsoft Office\b|^Microsoft Data Access Internet Publishing Provider\b|\b(?:ms-office|MSOffice)\b/i;
 
-/** Whether a client is spoken to as a class 2 server would: one of those programs, with `webdav_compatibility` on. */
+/** Whether a client gets the replies of a class 2 server: one of those programs, with `webdav_compatibility` on. */
 export function isClassTwo(exchange: Exchange): boolean {
   return exchange.service.options.webdav_compatibility && lockingAgents.test(header(exchange, 'user-agent') ?? '');
 }

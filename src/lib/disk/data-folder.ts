@@ -123,7 +123,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Of two processes that find the same dead lock, the slower one must not remove the fresh lock of the faster. So only who
+// Of two processes that find the same stale lock, the slower one must not remove the new lock of the faster one. So only who
 // holds the right to remove this very lock, itself a lock, removes it, after looking whether it is still there.
 function removeStale(lockPath: string, mark: string, folder: string): void {
   const right = `${lockPath}.${mark}`;

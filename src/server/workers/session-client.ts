@@ -31,8 +31,8 @@ interface Asked {
 }
 
 /**
- * The sessions of one service, in a worker. Those that it has met it answers for itself while its own knowledge says that they live;
- * the primary process has it forget them when they end.
+ * The sessions of one service, in a worker. Those that it has asked for are cached, and answered from the cache while they are certain to
+ * be active; the primary process invalidates them when they end.
  */
 export class SessionClient implements SessionStore {
   readonly #primary: ToPrimary;
@@ -69,7 +69,7 @@ export class SessionClient implements SessionStore {
   find(id: string): Promise<Session | undefined> | Session | undefined {
     const key = sessionKey(id);
     const kept = this.#kept.get(key);
-    if (!kept || !this.#surelyLives(kept)) return this.#ask(key);
+    if (!kept || !this.#isSurelyActive(kept)) return this.#ask(key);
     this.#use(kept);
     return kept.session;
   }
@@ -129,7 +129,7 @@ export class SessionClient implements SessionStore {
   }
 
   /** Another worker may have seen a later use, so only "yes" is certain. */
-  #surelyLives({ session, lastUsedMs, holds }: Kept): boolean {
+  #isSurelyActive({ session, lastUsedMs, holds }: Kept): boolean {
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     return (holds > 0 || this.#clock.monotonicMs() - lastUsedMs <= idleMs) && this.#clock.nowMs() - session.createdMs <= maximumAgeMs;
   }

@@ -70,7 +70,7 @@ export class SessionHost implements SessionOverview {
     return createdMs;
   }
 
-  /** The session of a key when it lives; the worker may remember it from then on. */
+  /** The session of a key while it is active; the worker may cache it from then on. */
   async find(peer: Peer, key: string): Promise<SessionRecord | undefined> {
     const kept = this.#kept.get(key);
     if (!kept) return undefined;

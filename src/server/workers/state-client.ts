@@ -10,7 +10,7 @@ import { BanClient } from './ban-client.ts';
 import type { SessionUse, ToPrimary } from './protocol.ts';
 import { SessionClient } from './session-client.ts';
 
-/** The state that workers share, in a worker: it lives in the primary process. */
+/** The state that workers share, in a worker: it is kept in the primary process. */
 export class StateClient implements SharedState {
   readonly bans: BanClient;
   readonly locks: LockStore;

@@ -55,7 +55,7 @@ export class StateHost {
     };
   }
 
-  /** Sessions that live at present. */
+  /** Active sessions. */
   countSessions(service: string): number {
     return this.#sessions.get(service)?.count ?? 0;
   }

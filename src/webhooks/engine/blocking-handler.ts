@@ -2,7 +2,7 @@ import type { BackendDelivery, BlockingHandler } from '../../events/dispatcher.t
 import type { Log } from '../../lib/log.ts';
 import { DeliveryInterrupted } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
-import type { HandlerRunner } from './handler-runner.ts';
+import type { HandlerStatus } from './handler-status.ts';
 import type { AwaitedDeliveries } from './upload-deliveries.ts';
 
 export interface BlockingSurroundings {
@@ -18,14 +18,14 @@ export interface BlockingSurroundings {
 /**
  * Delivers single events while uploads wait (docs/spec/delivery.md#upload-back-end).
  *
- * @param runner tells of the outcomes and counts failures; none is delivered once it has stopped
+ * @param status told of the outcomes; nothing is delivered once the handler has stopped
  */
-export function blockingHandler(runner: HandlerRunner, surroundings: BlockingSurroundings): BlockingHandler {
-  const { handler } = runner;
+export function blockingHandler(status: HandlerStatus, surroundings: BlockingSurroundings): BlockingHandler {
+  const { handler } = status;
   const { abort, settle, onInterrupted, record, log } = surroundings;
   return {
     async deliver(event, marks, position): Promise<BackendDelivery> {
-      if (!handler.wants(event, marks.group) || runner.state !== 'running') {
+      if (!handler.wants(event, marks.group) || status.state !== 'running') {
         settle(event.uuid, false, position);
         return { outcome: 'unavailable' };
       }
@@ -34,10 +34,10 @@ export function blockingHandler(runner: HandlerRunner, surroundings: BlockingSur
         const delivered = await handler.deliver([sent], { abort });
         record(handler.record(delivered, { source: 'upload' }));
         settle(event.uuid, true, position);
-        runner.tell(delivered);
-        runner.count(delivered);
-        const { outcome, status, headers } = delivered.result;
-        return { outcome, headers, ...(status === undefined ? {} : { status }) };
+        status.tell(delivered);
+        status.count(delivered);
+        const { result } = delivered;
+        return { outcome: result.outcome, headers: result.headers, ...(result.status !== undefined && { status: result.status }) };
       } catch (error) {
         onInterrupted?.(event.uuid);
         if (!(error instanceof DeliveryInterrupted))

@@ -12,7 +12,7 @@ import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { DeliveryStore } from '../records/delivery-store-redis.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
 import { blockingHandler } from './blocking-handler.ts';
-import { HandlerRunner } from './handler-runner.ts';
+import { HandlerStatus } from './handler-status.ts';
 import { SharedHandler } from './shared-handler.ts';
 
 /** How often this node says that it lives, and looks how far the handlers are. */
@@ -63,7 +63,7 @@ export class SharedDeliveryEngine implements Deliveries {
   async apply(handlers: ReadonlyMap<string, WebhookHandler>): Promise<void> {
     for (const [uuid, place] of this.#places) {
       const next = handlers.get(uuid);
-      const isStopped = place.shared.runner?.state === 'stopped';
+      const isStopped = place.shared.runner?.status.state === 'stopped';
       if (next && !isStopped && isDeepStrictEqual(place.shared.handler.options, next.options)) continue;
       this.#retire(uuid, place);
     }
@@ -87,7 +87,7 @@ export class SharedDeliveryEngine implements Deliveries {
     const [positions, owned] = await Promise.all([this.#surroundings.store.positions(), this.#surroundings.store.owned(uuids)]);
     return [...this.#places].map(([handler, { shared, health }]) => ({
       handler,
-      isRunning: owned.has(handler) && shared.runner?.state !== 'stopped',
+      isRunning: owned.has(handler) && shared.runner?.status.state !== 'stopped',
       hasLease: shared.isOwner,
       position: positions.get(handler) ?? this.#surroundings.journal.end,
       suspendedUrls: health.countSuspended(),
@@ -141,21 +141,14 @@ export class SharedDeliveryEngine implements Deliveries {
 
   /** Delivers events while uploads on this node wait, whichever node delivers for the handler otherwise. */
   #blocking(handler: WebhookHandler): BlockingHandler {
-    const { store, journal, events, log, onDelivery } = this.#surroundings;
-    // Never started: the journal is read by the node with the lease.
-    const runner = new HandlerRunner(handler, streamBegin, {
-      journal,
-      events,
-      log,
-      uploads: { settle() {}, outcomeOf: async () => ({ isMade: false }) },
-      record: () => {},
-    });
+    const { store, events, log, onDelivery } = this.#surroundings;
+    const status = new HandlerStatus(handler, { events, log });
     const settle = (eventUuid: string, isMade: boolean) => store.settle(handler.uuid, eventUuid, isMade);
     const record = (made: DeliveryRecord) => {
       store.record(made, undefined, undefined);
       onDelivery?.(made);
     };
-    return blockingHandler(runner, { abort: this.#abort.signal, settle, onInterrupted: (uuid) => settle(uuid, false), record, log });
+    return blockingHandler(status, { abort: this.#abort.signal, settle, onInterrupted: (uuid) => settle(uuid, false), record, log });
   }
 
   async #beat(): Promise<void> {

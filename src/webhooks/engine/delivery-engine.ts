@@ -93,7 +93,7 @@ export class DeliveryEngine implements Deliveries {
     for (const [uuid, place] of this.#places) {
       const handler = handlers.get(uuid);
       const { runner } = place;
-      if (handler && runner?.state === 'running' && isDeepStrictEqual(runner.handler.options, handler.options)) continue;
+      if (handler && runner?.status.state === 'running' && isDeepStrictEqual(runner.handler.options, handler.options)) continue;
       this.#retire(uuid, place);
     }
     for (const [uuid, handler] of handlers) this.#place(uuid, handler);
@@ -104,13 +104,15 @@ export class DeliveryEngine implements Deliveries {
 
   async figures(): Promise<HandlerState[]> {
     return [...this.#places].flatMap(([handler, { runner, health }]) =>
-      runner ? [{ handler, isRunning: runner.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }] : [],
+      runner
+        ? [{ handler, isRunning: runner.status.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }]
+        : [],
     );
   }
 
   /** The oldest position that a running handler still has to read. */
   neededFrom(): LogPosition | undefined {
-    const positions = [...this.#places.values()].flatMap(({ runner }) => (runner?.state === 'running' ? [runner.position] : []));
+    const positions = [...this.#places.values()].flatMap(({ runner }) => (runner?.status.state === 'running' ? [runner.position] : []));
     return positions.sort(comparePositions)[0];
   }
 
@@ -160,7 +162,7 @@ export class DeliveryEngine implements Deliveries {
     });
     place.runner = runner;
     // A delivery that is interrupted stays unsettled: the handler makes it after the next start.
-    const blocking = blockingHandler(runner, {
+    const blocking = blockingHandler(runner.status, {
       abort: this.#abort.signal,
       settle: (...settled) => place.uploads.settle(...settled),
       record: (record) => this.#record(record),

@@ -6,7 +6,7 @@ import type { Log } from '../../lib/log.ts';
 import { DeliveryInterrupted } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
-import { HandlerReports } from './handler-reports.ts';
+import { HandlerStatus } from './handler-status.ts';
 import type { AwaitedDeliveries } from './upload-deliveries.ts';
 
 export interface RunnerSurroundings {
@@ -35,7 +35,7 @@ interface Flight {
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #surroundings: RunnerSurroundings;
-  readonly #reports: HandlerReports;
+  readonly status: HandlerStatus;
   readonly #flights: Flight[] = [];
   readonly #over = new AbortController();
   readonly #draining = new AbortController();
@@ -44,8 +44,6 @@ export class HandlerRunner {
   #block: LoggedEvent[] = [];
   #blockIndex = 0;
   #drainEnd: LogPosition | undefined;
-  #failures = 0;
-  #state: 'running' | 'stopped' | 'ended' = 'running';
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #ended: Promise<void> = Promise.resolve();
@@ -56,7 +54,7 @@ export class HandlerRunner {
     this.handler = handler;
     this.#cursor = from;
     this.#surroundings = surroundings;
-    this.#reports = new HandlerReports(handler, surroundings);
+    this.status = new HandlerStatus(handler, surroundings);
     // Each request under way listens, and uploads come in any number.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
@@ -64,11 +62,6 @@ export class HandlerRunner {
   /** Whether `position` is its own; until then the runner before may still move on. */
   get isStarted(): boolean {
     return this.#isStarted;
-  }
-
-  /** `stopped` after too many failures (`fail_after_errors`). */
-  get state(): 'running' | 'stopped' | 'ended' {
-    return this.#state;
   }
 
   /** Everything before it is done with. */
@@ -80,11 +73,8 @@ export class HandlerRunner {
   start(from: LogPosition): void {
     this.#isStarted = true;
     this.#cursor = from;
-    this.#reports.began();
-    this.#ended = this.#run().catch((error) => {
-      this.#state = 'stopped';
-      this.#reports.broke(error);
-    });
+    this.status.began();
+    this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
   /**
@@ -103,13 +93,13 @@ export class HandlerRunner {
    * @param abort gives up what is under way
    */
   async end(abort: AbortSignal): Promise<void> {
-    if (this.#state === 'running') this.#state = 'ended';
+    this.status.end();
     await this.#finish(abort);
   }
 
   /** Gives up what is under way: it is another's to deliver now. */
   async abandon(): Promise<void> {
-    if (this.#state === 'running') this.#state = 'ended';
+    this.status.end();
     this.#over.abort();
     this.#draining.abort();
     await this.#ended;
@@ -122,20 +112,6 @@ export class HandlerRunner {
     abort.addEventListener('abort', giveUp);
     await this.#ended;
     abort.removeEventListener('abort', giveUp);
-  }
-
-  /** Counts a delivery towards `fail_after_errors`. */
-  count(delivered: Delivered): void {
-    if (delivered.result.outcome === 'delivered') this.#failures = 0;
-    if (delivered.result.outcome !== 'failed') return;
-    const limit = this.handler.options.fail_after_errors;
-    this.#failures++;
-    if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#stop();
-  }
-
-  /** Tells what came of a delivery (docs/spec/delivery.md#success-and-failure). */
-  tell(delivered: Delivered): void {
-    this.#reports.outcome(delivered);
   }
 
   async #run(): Promise<void> {
@@ -162,7 +138,7 @@ export class HandlerRunner {
       await Promise.all(requests);
       reader.close();
       this.handler.close();
-      if (this.#state === 'running') this.#state = 'ended';
+      this.status.end();
     }
   }
 
@@ -170,7 +146,7 @@ export class HandlerRunner {
   async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
     const batch: SentEvent[] = [];
     while (batch.length < this.handler.batchSize) {
-      if (this.#state !== 'running' || this.#over.signal.aborted) return undefined;
+      if (this.status.state !== 'running' || this.#over.signal.aborted) return undefined;
       const logged = this.#block[this.#blockIndex];
       if (!logged) {
         if (await this.#readMore(reader)) continue;
@@ -245,7 +221,7 @@ export class HandlerRunner {
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
       // Another runner may have taken over: it meets the event again, as the position waits for it.
-      else if (this.#state === 'running') return this.#deliver([{ event, raw, position }], flight);
+      else if (this.status.state === 'running') return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
     return true;
@@ -259,28 +235,23 @@ export class HandlerRunner {
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
         // Not done with: the flight holds the position, and nothing comes after it.
-        if (this.#state === 'running') this.#state = 'ended';
+        this.status.end();
         return;
       }
       this.#surroundings.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
       delivered = notDelivered(batch, `it could not be rendered or sent: ${(error as Error).message}`);
     }
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
-    this.tell(delivered);
+    this.status.tell(delivered);
     this.#land(flight);
     this.#surroundings.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
-    this.count(delivered);
-    if (isLast && this.#state === 'running') this.#state = 'ended';
+    this.status.count(delivered);
+    if (isLast) this.status.end();
   }
 
   #land(flight: Flight): void {
     flight.isDone = true;
     while (this.#flights[0]?.isDone) this.#flights.shift();
-  }
-
-  #stop(): void {
-    this.#state = 'stopped';
-    this.#reports.stopped(this.#failures);
   }
 }
 

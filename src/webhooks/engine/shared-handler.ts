@@ -153,7 +153,7 @@ export class SharedHandler {
       });
     };
     arm();
-    while (isOwn && !this.#isLeaving && !isOver.aborted && !this.#ending.signal.aborted && runner.state !== 'ended') {
+    while (isOwn && !this.#isLeaving && !isOver.aborted && !this.#ending.signal.aborted && runner.status.state !== 'ended') {
       await clock.sleep(askEveryMs, this.#ending.signal).catch(() => {});
       try {
         const share = await store.renew(lease, handlers().all);
@@ -163,7 +163,7 @@ export class SharedHandler {
           await store.flush();
           await store.save(lease, runner.position);
           // One that stopped stays stopped, and so here.
-          const mayLeave = runner.state === 'running' && clock.monotonicMs() >= this.#keepUntilMs;
+          const mayLeave = runner.status.state === 'running' && clock.monotonicMs() >= this.#keepUntilMs;
           this.#isLeaving = mayLeave && handlers().owned > share;
         }
       } catch {

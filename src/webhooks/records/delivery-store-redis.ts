@@ -9,7 +9,7 @@ import { redisScript } from '../../lib/redis/redis-script.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { recordStream } from './delivery-records-redis.ts';
 
-/** A handler belongs to the node that has its lease; a node that dies is followed by another when the lease is over. */
+/** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
 export const leaseMs = 10_000;
 
 const dayMs = 86_400_000;

@@ -8,14 +8,16 @@ import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 /** A log line names so many events of a batch at most; the record of deliveries has them all. */
 const mostUuidsInLog = 100;
 
-/** What is told of one event handler, as events and in the log. */
-export class HandlerReports {
-  readonly #handler: WebhookHandler;
+/** Whether an event handler goes on, by what comes of its deliveries, which is told here as events and in the log. */
+export class HandlerStatus {
+  readonly handler: WebhookHandler;
   readonly #events: EventDispatcher;
   readonly #log: Log;
+  #failures = 0;
+  #state: 'running' | 'stopped' | 'ended' = 'running';
 
   constructor(handler: WebhookHandler, { events, log }: { events: EventDispatcher; log: Log }) {
-    this.#handler = handler;
+    this.handler = handler;
     this.#events = events;
     this.#log = log;
   }
@@ -25,30 +27,50 @@ export class HandlerReports {
     this.#emitState(20156);
   }
 
+  /** `stopped` after too many failures (`fail_after_errors`), or a fault of ours. */
+  get state(): 'running' | 'stopped' | 'ended' {
+    return this.#state;
+  }
+
+  /** It delivers no more, unless it has stopped before. */
+  end(): void {
+    if (this.#state === 'running') this.#state = 'ended';
+  }
+
   /** It ended by a fault of ours: 20157. */
   broke(error: unknown): void {
-    this.#log.error('an event handler ended', { handler: this.#handler.uuid, reason: error });
+    this.#state = 'stopped';
+    this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
     this.#emitState(20157, { reason: 'an internal error, see the log' });
   }
 
-  /** It stopped after too many failures in a row: 20066 and 20157. */
-  stopped(failures: number): void {
-    const { uuid, component } = this.#handler;
+  /** Counts a delivery towards `fail_after_errors`: after too many failures in a row it stops, with 20066 and 20157. */
+  count({ result }: Delivered): void {
+    if (result.outcome === 'delivered') this.#failures = 0;
+    if (result.outcome !== 'failed') return;
+    this.#failures++;
+    const limit = this.handler.options.fail_after_errors;
+    if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#stop(this.#failures);
+  }
+
+  #stop(failures: number): void {
+    const { uuid, component } = this.handler;
     const reason = `${failures} deliveries failed in a row`;
+    this.#state = 'stopped';
     this.#log.error('an event handler stopped; a reload or restart lets it go on', { handler: uuid, reason });
     this.#emit(20066, { name: component.name, type: component.type, uuid, failures });
     this.#emitState(20157, { reason });
   }
 
-  /** What came of a delivery: 20189 or 20174 for each event, 40042 for each URL that is left alone for a while. */
-  outcome({ events, result }: Delivered): void {
-    const { uuid, component } = this.#handler;
+  /** Tells what came of a delivery: 20189 or 20174 for each event, 40042 for each URL that is left alone for a while. */
+  tell({ events, result }: Delivered): void {
+    const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)
       this.#emit(40042, { uuid, name: component.name, url, retry_interval: suspensionMs / 1000, details });
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // A success that is itself about a delivery stands in the record of deliveries; events of it would beget others.
+      // A success that is itself about a delivery stands in the record of deliveries; events of it would cause others.
       if (isDelivered && isDeliveryEvent(event)) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? 20189 : 20174, { ...data, status: result.status });
@@ -65,11 +87,11 @@ export class HandlerReports {
   }
 
   #emitState(id: 20156 | 20157, data: Record<string, unknown> = {}): void {
-    const { uuid, component } = this.#handler;
+    const { uuid, component } = this.handler;
     this.#emit(id, { uuid, family: 'event-handler', kind: 'http', name: component.name, type: 'http', ...data });
   }
 
   #emit(id: number, data: Record<string, unknown>): void {
-    this.#events.emit({ id, context: { account: processAccount(), component: this.#handler.component }, data });
+    this.#events.emit({ id, context: { account: processAccount(), component: this.handler.component }, data });
   }
 }
