@@ -243,10 +243,7 @@ test('fail_after_errors: the handler stops and tells; a reload lets it go on whe
   assert.equal(events.find(({ id }) => id === '20157')?.data.uuid, 'crm');
   assert.equal(receiver.requests.length, 4);
   await until('the other handler has all', () => healthy.events().some(({ data }) => data.path === '/f.txt' && data.total_write === 1));
-  assert.ok(
-    healthy.events().some(({ id }) => id === '20066'),
-    'it is told to other handlers',
-  );
+  await until('it is told to other handlers', () => healthy.events().some(({ id }) => id === '20066'));
   await server.service.reload(await testConfig(server.folder, { event_handlers: handlers }));
   await receiver.received(6);
   assert.deepEqual(
