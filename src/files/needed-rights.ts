@@ -36,3 +36,18 @@ export const neededRights = {
 
 /** An operation on one path of an account's files. */
 export type Operation = keyof typeof neededRights;
+
+/** A right that is needed only for what is on the disk. */
+export interface ConditionalRight {
+  end: 'source' | 'destination';
+  /** What it is needed for, as part of a sentence. */
+  purpose: string;
+  anyOf: AnyRight;
+}
+
+/** What a request does at its path, and at its destination. */
+export interface RequestOperations {
+  source?: Operation;
+  destination?: Operation;
+  conditional?: ConditionalRight;
+}

@@ -1,24 +1,9 @@
-import { type AnyRight, neededRights, type Operation } from '../files/needed-rights.ts';
-
-/** A right that is needed only for what is on the disk. */
-export interface ConditionalRight {
-  end: 'source' | 'destination';
-  /** What it is needed for, as part of a sentence. */
-  purpose: string;
-  anyOf: AnyRight;
-}
-
-/** What a method does at the path of its URL, and at its destination. */
-interface MethodOperations {
-  source?: Operation;
-  destination?: Operation;
-  conditional?: ConditionalRight;
-}
+import { neededRights, type RequestOperations } from '../files/needed-rights.ts';
 
 const move = { source: 'rename', destination: 'rename' } as const;
 
 /** In the order in which an explanation lists the methods. */
-const ofFiles: Readonly<Record<string, MethodOperations>> = {
+const ofFiles: Readonly<Record<string, RequestOperations>> = {
   OPTIONS: {},
   GET: { source: 'readFile' },
   HEAD: { source: 'readFile' },
@@ -29,7 +14,7 @@ const ofFiles: Readonly<Record<string, MethodOperations>> = {
   MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
-const ofFolders: Readonly<Record<string, MethodOperations>> = {
+const ofFolders: Readonly<Record<string, RequestOperations>> = {
   OPTIONS: {},
   GET: { source: 'listFolder' },
   HEAD: { source: 'listFolder' },
@@ -41,6 +26,6 @@ const ofFolders: Readonly<Record<string, MethodOperations>> = {
 };
 
 /** What can be explained of a file or a folder URL, by method. */
-export function operationsOf(isFolder: boolean): Readonly<Record<string, MethodOperations>> {
+export function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
   return isFolder ? ofFolders : ofFiles;
 }

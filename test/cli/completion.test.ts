@@ -52,7 +52,7 @@ test('__complete knows commands, options, choices, UUIDs, accounts and event IDs
     ],
     [
       ['explain', '--user', 'alice', 'P'],
-      ['PUT', 'PROPFIND'],
+      ['PUT', 'PROPFIND', 'POSIX-RENAME'],
     ],
     [
       ['explain', '--group', ''],

@@ -53,10 +53,11 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
   return { chain: [['url', parsed.data]], groups: undefined, config: undefined };
 }
 
-/** The target of a configuration: one method, or the chain of its first service that has one. */
-export function configTarget(config: Config, method: string | undefined): Target {
+/** The target of a configuration: one method, or the chain of its first service that has one, with `isOverSsh` rather one of SSH. */
+export function configTarget(config: Config, method: string | undefined, isOverSsh: boolean): Target {
   const all = methodsInForce(config.authentications);
-  const service = Object.values(config.services).find((candidate) => candidate.enabled && isFileService(candidate));
+  const services = Object.values(config.services).filter((candidate) => candidate.enabled && isFileService(candidate));
+  const service = (isOverSsh ? services.find(({ type }) => type === 'ssh') : undefined) ?? services[0];
   const order = service && isFileService(service) ? service.authentications : null;
   const chain = method === undefined ? chainOf(all, order) : all.filter(([uuid]) => uuid === method);
   if (chain.length === 0)

@@ -7,6 +7,7 @@ import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { addressFamily, parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
+import { keyLineFault } from '../../ssh/public-key-fault.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';
 import { readLine } from '../prompt.ts';
@@ -108,7 +109,7 @@ async function targetOf(options: AuthTestOptions): Promise<Target> {
   }
   if (options.header.length > 0) throw new ServiceError('bad-request', '--header goes with --url; with a configuration set it there.');
   const loaded = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
-  return configTarget(loaded.config, options.method);
+  return configTarget(loaded.config, options.method, creatorTypeOf(options) === 'ssh');
 }
 
 async function suite(target: Target, options: AuthTestOptions): Promise<number> {
@@ -128,6 +129,11 @@ async function suite(target: Target, options: AuthTestOptions): Promise<number> 
   return failed === 0 ? exitCode.done : exitCode.no;
 }
 
+/** Of the service that the credentials would reach. */
+function creatorTypeOf({ creatorType, sshKey }: AuthTestOptions): string {
+  return creatorType ?? (sshKey ? 'ssh' : 'https');
+}
+
 async function credentialsOf(options: AuthTestOptions): Promise<Credentials> {
   const given = [options.password, options.passwordStdin || undefined, options.sshKey, options.certificate].filter(
     (value) => value !== undefined,
@@ -136,15 +142,19 @@ async function credentialsOf(options: AuthTestOptions): Promise<Credentials> {
     throw new ServiceError('bad-request', 'Give exactly one of --password, --password-stdin, --ssh-key and --certificate.');
   const common = {
     peer: peerOf(options.peer),
-    creator: { uuid: 'svc-auth-test', type: options.creatorType ?? (options.sshKey ? 'ssh' : 'https') },
+    creator: { uuid: 'svc-auth-test', type: creatorTypeOf(options) },
   };
   if (options.certificate !== undefined) {
     const pem = readNamed('--certificate', options.certificate);
     return { type: 'ssl-certificate', username: options.username ?? commonName(pem), content: pem, ...common };
   }
   if (options.username === undefined) throw new ServiceError('bad-request', '--username is missing.');
-  if (options.sshKey !== undefined)
-    return { type: 'ssh-key', username: options.username, content: keyBlob(readNamed('--ssh-key', options.sshKey)), ...common };
+  if (options.sshKey !== undefined) {
+    const line = readNamed('--ssh-key', options.sshKey);
+    const fault = common.creator.type === 'ssh' ? keyLineFault(line) : undefined;
+    if (fault !== undefined) process.stderr.write(`svc: warning: --ssh-key ${fault}\n`);
+    return { type: 'ssh-key', username: options.username, content: keyBlob(line), ...common };
+  }
   const content = options.passwordStdin ? await readLine(process.stdin) : (options.password as string);
   return { type: 'password', username: options.username, content, ...common };
 }

@@ -1,4 +1,5 @@
 import { permittedMethods } from '../../http/method-names.ts';
+import { sftpOperations } from '../../ssh/sftp/request-operations.ts';
 import type { Register } from '../arguments.ts';
 
 const validateHelp = `
@@ -30,16 +31,20 @@ Examples:
   svc test cases.yaml --update && git diff --exit-code`;
 
 const explainHelp = `
-PATH is that of the URL: /home/inbox/a.csv, with a slash at its end for folders. The configuration alone decides; whether the file exists is not looked at, and the account counts as logged in.
+PATH is that of the URL: /home/inbox/a.csv, with a slash at its end for folders; with requests of SFTP (OPEN-READ and so on) it is the path that the client names, as server-path gives it. The configuration alone decides; whether the file exists is not looked at, and the account counts as logged in.
 
 Exit codes: 0 allowed, 1 refused or the configuration is not valid, 2 wrong use.
 
 Examples:
   svc explain --user alice PUT /home/inbox/a.csv
   svc explain --user bob --group PARTNERS GET /home/outbox/
-  svc explain --user alice MOVE /home/a.csv --destination /home/done/a.csv --json`;
+  svc explain --user alice MOVE /home/a.csv --destination /home/done/a.csv --json
+  svc explain --user alice OPEN-WRITE '/inbox/a b.csv'`;
 
 const configOption = ['-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)'] as const;
+
+/** What `svc explain` knows. */
+export const explainable: readonly string[] = [...permittedMethods, ...Object.keys(sftpOperations)];
 
 /** `svc validate`, `svc test` and `svc explain`: what can be said of a configuration without starting anything. */
 export const registerConfig: Register = (program, run) => {
@@ -68,12 +73,12 @@ export const registerConfig: Register = (program, run) => {
   program
     .command('explain')
     .description('say step by step what the configuration makes of a request')
-    .argument('<method>', permittedMethods.join(', '))
-    .argument('<path>', 'path of the URL: /home/…')
+    .argument('<method>', explainable.join(', '))
+    .argument('<path>', 'path of the URL: /home/…; with requests of SFTP the path that a client names')
     .option(...configOption)
     .option('--user <name>', 'account name')
     .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
-    .option('--destination <path>', 'for COPY and MOVE: path of the destination')
+    .option('--destination <path>', 'for COPY, MOVE and renames: path of the destination')
     .option('--json', 'print one JSON document')
     .addHelpText('after', explainHelp)
     .action((method, path, options) => run(async () => (await import('./explain.ts')).explain(method, path, options)));

@@ -3,7 +3,7 @@ import { examineConfig, findConfigFile } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
-import { permittedMethods } from '../../http/method-names.ts';
+import { explainable } from '../config/register-config.ts';
 
 /** A word that may stand where the cursor is, and what it means. */
 export interface Candidate {
@@ -92,7 +92,7 @@ function commandsOf(command: Command): Candidate[] {
 function argumentValues(command: Command, argument: Argument | undefined): Completions {
   if (!argument) return nothing;
   if (argument.argChoices) return { candidates: argument.argChoices.map((word) => ({ word, meaning: '' })), files: false };
-  if (argument.name() === 'method') return { candidates: permittedMethods.map((word) => ({ word, meaning: '' })), files: false };
+  if (argument.name() === 'method') return { candidates: explainable.map((word) => ({ word, meaning: '' })), files: false };
   if (command.name() === 'explain' || argument.name() === 'id') return nothing;
   return files;
 }

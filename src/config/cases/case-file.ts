@@ -15,7 +15,7 @@ const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.st
 /** May an account do this? */
 const requestCase = z.strictObject({
   ...common,
-  request: z.string().regex(/^[A-Za-z]+ \/\S*$/, 'must be "METHOD /home/…"'),
+  request: z.string().regex(/^[A-Za-z-]+ \/.*$/, 'must be "METHOD /home/…", or a request of SFTP and its path'),
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),

@@ -7,14 +7,17 @@ import { isUserName } from '../../accounts/user-names.ts';
 import { accountsFilePath, methodsInForce } from '../../auth/options.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
-import { neededRights, type Operation } from '../../files/needed-rights.ts';
-import { type ConditionalRight, operationsOf } from '../../http/method-operations.ts';
+import { type ConditionalRight, neededRights, type Operation, type RequestOperations } from '../../files/needed-rights.ts';
+import { operationsOf } from '../../http/method-operations.ts';
 import { statusOf } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { type ErrorCode, isServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { isWithin, parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
+import { sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
+import { requestedPath } from '../../ssh/sftp/requested-path.ts';
+import { statusCodeOf } from '../../ssh/sftp/status.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/services.ts';
 
@@ -41,10 +44,11 @@ export interface Question {
   user: string;
   /** Group of an account that only the callout knows. */
   group?: string | undefined;
+  /** Of HTTP, or the name of a request of SFTP. */
   method: string;
-  /** Path of the URL: `/home/…`. */
+  /** Path of the URL: `/home/…`; of SFTP the path that the client names. */
   path: string;
-  /** Path of the URL in `Destination`, for COPY and MOVE. */
+  /** Path of the URL in `Destination`, for COPY and MOVE; that of the new name, for renames. */
   destination?: string | undefined;
 }
 
@@ -54,7 +58,7 @@ export const decision = z.strictObject({
   method: z.string(),
   path: z.string(),
   allowed: z.boolean(),
-  status: z.int().nullable().describe('Status of the refusal.'),
+  status: z.int().nullable().describe('Status of the refusal, of HTTP or of SFTP.'),
   reason: z.string().nullable().describe('Why it is refused.'),
   group: z.string().nullable(),
   real_path: z.string().nullable(),
@@ -94,21 +98,27 @@ export function decide(config: Config, question: Question): Decision {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     made.steps.push({ step: error.step, ok: false, text: error.message });
-    return { ...made, allowed: false, status: statusOf[error.code], reason: error.message };
+    const status = isOfSftp(made.method) ? statusCodeOf[error.code] : statusOf[error.code];
+    return { ...made, allowed: false, status, reason: error.message };
   }
   return made;
 }
 
 function follow(config: Config, question: Question, decision: Decision): void {
   const note = (step: StepName, text: string) => decision.steps.push({ step, ok: true, text });
-  const target = memberOf(question.path);
-  note('request', `${decision.method} of the ${target.isFolder ? 'folder' : 'file'} ${target.path}`);
+  const isSftp = isOfSftp(decision.method);
+  const targetOf = isSftp ? sftpMemberOf : memberOf;
+  const target = targetOf(question.path);
+  const kind = isSftp ? '' : target.isFolder ? 'the folder ' : 'the file ';
+  note('request', `${decision.method} of ${kind}${target.path}`);
   const account = accountInForce(config, question, note);
   decision.group = account.groupUuid;
   note('home', `home folder ${account.homeFolderPath}`);
   if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
   const mounts = new Mounts(account, []);
-  const operations = operationsOf(target.isFolder);
+  const operations: Readonly<Record<string, RequestOperations>> = isSftp
+    ? sftpOperationsOf(target.isFolder)
+    : operationsOf(target.isFolder);
   const needs = Object.hasOwn(operations, decision.method) ? operations[decision.method] : undefined;
   if (!needs) {
     const allow = Object.keys(operations).join(', ');
@@ -125,16 +135,37 @@ function follow(config: Config, question: Question, decision: Decision): void {
   checkPlace(mounts, decision.method, target);
   if (!needs.destination) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
-  const destination = memberOf(question.destination);
+  const destination = targetOf(question.destination);
   checkRights(account, destination.path, needs.destination, decision, note);
   if (conditional?.end === 'destination') noteRight(account, destination.path, conditional, note);
   const isCompatible = Object.values(config.services).some((service) => isHttpService(service) && service.webdav_compatibility);
-  if (destination.isFolder && !target.isFolder && !isCompatible)
+  if (!isSftp && destination.isFolder && !target.isFolder && !isCompatible)
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }
 
+/** What a decision is about. */
+interface Target {
+  path: VirtualPath;
+  isFolder: boolean;
+  isReserved?: boolean;
+}
+
+function isOfSftp(method: string): boolean {
+  return Object.hasOwn(sftpOperations, method);
+}
+
+/** Only the disk could tell for sure of what kind it is. */
+function sftpMemberOf(path: string): Target {
+  try {
+    return { path: requestedPath(path), isFolder: path.endsWith('/') };
+  } catch (error) {
+    if (isServiceError(error)) throw new Refused('request', error.code, error.message);
+    throw error;
+  }
+}
+
 /** @throws Refused for what is no file or folder URL; the service's own URLs are refused after the account, as it does */
-function memberOf(path: string): { path: VirtualPath; isFolder: boolean; isReserved?: boolean } {
+function memberOf(path: string): Target {
   try {
     const target = parseRequestTarget(path);
     if (target.kind === 'member') return target;
@@ -190,10 +221,15 @@ function ruleText({ index, expression, permissions }: PermissionSet): string {
 // After the permissions, as in files/account-files.ts: a refusal tells nothing about what exists.
 function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
   const { kind, isFixed } = mounts.locate(path);
-  const creates = method === 'PUT' || method === 'MKCOL';
+  const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);
+  const takesAway = ['DELETE', 'MOVE', 'REMOVE', 'RMDIR', 'RENAME', 'POSIX-RENAME'].includes(method);
   if (isFixed && creates)
-    throw new Refused('mount', isFolder ? 'exists' : 'is-folder', 'the home folder, virtual folders and their parents are there already');
-  if (isFixed && (method === 'DELETE' || method === 'MOVE'))
+    throw new Refused(
+      'mount',
+      isFolder || method === 'MKDIR' ? 'exists' : 'is-folder',
+      'the home folder, virtual folders and their parents are there already',
+    );
+  if (isFixed && takesAway)
     throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
   if (kind === 'nowhere')
     throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');

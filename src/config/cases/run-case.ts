@@ -32,7 +32,8 @@ export function runCase(config: Config, item: ConfigCase): CaseOutcome {
 }
 
 function runRequest(config: Config, item: RequestCase): CaseOutcome {
-  const [method = '', path = ''] = item.request.split(' ');
+  // A path of SFTP has spaces as they are.
+  const [, method = '', path = ''] = /^(\S+) (.*)$/.exec(item.request) ?? [];
   const decision = decide(config, { user: item.account, group: item.group, method, path, destination: item.destination });
   const outcome = decision.allowed ? 'allowed' : 'refused';
   const why = decision.reason ?? `by ${decision.rule ?? 'no rule'}`;

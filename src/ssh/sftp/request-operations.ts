@@ -1,0 +1,24 @@
+import { neededRights, type RequestOperations } from '../../files/needed-rights.ts';
+
+const rename = { source: 'rename', destination: 'rename' } as const;
+
+/** What can be explained of requests of SFTP about a file, by name; OPEN by what it is for. In the order in which they are listed. */
+export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
+  'OPEN-READ': { source: 'readFile' },
+  'OPEN-WRITE': { source: 'writeFile' },
+  OPENDIR: { source: 'listFolder' },
+  STAT: { source: 'lookAtFile' },
+  SETSTAT: { source: 'setAttributes' },
+  MKDIR: { source: 'createFolder' },
+  RMDIR: { source: 'deleteFolder' },
+  REMOVE: { source: 'deleteFile' },
+  RENAME: rename,
+  'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
+};
+
+const ofFolders: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'look' } };
+
+/** The same, about a path that is said to be that of a folder. */
+export function sftpOperationsOf(isFolder: boolean): typeof sftpOperations {
+  return isFolder ? ofFolders : sftpOperations;
+}
