@@ -5,9 +5,13 @@ import { createServer as createHttpsServer } from 'node:https';
 
 const { script = [], repeat = false, otherwise = {}, tls, port = 0 } = JSON.parse(process.argv[2] ?? '{}');
 let count = 0;
+const held = [];
+process.on('SIGUSR2', () => {
+  for (const reply of held.splice(0)) reply();
+});
 
-function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, fault }) {
-  setTimeout(() => {
+function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, isHeld = false, fault }) {
+  const reply = () => {
     const { socket } = response;
     switch (fault) {
       case undefined:
@@ -46,7 +50,9 @@ function answer(response, { status = 200, reason, headers = {}, body = '', delay
       default:
         throw new Error(`unknown fault ${fault}`);
     }
-  }, delayMs);
+  };
+  if (isHeld) held.push(reply);
+  else setTimeout(reply, delayMs);
 }
 
 function listener(request, response) {

@@ -11,6 +11,8 @@ export interface Answer {
   headers?: Record<string, string>;
   body?: string;
   delayMs?: number;
+  /** Not answered before `release`. */
+  isHeld?: boolean;
   fault?: 'reset' | 'close' | 'hang' | 'garbage' | 'short' | 'header-only' | 'endless';
 }
 
@@ -32,6 +34,8 @@ export interface Receiver {
   received(count: number): Promise<Received[]>;
   /** The events of all requests so far, or of those that pass; the bodies must be JSON. */
   events(passes?: (request: Received, index: number) => boolean): ServiceEvent[];
+  /** Answers what is held back by now. */
+  release(): void;
   stop(): void;
 }
 
@@ -83,6 +87,7 @@ export async function startReceiver(
     received,
     events: (passes = () => true) =>
       requests.filter(passes).flatMap(({ body }) => (JSON.parse(body.toString('utf8')) as { events: ServiceEvent[] }).events),
+    release: () => void child.kill('SIGUSR2'),
     stop,
   };
 }

@@ -38,11 +38,12 @@ async function startOn(
 }
 
 test('batches take what is waiting and never wait for more', async (t) => {
-  const receiver = await startReceiver(t, { script: [{ delayMs: 300 }] });
+  const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: handler(receiver.url, { batch_size: 5 }) } });
   await server.put('/home/0.txt', '0');
   await receiver.received(1);
   for (let index = 1; index <= 7; index++) await server.put(`/home/${index}.txt`, 'x');
+  receiver.release();
   const requests = await receiver.received(3);
   const sizes = requests.map(({ body }) => (JSON.parse(body.toString('utf8')) as { events: unknown[] }).events.length);
   assert.deepEqual(sizes, [1, 5, 2]);

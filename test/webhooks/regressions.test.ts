@@ -66,13 +66,14 @@ test('a stop after a reload keeps to shutdown_timeout, though the former options
 test('two reloads during one delivery neither double nor lose it; a handler that was removed forgets its place', {
   timeout: 20_000,
 }, async (t) => {
-  const receiver = await startReceiver(t, { script: [{ delayMs: 500 }] });
+  const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: upload(receiver.url) } });
   await server.put('/home/1.txt', 'x');
   await receiver.received(1);
   for (const v of [1, 2])
     await server.service.reload(await testConfig(server.folder, { event_handlers: { crm: upload(receiver.url, { extra_data: { v } }) } }));
   await server.put('/home/2.txt', 'x');
+  receiver.release();
   await receiver.received(2);
   await server.service.reload(await testConfig(server.folder, {}));
   await server.put('/home/while-removed.txt', 'x');
