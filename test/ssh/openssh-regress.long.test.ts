@@ -6,7 +6,7 @@ import { hasRegressScripts, regressScript, startRegress } from '../support/opens
 test("OpenSSH's own tests of sftp and scp with a file that takes many requests", async (t) => {
   if (!hasRegressScripts(t)) return;
   const run = await startRegress(t, randomBytes(70_000));
-  for (const script of ['sftp.sh', 'scp.sh', 'scp3.sh', 'scp-uri.sh']) assert.deepEqual(await run(script), [], script);
+  for (const script of ['sftp.sh', 'sftp-glob.sh', 'scp.sh', 'scp3.sh', 'scp-uri.sh']) assert.deepEqual(await run(script), [], script);
 });
 
 /** What an account has to be allowed for requests of SFTP: the right, and the requests that together need it. */
