@@ -18,7 +18,7 @@ sqlite3 db 'select sum(a) from t; pragma integrity_check'`;
 });
 
 test('restic: backup, and a check that reads all data', async (t) => {
-  if (!hasProgram(t, 'restic')) return;
+  if (!hasProgram(t, 'restic') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
   const restic = resticOn(server);

@@ -99,7 +99,7 @@ test('rclone test info: names as long as the disk has them, kept as they are, an
 });
 
 test('lftp: mirror up and down', async (t) => {
-  if (!hasProgram(t, 'lftp')) return;
+  if (!hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
   const connect = `set sftp:connect-program "${sshCommand(server).concat('-a', '-x').join(' ')}"`;
@@ -124,7 +124,7 @@ test('curl: sftp:// up and down, with the older MACs that libssh2 has', async (t
 });
 
 test('psftp: up, down, renamed, removed', async (t) => {
-  if (!hasProgram(t, 'psftp')) return;
+  if (!hasProgram(t, 'psftp') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
   writeFileSync(
@@ -161,7 +161,7 @@ sqlite3 db 'create table t(a); insert into t values(1); insert into t values(2);
 });
 
 test('restic: a repository is made', async (t) => {
-  if (!hasProgram(t, 'restic')) return;
+  if (!hasProgram(t, 'restic') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   await resticOn(server)('init', '-q');
   assert.deepEqual(readdirSync(join(server.home, 'repository')).sort(), ['config', 'data', 'index', 'keys', 'locks', 'snapshots']);

@@ -46,7 +46,7 @@ export function sshCommand(server: SshTestServer): string[] {
 
 /** Whether `sshfs` and other programs are there, and FUSE is open to this user. */
 export function canMount(t: TestContext, ...programs: string[]): boolean {
-  for (const program of ['sshfs', ...programs]) if (!hasProgram(t, program)) return false;
+  for (const program of ['sshfs', 'ssh', ...programs]) if (!hasProgram(t, program)) return false;
   try {
     accessSync('/dev/fuse', constants.R_OK | constants.W_OK);
     return true;
