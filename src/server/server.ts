@@ -1,7 +1,5 @@
 import { PasswordVerifier } from '../accounts/passwords.ts';
-import { CalloutMethod } from '../auth/callout.ts';
 import { changesBetween } from '../config/changes.ts';
-import { configHash } from '../config/config-hash.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { ControlServer } from '../control/control-server.ts';
@@ -12,12 +10,12 @@ import { type DataFolder, openDataFolder } from '../lib/disk/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
-import type { MonitorSources } from '../monitor/sources.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
 import type { Fleet } from './fleet-listeners.ts';
 import type { Listeners } from './listeners.ts';
+import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
@@ -93,7 +91,11 @@ class ServerRuntime implements Server {
     this.#clock = clock;
     this.#log = log;
     this.#fleetOptions = fleet;
-    this.#monitoring = new Monitoring(this.#monitorSources(), log, fleet && 'primary');
+    this.#monitoring = new Monitoring(
+      monitorSources(() => this.#view(), clock, fleet !== undefined),
+      log,
+      fleet && 'primary',
+    );
   }
 
   start(): Promise<void> {
@@ -244,31 +246,15 @@ class ServerRuntime implements Server {
     if (wasReady) await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
   }
 
-  #monitorSources(): MonitorSources {
-    const core = () => this.#core as Core;
+  #view(): ServerView {
     return {
-      checks: async () => ({
-        server: this.#phase === 'ready' || this.#phase,
-        journal: core().journalCheck(),
-        state: this.#state?.check() ?? 'not opened',
-        ...(this.#fleet ? { workers: this.#fleet.check() } : {}),
-      }),
-      services: async () => this.#listeners?.figures() ?? [],
-      handlers: () => core().handlerFigures(this.#clock.nowMs()),
-      suspendedUrls: async () => [
-        ...[...(this.#parts?.methods.values() ?? [])].flatMap((method) =>
-          method instanceof CalloutMethod ? [{ kind: 'authentication' as const, uuid: method.uuid, count: method.suspendedUrls }] : [],
-        ),
-        ...(await core().deliveries.figures()).map(({ handler, suspendedUrls }) => ({
-          kind: 'event-handler' as const,
-          uuid: handler,
-          count: suspendedUrls,
-        })),
-      ],
-      journalBytes: () => core().journal.sizeBytes(),
-      configHash: () => configHash(this.#config),
-      shared: () => core().sharedFigures(),
-      workers: this.#fleetOptions && (async () => this.#fleet?.sources() ?? { running: 0, restarts: 0, figures: [] }),
+      phase: this.#phase,
+      config: this.#config,
+      core: this.#core,
+      parts: this.#parts,
+      state: this.#state,
+      listeners: this.#listeners,
+      fleet: this.#fleet,
     };
   }
 
