@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 import { print } from '../output.ts';
-import { serveMock } from './mock-server.ts';
+import { readBody, serveMock } from './mock-server.ts';
 
 /** Replies that are none, for testing what a service makes of them. */
 export const mockFaults = ['drop', 'garbage', 'half', 'hang', 'redirect'] as const;
@@ -45,7 +45,7 @@ export async function mockAuth(options: MockAuthOptions): Promise<number> {
   const accepted = new Map(options.accept.map(parseAccept));
   const rejected = new Set(options.reject);
   const server = createServer(async (request, response) => {
-    const body = await readBody(request).catch(() => undefined);
+    const body = await readBody(request, requestLimitBytes).catch(() => undefined);
     // The client went away in the middle.
     if (body === undefined) return;
     const credentials = credentialsOf(body);
@@ -126,19 +126,9 @@ function fail(fault: (typeof mockFaults)[number], response: ServerResponse): voi
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request) {
-    bytes += (chunk as Buffer).length;
-    if (bytes <= requestLimitBytes) chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function credentialsOf(body: string): Record<string, unknown> {
+function credentialsOf(body: Buffer): Record<string, unknown> {
   try {
-    const value = parseJson(body) as { credentials?: Record<string, unknown> } | null;
+    const value = parseJson(body.toString('utf8')) as { credentials?: Record<string, unknown> } | null;
     return value?.credentials ?? {};
   } catch {
     return {};

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as z from 'zod';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
@@ -17,6 +17,17 @@ export interface MockServer {
   /** Path of the URL that is printed. */
   path: string;
   json: boolean;
+}
+
+/** The body of a request; what is longer than so many bytes is not kept. @throws when the client goes away */
+export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes <= limitBytes) chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
 }
 
 /**

@@ -9,7 +9,7 @@ import { isHeaderName, isHeaderValue } from '../../lib/headers/header-names.ts';
 import { parseJson } from '../../lib/json.ts';
 import { signingKey } from '../../webhooks/signing.ts';
 import { complain, print, visible } from '../output.ts';
-import { serveMock } from './mock-server.ts';
+import { readBody, serveMock } from './mock-server.ts';
 
 /** Options of `svc mock webhook`. */
 export interface MockWebhookOptions {
@@ -103,13 +103,8 @@ function isSigned(secret: string, { headers, body }: Request): boolean {
 }
 
 async function readRequest(incoming: IncomingMessage): Promise<Request> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of incoming) {
-    bytes += (chunk as Buffer).length;
-    if (bytes <= requestLimitBytes) chunks.push(chunk as Buffer);
-  }
-  return { method: incoming.method ?? '', url: incoming.url ?? '', headers: incoming.headers, body: Buffer.concat(chunks) };
+  const body = await readBody(incoming, requestLimitBytes);
+  return { method: incoming.method ?? '', url: incoming.url ?? '', headers: incoming.headers, body };
 }
 
 /** The events of a JSON body; undefined for every other body. */
