@@ -40,6 +40,7 @@ async function runTour(t: TestContext, file: string, heading?: string): Promise<
     ['8080', String(await freePort())],
     ['9000', String(await freePort())],
     ['9001', String(await freePort())],
+    ['2222', String(await freePort())],
   ]);
   const cwd = temporaryFolder(t);
   // `npx svc` of the tour is the built executable; exec keeps the process that the shell knows and ends.
@@ -75,7 +76,8 @@ async function runTour(t: TestContext, file: string, heading?: string): Promise<
       await untilAccepting(Number(/--port (\d+)/.exec(real)?.[1]));
       continue;
     }
-    const end = isServer ? /listening on \S+\n/ : new RegExp(`done ${index}\n$`);
+    const listeners = expected.trim().split('\n').length;
+    const end = isServer ? new RegExp(`^(.*listening on \\S+\n){${listeners}}`, 'm') : new RegExp(`done ${index}\n$`);
     for (let round = 0; !end.test(output) && round < 2000; round++) await sleep(10);
     const printed = [...ports].reduce(
       (text, [shown, port]) => text.replaceAll(port, shown),
@@ -98,3 +100,8 @@ test('the five-minute tour prints what the README says', { timeout: 90_000 }, (t
 test('the second tour, from init to a tested configuration, prints what its page says', { timeout: 90_000 }, (t) =>
   runTour(t, 'docs/integrate/tour.md'),
 );
+
+test("a partner's first hour over SFTP goes as its page says", { timeout: 90_000 }, async (t) => {
+  if (!hasProgram(t, 'sftp')) return;
+  await runTour(t, 'docs/operate/sftp.md', "A partner's first hour");
+});
