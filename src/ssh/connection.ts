@@ -8,6 +8,7 @@ import type { Session } from '../auth/sessions.ts';
 import type { EventContext, EventPeer, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
 import { AccountFiles } from '../files/account-files.ts';
+import { LockGuard } from '../files/locks/lock-guard.ts';
 import { guarded } from '../lib/guarded.ts';
 import { addressFamily, normaliseAddress } from '../lib/headers/forwarded-header.ts';
 import { shapeWrites } from '../lib/socket-writes.ts';
@@ -31,6 +32,9 @@ const badRequestsEveryMs = 1000;
 const bytesBetweenExchanges = 512 * 1024;
 /** Early ones that a client may begin in a minute. */
 const mostEarlyExchanges = 20;
+
+/** An SFTP client has no way to say that it holds a lock. */
+const noTokens: ReadonlySet<string> = new Set();
 
 /** Reason of a disconnection: nothing is left to try (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
@@ -249,7 +253,7 @@ export class SshConnection implements LoginConnection {
     const client: SshClient = {
       connectionId: trace.id,
       account,
-      files: new AccountFiles(account, service.files, context),
+      files: new AccountFiles(account, service.files, context, new LockGuard(service.files.locks, account.uuid, noTokens)),
       context,
       events: service.events,
       options: service.options,
