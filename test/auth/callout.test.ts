@@ -219,7 +219,8 @@ test('replies that lie: each is rejected with its cause in the event and nothing
     ['compressed', (socket) => socket.end(`${ok}Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08`), /content coding "gzip"/],
   ];
   for (const [name, answer, pattern] of faults) {
-    const server = await startServer(t, callout(await rawEndpoint(t, answer), { timeout: 0.5 }));
+    const timeout = pattern.source.includes('within') ? 0.5 : 30;
+    const server = await startServer(t, callout(await rawEndpoint(t, answer), { timeout }));
     const reply = await get(server);
     assert.deepEqual(
       [reply.status, reply.json()],

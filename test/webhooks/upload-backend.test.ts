@@ -16,7 +16,7 @@ const service = {
   api_partial_success_headers: 'x-receipt: pending\nx-note: later',
 };
 const backend = (url: string | string[], options: Record<string, unknown> = {}) => ({
-  backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url, timeout: 0.4, fail_after_errors: 0, ...options },
+  backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url, timeout: 30, fail_after_errors: 0, ...options },
 });
 
 test('the reply to an upload carries the headers of a valid reply, under the configured names', async (t) => {
@@ -139,9 +139,9 @@ const noReply: { what: string; answer: Answer; options?: Record<string, unknown>
   { what: '503 with Retry-After', answer: { status: 503, headers: { 'retry-after': '9' } }, outcome: 'discarded' },
   { what: 'a reset', answer: { fault: 'reset' }, outcome: 'failed' },
   { what: 'no HTTP', answer: { fault: 'garbage' }, outcome: 'failed' },
-  { what: 'silence', answer: { fault: 'hang' }, outcome: 'failed' },
+  { what: 'silence', answer: { fault: 'hang' }, options: { timeout: 0.4 }, outcome: 'failed' },
   { what: 'half a reply', answer: { fault: 'short' }, outcome: 'failed' },
-  { what: 'a body that never comes', answer: { fault: 'header-only' }, outcome: 'failed' },
+  { what: 'a body that never comes', answer: { fault: 'header-only' }, options: { timeout: 0.4 }, outcome: 'failed' },
   {
     what: 'an endless body with expected_response',
     answer: { fault: 'endless' },
