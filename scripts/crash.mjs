@@ -1,12 +1,14 @@
-// The long run of the crash harness (test/crash/harness.long.test.ts): `npm run crash [-- ROUNDS]`.
+// The long runs of kills (test/crash/harness.long.test.ts, sftp.long.test.ts): `npm run crash [-- ROUNDS]`; of SFTP at most 300.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);
-const { status } = spawnSync(process.execPath, ['scripts/test.mjs', 'crash/harness'], {
+const rounds = process.argv[2] ?? '1000';
+const { status } = spawnSync(process.execPath, ['scripts/test.mjs', 'crash/harness', 'crash/sftp.long'], {
   stdio: 'inherit',
   env: {
     ...process.env,
-    SVC_CRASH_HARNESS_ROUNDS: process.argv[2] ?? '1000',
+    SVC_CRASH_HARNESS_ROUNDS: rounds,
+    SVC_CRASH_ROUNDS: String(Math.min(Number(rounds), 300)),
     SVC_TEST_TIMEOUT_MS: '7200000',
     SVC_TEST_OUTDIR: '.cache/crash',
   },

@@ -1,7 +1,7 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--update-golden]
 // FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
-// alone with --long, or when a filter names them (`crash/power-cut.long`). --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+// alone with --long, or when no other file has the filter's text (`crash/power-cut`). --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -85,13 +85,17 @@ for (const [program, debianPackage] of Object.entries(programs)) {
   if (!isProgram(program)) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
 }
 
-function isWanted(path) {
-  const isLong = path.endsWith('.long.test.ts');
-  if (filters.length === 0) return options.all || isLong === Boolean(options.long);
-  return filters.some((filter) => path.includes(filter) && (options.all || isLong === (options.long || filter.includes('.long'))));
+const isLong = (path) => path.endsWith('.long.test.ts');
+const everyTest = filesBelow('test', '.test.ts');
+
+/** Long files only where they are asked for, or where nothing else has the name. */
+function testsOf(filter) {
+  const found = everyTest.filter((path) => path.includes(filter));
+  const wanted = found.filter((path) => options.all || isLong(path) === Boolean(options.long));
+  return wanted.length > 0 ? wanted : found;
 }
 
-const tests = filesBelow('test', '.test.ts').filter(isWanted);
+const tests = [...new Set((filters.length > 0 ? filters : ['']).flatMap(testsOf))];
 if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
