@@ -233,7 +233,8 @@ function report() {
   const versions = peers.flatMap((peer) => (peer ? [`${peer.name} ${peer.version}`] : []));
   const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
-    `${machineLine()}; ${versions.join(', ')}; svc at ${commit}.`,
+    `${machineLine()};`,
+    `${versions.join(', ')}; svc at ${commit}.`,
     `Medians of ${rounds} rounds [least–most], CPU of the server for each GiB.`,
     ...leftOut(servers.missing),
     ...failures(measured.faults),
