@@ -5,4 +5,4 @@ import { configurations } from '../support/many-entries.ts';
 
 for (const [name, make] of Object.entries(configurations))
   test(`the work of a check grows no faster than the configuration: ${name}, in one line`, () =>
-    assertLinear(name, (count) => JSON.stringify(make(count)), checkedConfig, 2000));
+    assertLinear(name, (count) => JSON.stringify(make(count)), checkedConfig, 1000));
