@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { createServer, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +9,7 @@ import { connect } from 'node:tls';
 import { selfSigned } from '../support/certificates.ts';
 import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -74,6 +75,35 @@ test('several signals at once are reloads one after the other', async (t) => {
   assert.equal(end.code, 0, end.stderr);
   assert.equal(JSON.parse(readFileSync(join(cwd, 'svc-data/last-reload.json'), 'utf8')).reloaded, true);
   assert.equal(server.child.exitCode, null);
+});
+
+test('what is reported is of a reload that began after it was asked for', async (t) => {
+  const held: ServerResponse[] = [];
+  let asks = 0;
+  const endpoint = createServer((_, response) => {
+    if (asks++ === 0) response.writeHead(401).end();
+    else held.push(response);
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  t.after(() => endpoint.close());
+  const { port } = endpoint.address() as AddressInfo;
+  const named = (name: string) => `authentications: {remote: {type: http, url: 'http://127.0.0.1:${port}/', test_at_start: true}}
+services: {web: {type: http, port: 0, ${name}}}
+`;
+  const { cwd, write, server } = await serve(t, named('name: a'));
+  write(named('name: b'));
+  server.child.kill('SIGHUP');
+  await until('the first reload asks the callout', () => held.length > 0);
+  write(named('name: b, public_error: yes'));
+  const asked = start(t, ['reload', '--json'], { cwd });
+  // The signal of `svc reload` waits behind the first reload.
+  await sleep(1500);
+  held[0]?.writeHead(401).end();
+  await until('the second reload asks it, too', () => held.length === 2);
+  await sleep(300);
+  held[1]?.writeHead(401).end();
+  const { code, stdout } = await asked.ended;
+  assert.deepEqual([code, JSON.parse(stdout).changes], [0, ['services.web.public_error']]);
 });
 
 function fingerprint(port: number): Promise<string> {

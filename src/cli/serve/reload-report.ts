@@ -9,7 +9,7 @@ import { systemErrorCode } from '../../lib/errors.ts';
 export const reloadReport = z.strictObject({
   number: z.int().describe('Counts the reloads of the process, from 1.'),
   pid: z.int(),
-  time: z.string(),
+  time: z.string().describe('When it began.'),
   reloaded: z.boolean(),
   changes: z.array(z.string()).describe('Paths of the options that changed.'),
   /** Why the new configuration was refused; null when it is in force. */

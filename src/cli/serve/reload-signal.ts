@@ -16,8 +16,9 @@ export function reloadOnSignal(service: Server, log: Log, dataFolderPath: string
   let number = 0;
   let last: Promise<void> = Promise.resolve();
   const reload = async () => {
+    const time = new Date(systemClock.nowMs()).toISOString();
     const outcome = await reloadOnce(service, log, readAgain);
-    const report = { number: ++number, pid: process.pid, time: new Date(systemClock.nowMs()).toISOString(), ...outcome };
+    const report = { number: ++number, pid: process.pid, time, ...outcome };
     await writeReloadReport(dataFolderPath, report);
   };
   process.on('SIGHUP', () => {

@@ -28,10 +28,10 @@ export async function reload(options: ReloadOptions): Promise<number> {
     options.dataFolder === undefined ? (await roughConfig(options)).config.server.data_folder_path : resolve(options.dataFolder);
   const { ownerPid } = peekDataFolder(folder);
   if (ownerPid === undefined) throw new ServiceError('unavailable', `No service is running with the data folder ${folder}.`);
-  const before = readReloadReport(folder);
+  const askedMs = Math.floor(systemClock.nowMs());
   signal(ownerPid);
   return interruptible(async (abort) => {
-    const report = await reportAfter(folder, ownerPid, before, options.timeout, abort);
+    const report = await reportAfter(folder, ownerPid, askedMs, options.timeout, abort);
     if (!report) return exitCode.interrupted;
     if (options.json) print(JSON.stringify(report, null, 2));
     else printReport(report);
@@ -51,14 +51,15 @@ function signal(pid: number): void {
 async function reportAfter(
   folder: string,
   pid: number,
-  before: ReloadReport | undefined,
+  askedMs: number,
   timeoutS: number,
   abort: AbortSignal,
 ): Promise<ReloadReport | undefined> {
   const deadlineMs = systemClock.monotonicMs() + timeoutS * 1000;
   for (;;) {
     const report = readReloadReport(folder);
-    if (report?.pid === pid && (before?.pid !== pid || report.number > before.number)) return report;
+    // One that began before may have read an older file.
+    if (report?.pid === pid && Date.parse(report.time) >= askedMs) return report;
     if (peekDataFolder(folder).ownerPid !== pid) throw new ServiceError('unavailable', `The service (process ${pid}) ended meanwhile.`);
     if (systemClock.monotonicMs() > deadlineMs)
       throw new ServiceError('unavailable', `The service (process ${pid}) did not answer within ${timeoutS} s; see its log.`);
