@@ -160,7 +160,8 @@ test('while Redis is away the figures stay as they were, and say so', async (t) 
   assert.ok((away.get('svc_events_not_forwarded') ?? 0) > 0);
   for (const name of ['svc_journal_stream_bytes', 'svc_handler_running{handler="crm"}', 'svc_sessions{service="web"}', lease])
     assert.equal(away.get(name), before.get(name), name);
-  for (const name of before.keys()) assert.ok(away.has(name), `${name} vanished`);
+  // Those of Node.js itself, such as files being read, come and go.
+  for (const name of before.keys()) if (name.startsWith('svc_')) assert.ok(away.has(name), `${name} vanished`);
 });
 
 test('/ready says that Redis is away, and that it is back', async (t) => {
