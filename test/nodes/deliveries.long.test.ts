@@ -1,35 +1,15 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { Client } from '../support/client.ts';
-import { startNode, type TestNode } from '../support/nodes.ts';
+import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { hasProgram } from '../support/requires.ts';
-import type { TestConfig } from '../support/server.ts';
-import { temporaryFolder } from '../support/temp.ts';
 
 const handler = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
-
-interface Nodes {
-  redis: TestRedis;
-  folder: string;
-  nodes: TestNode[];
-}
-
-/** So many nodes on one Redis and one folder of files. */
-async function start(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
-  if (!hasProgram(t, 'redis-server')) return undefined;
-  const redis = await startRedis(t);
-  const folder = temporaryFolder(t);
-  const nodes: TestNode[] = [];
-  for (let index = 0; index < count; index++) nodes.push(await startNode(t, folder, `n${index}`, redis.url, config));
-  return { redis, folder, nodes };
-}
 
 test('a node that starts while Redis is away stays up, is not ready and says so; afterwards a new handler gets what happened since, not before', async (t) => {
   const receiver = await startReceiver(t);
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
-  const begun = await start(t, 1, { services });
+  const begun = await startNodesOnRedis(t, 1, { services });
   if (!begun) return;
   const { redis, folder, nodes } = begun;
   await nodes[0]?.put('/home/before.txt', 'x');
@@ -61,7 +41,7 @@ test('a node that starts while Redis is away stays up, is not ready and says so;
 });
 
 test('503 says that nothing was begun: a password change that Redis left in the middle is 500', { timeout: 110_000 }, async (t) => {
-  const begun = await start(t, 1, {
+  const begun = await startNodesOnRedis(t, 1, {
     group: { allow_own_password_change: true },
     server: { security_policy: { ban_after_failures: 0 } },
   });

@@ -1,37 +1,17 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { Client } from '../support/client.ts';
-import { startNode, type TestNode } from '../support/nodes.ts';
+import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { hasProgram } from '../support/requires.ts';
-import type { TestConfig } from '../support/server.ts';
-import { temporaryFolder } from '../support/temp.ts';
 
 const handler = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
-
-interface Nodes {
-  redis: TestRedis;
-  folder: string;
-  nodes: TestNode[];
-}
-
-/** So many nodes on one Redis and one folder of files. */
-async function start(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
-  if (!hasProgram(t, 'redis-server')) return undefined;
-  const redis = await startRedis(t);
-  const folder = temporaryFolder(t);
-  const nodes: TestNode[] = [];
-  for (let index = 0; index < count; index++) nodes.push(await startNode(t, folder, `n${index}`, redis.url, config));
-  return { redis, folder, nodes };
-}
 
 const owner = (nodes: readonly TestNode[]) => nodes.filter(({ log }) => log.some((line) => line.includes('taken over')));
 const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
 
 test('nodes share deliveries: one delivers for a handler, in the order of the journal, whichever node made the event', async (t) => {
   const receiver = await startReceiver(t);
-  const begun = await start(t, 3, { event_handlers: { crm: handler(receiver.url) } });
+  const begun = await startNodesOnRedis(t, 3, { event_handlers: { crm: handler(receiver.url) } });
   if (!begun) return;
   const { nodes } = begun;
   for (let index = 0; index < 30; index++) assert.equal((await nodes[index % 3]?.put(`/home/${index}.txt`, 'x'))?.status, 201);
@@ -45,7 +25,7 @@ test('nodes share deliveries: one delivers for a handler, in the order of the jo
 
 test('a node that ends gives its handlers over at once, and nothing is lost or sent twice', async (t) => {
   const receiver = await startReceiver(t);
-  const begun = await start(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
+  const begun = await startNodesOnRedis(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
   if (!begun) return;
   const { nodes, redis } = begun;
   const [first] = owner(nodes);
@@ -67,7 +47,7 @@ test('a node that ends gives its handlers over at once, and nothing is lost or s
 test('a second life goes on where the first stood; a handler that is new gets nothing of before', async (t) => {
   const receiver = await startReceiver(t);
   const late = await startReceiver(t);
-  const begun = await start(t, 1, { event_handlers: { crm: handler(receiver.url) } });
+  const begun = await startNodesOnRedis(t, 1, { event_handlers: { crm: handler(receiver.url) } });
   if (!begun) return;
   const { redis, folder, nodes } = begun;
   await nodes[0]?.put('/home/1.txt', 'x');
@@ -87,7 +67,7 @@ test('a second life goes on where the first stood; a handler that is new gets no
 
 test('an upload waits for its back-end on its own node; no other node delivers that event again', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300, headers: { 'x-id': '7' } } });
-  const begun = await start(t, 2, {
+  const begun = await startNodesOnRedis(t, 2, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: ['x-id'] },
     event_handlers: { backend: handler(receiver.url) },
   });
@@ -108,7 +88,7 @@ test('an upload waits for its back-end on its own node; no other node delivers t
 test('a handler that stopped after too many failures stays stopped on all nodes until a reload of the one that stopped it', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
   const config = { event_handlers: { crm: handler(receiver.url, { fail_after_errors: 2 }) } };
-  const begun = await start(t, 2, config);
+  const begun = await startNodesOnRedis(t, 2, config);
   if (!begun) return;
   const { nodes, folder, redis } = begun;
   for (let index = 0; index < 3; index++) await nodes[0]?.put(`/home/${index}.txt`, 'x');
@@ -126,7 +106,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
 
 test('while Redis is away the figures stay as they were, and say so', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
-  const begun = await start(t, 2, {
+  const begun = await startNodesOnRedis(t, 2, {
     services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } },
     event_handlers: { crm: handler(receiver.url) },
     server: { security_policy: { ban_after_failures: 0 } },
@@ -165,7 +145,7 @@ test('while Redis is away the figures stay as they were, and say so', async (t) 
 });
 
 test('/ready says that Redis is away, and that it is back', async (t) => {
-  const begun = await start(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
+  const begun = await startNodesOnRedis(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   if (!begun) return;
   const { redis, nodes } = begun;
   const monitor = new Client(nodes[0]?.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');

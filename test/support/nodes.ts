@@ -5,8 +5,11 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createServer, type Server } from '../../src/server/server.ts';
 import { Client } from './client.ts';
+import { startRedis, type TestRedis } from './redis.ts';
+import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
 import { type TestConfig, testConfig } from './server.ts';
+import { temporaryFolder } from './temp.ts';
 
 /** A node in this process. */
 export interface TestNode extends Client {
@@ -38,4 +41,21 @@ export async function startNode(
   };
   watchOutput(t, stop, [{ where: `the log of ${name}`, text: () => log.join('') }]);
   return Object.assign(new Client(service.listening()[0]?.url ?? ''), { service, log, stop });
+}
+
+/** Nodes and what they share. */
+export interface Nodes {
+  redis: TestRedis;
+  folder: string;
+  nodes: TestNode[];
+}
+
+/** Starts so many nodes on one Redis and one folder of files; undefined where Redis is not installed. */
+export async function startNodesOnRedis(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
+  if (!hasProgram(t, 'redis-server')) return undefined;
+  const redis = await startRedis(t);
+  const folder = temporaryFolder(t);
+  const nodes: TestNode[] = [];
+  for (let index = 0; index < count; index++) nodes.push(await startNode(t, folder, `n${index}`, redis.url, config));
+  return { redis, folder, nodes };
 }
