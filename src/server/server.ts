@@ -171,7 +171,8 @@ class ServerRuntime implements Server {
 
   async #stop(): Promise<boolean> {
     const wasReady = this.#phase === 'ready';
-    await this.#leave();
+    this.#phase = 'stopping';
+    this.#listeners?.leave();
     if (!wasReady) {
       // What the start waits for ends; it fails then, and closes what it had opened.
       await this.#listeners?.stop(0);
@@ -179,6 +180,8 @@ class ServerRuntime implements Server {
       await this.#started?.catch(() => {});
       return true;
     }
+    // `/ready` says so already; what sends requests here has the time to notice.
+    await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
     return this.#close();
   }
 
@@ -236,14 +239,6 @@ class ServerRuntime implements Server {
     } catch (error) {
       this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
     }
-  }
-
-  // `/ready` says so first; what sends requests here has `shutdown_delay` to notice.
-  async #leave(): Promise<void> {
-    const wasReady = this.#phase === 'ready';
-    this.#phase = 'stopping';
-    this.#listeners?.leave();
-    if (wasReady) await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
   }
 
   #view(): ServerView {
