@@ -32,11 +32,7 @@ export async function moveEntry(
   let moved: Moved & { isFolder: boolean; sizeBytes: number };
   const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
   try {
-    paths.require(from, 'rename');
-    paths.require(to, 'rename');
-    paths.environment.events.assertWritable();
-    checkFree(paths, to, options);
-    checkNesting(from, to);
+    checkMove(paths, from, to, options);
     const { realFrom, realTo } = realEnds(paths, from, to);
     const entry = paths.entryAt(from);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
@@ -61,6 +57,19 @@ export async function moveEntry(
   if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
     await paths.emitDurable(40017, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced });
   return { created: !moved.replaced };
+}
+
+/**
+ * What is asked of every move before anything is looked at, of an upload under way as of a file.
+ *
+ * @throws ServiceError `forbidden`, `destination-exists`, or as `checkNesting`
+ */
+export function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): void {
+  paths.require(from, 'rename');
+  paths.require(to, 'rename');
+  paths.environment.events.assertWritable();
+  checkFree(paths, to, options);
+  checkNesting(from, to);
 }
 
 /** @throws ServiceError `destination-overlaps` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */

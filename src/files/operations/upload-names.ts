@@ -1,10 +1,10 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { checkNesting, moveEntry } from './move.ts';
+import { checkMove, moveEntry } from './move.ts';
 import type { RandomUpload } from './random-upload.ts';
 import type { MoveOptions } from './relocate.ts';
-import { checkFree, checkReplaceable } from './replacement.ts';
+import { checkReplaceable } from './replacement.ts';
 
 /**
  * Renames a file that is being uploaded, and the old one of its name with it; event 40055 or 40056.
@@ -21,11 +21,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
     return;
   }
   try {
-    paths.require(from, 'rename');
-    paths.require(to, 'rename');
-    paths.environment.events.assertWritable();
-    checkFree(paths, to, options);
-    checkNesting(from, to);
+    checkMove(paths, from, to, options);
     if (target.isFixed) throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
     await paths.requireUnlocked(to, 'tree');
     const realTo = paths.writable(target);
