@@ -8,6 +8,7 @@ import { BodyWriter, endReply } from './body-writer.ts';
 import { clientGone, isHttp2 } from './outgoing.ts';
 import type { ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
+import { type SendBuffers, takeSendBuffers } from './send-buffers.ts';
 
 /** Up to this size one synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
 const smallFileBytes = 128 * 1024;
@@ -16,23 +17,6 @@ const smallFileBytes = 128 * 1024;
 const tinyFileBytes = 8 * 1024;
 
 const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
-
-/** Two buffers of this size take turns: one is read into while the other is on its way to the socket. */
-const chunkBytes = 1024 * 1024;
-
-/** Of a stream of HTTP/2, of which one connection may have many: as much as its window is at first (RFC 9113 §6.9.2). */
-const streamChunkBytes = 64 * 1024;
-
-const idleBuffers: Buffer[] = [];
-const mostIdleBuffers = 16;
-
-function takeBuffer(sizeBytes: number): Buffer {
-  return (sizeBytes === chunkBytes ? idleBuffers.pop() : undefined) ?? Buffer.allocUnsafeSlow(sizeBytes);
-}
-
-function giveBack(buffer: Buffer): void {
-  if (buffer.length === chunkBytes && idleBuffers.length < mostIdleBuffers) idleBuffers.push(buffer);
-}
 
 /** A part of a multi-part body: text before the bytes, then the bytes. */
 export interface BodyPart {
@@ -64,7 +48,7 @@ export function sendFile(
         const writer = new BodyWriter(c.env);
         for (const part of parts) {
           if (part.preamble) await writer.write(part.preamble);
-          sentBytes += await sendRange(writer, download.fd, part.range, isHttp2(c.env.outgoing) ? streamChunkBytes : chunkBytes);
+          sentBytes += await sendRange(writer, download.fd, part.range, takeSendBuffers(isHttp2(c.env.outgoing)));
         }
         await writer.end(epilogue);
       }
@@ -81,11 +65,11 @@ function lengthOf(range: ByteRange): number {
 }
 
 // While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
-async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeBytes: number): Promise<number> {
-  let buffer = takeBuffer(sizeBytes);
-  let other = takeBuffer(sizeBytes);
+async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, buffers: SendBuffers): Promise<number> {
+  let [buffer, other] = buffers.pair;
+  let isWhole = false;
   const read = (position: number) => {
-    const started = readAsync(fd, buffer, 0, Math.min(sizeBytes, range.end + 1 - position), position);
+    const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
     // Awaited once the client has taken what was read before; a failure until then must not count as unhandled.
     started.catch(() => {});
     return started;
@@ -105,13 +89,13 @@ async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, sizeB
       flushed.catch(() => {});
     }
     await flushed;
-    giveBack(buffer);
-    giveBack(other);
+    isWhole = true;
     return range.end + 1 - range.start;
   } finally {
     writer.settle();
     // The descriptor stays open as long as something reads from it.
     await reading.catch(() => {});
+    buffers.release(isWhole);
   }
 }
 

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { takeSendBuffers } from '../../src/http/reply/send-buffers.ts';
+
+test('a thousand clients that read slowly take no more than 200 MiB of buffers, and those after them have large ones again', () => {
+  const held = Array.from({ length: 1000 }, () => takeSendBuffers(false));
+  const sizes = held.map(({ pair }) => pair[0].length + pair[1].length);
+  assert.equal(sizes[0], 2 * 1024 * 1024, 'the first read in large pieces');
+  const sumMiB = sizes.reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20;
+  assert.ok(sumMiB <= 200, `${sumMiB} MiB`);
+  for (const [index, buffers] of held.entries()) buffers.release(index % 2 === 0);
+  const next = Array.from({ length: 10 }, () => takeSendBuffers(false));
+  assert.deepEqual(
+    next.map(({ pair }) => pair[0].length),
+    Array(10).fill(1024 * 1024),
+  );
+  for (const buffers of next) buffers.release(true);
+});
+
+test('the buffers of a download are used again only when nothing uses them any more', () => {
+  const first = takeSendBuffers(false);
+  first.release(false);
+  const second = takeSendBuffers(false);
+  assert.notEqual(second.pair[0], first.pair[0]);
+  second.release(true);
+  const third = takeSendBuffers(false);
+  assert.equal(third.pair[0], second.pair[0]);
+  third.release(true);
+});
