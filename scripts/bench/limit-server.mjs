@@ -154,6 +154,35 @@ async function archive(folder, outgoing) {
   outgoing.end();
 }
 
+const href = (name) => encodeURIComponent(name);
+/** A listing by template, of what `readdir` and `lstat` say of each member; nothing is streamed. */
+const templates = {
+  PROPFIND: {
+    type: 'application/xml; charset=utf-8',
+    head: '<?xml version="1.0" encoding="utf-8"?><D:multistatus xmlns:D="DAV:">',
+    member: (name, stats) =>
+      `<D:response><D:href>/home/${href(name)}</D:href><D:propstat><D:prop><D:displayname>${name}</D:displayname><D:getlastmodified>${stats.mtime.toUTCString()}</D:getlastmodified><D:getcontentlength>${stats.size}</D:getcontentlength><D:resourcetype/><D:getcontenttype>image/png</D:getcontenttype></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>`,
+    foot: '</D:multistatus>',
+  },
+  GET: {
+    type: 'text/html; charset=utf-8',
+    head: '<!DOCTYPE html><title>listing</title><table>',
+    member: (name, stats) =>
+      `<tr><td><a href="${href(name)}">${name}</a></td><td>${stats.size}</td><td><time datetime="${stats.mtime.toISOString()}">${stats.mtime.toUTCString()}</time></td></tr>`,
+    foot: '</table>',
+  },
+};
+
+async function list(folder, method, outgoing) {
+  const { type, head, member, foot } = templates[method];
+  let text = head;
+  for (const name of readdirSync(folder)) text += member(name, lstatSync(join(folder, name)));
+  await recorded(1);
+  const body = Buffer.from(text + foot);
+  outgoing.writeHead(method === 'PROPFIND' ? 207 : 200, { 'content-type': type, 'content-length': body.length });
+  outgoing.end(body);
+}
+
 let uploads = 0;
 /** How the folders are synced, each by the first descriptor of it, which stays open. */
 const folders = new Map();
@@ -209,7 +238,9 @@ const server = createServer((incoming, outgoing) => {
       ? put(path, incoming, outgoing)
       : incoming.headers.accept === 'application/zip'
         ? archive(path, outgoing)
-        : get(path, outgoing);
+        : path.endsWith('/')
+          ? list(path, incoming.method, outgoing)
+          : get(path, outgoing);
   work.catch((error) => {
     outgoing.writeHead(500);
     outgoing.end(String(error));

@@ -44,9 +44,9 @@ export class Rounds {
     console.error(`failed: ${fault}`);
   }
 
-  /** The median of a server's figures; undefined where it has none. */
-  median(workload, server) {
-    const values = (this.#runs(workload, server) ?? []).flatMap(({ value }) => value ?? []);
+  /** The median of a server's figures; undefined where it has none. `member`: `value`, `cpuUs` or `cpuS`. */
+  median(workload, server, member = 'value') {
+    const values = (this.#runs(workload, server) ?? []).flatMap((run) => run[member] ?? []);
     return values.length > 0 ? median(values) : undefined;
   }
 
@@ -54,11 +54,6 @@ export class Rounds {
   ratio(workload, mine, theirs, member = 'value') {
     const [mineRuns, theirRuns] = [mine, theirs].map((server) => this.#runs(workload, server));
     return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
-  }
-
-  /** Names of the workloads that were run. */
-  workloads() {
-    return [...this.#results.keys()];
   }
 
   #runs(workload, server) {

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { send } from './exchange.mjs';
 import { freePort, isInstalled, memoryMiB, versionOf } from './machine.mjs';
 
+/** More connections at once than any workload makes. */
+const manyConnections = 20_000;
+
 export const userName = 'bench';
 export const password = 'bench-password';
 const basic = `Basic ${Buffer.from(`${userName}:${password}`).toString('base64')}`;
@@ -57,7 +60,7 @@ export class Servers {
   /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table; @param options.node the interpreter, and @param options.nodeArgs its options */
   async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', node = process.execPath, nodeArgs = [] } = {}) {
     const port = await freePort();
-    const cwd = join(this.#folder, name.replaceAll(/\W+/g, '-'));
+    const cwd = join(this.#folder, `${name.replaceAll(/\W+/g, '-')}-${port}`);
     mkdirSync(cwd);
     const hashed = spawnSync(process.execPath, [join(process.cwd(), 'dist/svc.mjs'), 'hash-password'], {
       input: password,
@@ -66,7 +69,7 @@ export class Servers {
     const config = {
       groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
       accounts: { [userName]: { password: hashed.stdout.trim() } },
-      services: { files: { type: 'http', port } },
+      services: { files: { type: 'http', port, maximum_concurrent_connections: manyConnections, idle_connection_timeout: 300 } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
     const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
@@ -94,10 +97,17 @@ export class Servers {
   /** The limit of Node.js: the same system calls for the same promises, without accounts, events or permissions. */
   async limit({ processes = 1, name = 'limit of Node.js' } = {}) {
     const port = await freePort();
-    const journal = join(this.#folder, `limit-journal-${processes}`);
+    const journal = join(this.#folder, `limit-journal-${port}`);
     const args = [join(process.cwd(), 'scripts/bench/limit-server.mjs'), this.#home, String(port), journal, String(processes)];
     const server = await this.#started({ name, port, at: (path) => `/home/${path}` }, process.execPath, args);
     return { ...server, idleMiB: memoryMiB(server.pid) };
+  }
+
+  /** A Hono app that looks at the file and answers with a body it has in memory: what a request costs on the way to a handler. */
+  async hono() {
+    const port = await freePort();
+    const args = [new URL('./hono-server.mjs', import.meta.url).pathname, join(this.#home, 'small'), String(port)];
+    return this.#started({ name: 'Hono with one lstat', port, at: (path) => `/home/${path}` }, process.execPath, args);
   }
 
   async nginx() {
@@ -105,7 +115,7 @@ export class Servers {
     const dav = '/usr/lib/nginx/modules/ngx_http_dav_ext_module.so';
     const hasDav = this.#isThere(existsSync(dav), 'the module dav-ext of nginx (PUT, PROPFIND)');
     const port = await freePort();
-    const folder = join(this.#folder, 'nginx');
+    const folder = join(this.#folder, `nginx-${port}`);
     mkdirSync(folder);
     writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
@@ -113,7 +123,7 @@ export class Servers {
       join(folder, 'nginx.conf'),
       `${hasDav ? `load_module ${dav};` : ''}
 worker_processes auto; daemon off; pid ${folder}/pid; error_log ${folder}/error.log; ${process.getuid() === 0 ? 'user root;' : ''}
-events { worker_connections 1024; }
+worker_rlimit_nofile ${manyConnections}; events { worker_connections ${manyConnections}; }
 http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; client_max_body_size 0; ${temporary}
 include /etc/nginx/mime.types;
 server { listen 127.0.0.1:${port} backlog=4096; root ${this.#home}; autoindex on; autoindex_format json;
@@ -134,7 +144,7 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
     const modules = '/usr/lib/apache2/modules';
     if (!this.#isThere(isInstalled('apache2') && existsSync(`${modules}/mod_dav_fs.so`), 'Apache mod_dav')) return undefined;
     const port = await freePort();
-    const folder = join(this.#folder, 'apache');
+    const folder = join(this.#folder, `apache-${port}`);
     mkdirSync(folder);
     writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
     const names = ['mpm_event', 'authn_core', 'authn_file', 'authz_core', 'authz_user', 'auth_basic', 'dav', 'dav_fs', 'autoindex', 'mime'];
@@ -173,7 +183,7 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
   async caddy() {
     if (!this.#isThere(isInstalled('caddy'), 'Caddy')) return undefined;
     const port = await freePort();
-    const folder = join(this.#folder, 'caddy');
+    const folder = join(this.#folder, `caddy-${port}`);
     mkdirSync(folder);
     const version = versionOf('caddy', 'version');
     writeFileSync(
