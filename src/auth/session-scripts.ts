@@ -19,6 +19,14 @@ local function forget(base, key)
 end
 `;
 
+const begin = `
+redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
+redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${keptAfterEndMs})
+for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndMs}) end
+`;
+
 /**
  * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
  * address.
@@ -37,12 +45,21 @@ while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
   forget(ARGV[6], first)
   redis.call('SREM', KEYS[3], first)
 end
-redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
-redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
-redis.call('SADD', KEYS[3], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${keptAfterEndMs})
-for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndMs}) end
+${begin}
 return over`);
+
+/** Keys and arguments as above. Returns 1, or 0 when the account has so many active sessions already. */
+export const createWithinScript = redisScript(`${now}
+local most = tonumber(ARGV[7])
+if redis.call('SCARD', KEYS[3]) >= most then
+  local active = 0
+  for _, key in ipairs(redis.call('SMEMBERS', KEYS[3])) do
+    if tonumber(redis.call('ZSCORE', KEYS[2], key) or 0) > now then active = active + 1 end
+  end
+  if active >= most then return 0 end
+end
+${begin}
+return 1`);
 
 /** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
 export const findScript = redisScript(`${now}

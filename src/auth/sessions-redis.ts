@@ -3,7 +3,8 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import type { Log } from '../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../lib/redis/redis-link.ts';
-import { createScript, endAllScript, endScript, findScript, lookScript, sweepScript } from './session-scripts.ts';
+import type { RedisScript } from '../lib/redis/redis-script.ts';
+import { createScript, createWithinScript, endAllScript, endScript, findScript, lookScript, sweepScript } from './session-scripts.ts';
 import {
   type ListedSession,
   mostSessionsOfAccount,
@@ -68,16 +69,14 @@ export class RedisSessions implements SessionStore {
 
   async create(account: Account, address = ''): Promise<string> {
     const id = newSessionId();
-    const key = sessionKey(id);
-    const { idleMs, maximumAgeMs } = this.#lifetimes();
-    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${account.uuid}`];
-    const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
-    const over = await this.#link.run(createScript, keys, [
-      ...[key, accountText(account), account.uuid, ...lifetimes],
-      ...[this.#base, mostSessionsOfAccount, address],
-    ]);
+    const over = await this.#runCreate(createScript, id, account, address, mostSessionsOfAccount);
     for (const text of over as string[]) this.#onTimeout(accountOfText(text));
     return id;
+  }
+
+  async createForConnection(account: Account, address: string, most: number): Promise<string | undefined> {
+    const id = newSessionId();
+    return (await this.#runCreate(createWithinScript, id, account, address, most)) ? id : undefined;
   }
 
   find(id: string): Promise<Session | undefined> {
@@ -136,6 +135,14 @@ export class RedisSessions implements SessionStore {
 
   close(): void {
     this.#sweeper.cancel();
+  }
+
+  #runCreate(script: RedisScript, id: string, account: Account, address: string, most: number): Promise<unknown> {
+    const key = sessionKey(id);
+    const { idleMs, maximumAgeMs } = this.#lifetimes();
+    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${account.uuid}`];
+    const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
+    return this.#link.run(script, keys, [key, accountText(account), account.uuid, ...lifetimes, this.#base, most, address]);
   }
 
   async #find(key: string): Promise<Session | undefined> {

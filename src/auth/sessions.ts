@@ -55,6 +55,14 @@ export interface SessionStore extends SessionOverview {
    * @param address where the login came from, for those who run the service
    */
   create(account: Account, address?: string): Promise<string>;
+  /**
+   * Begins the session of a connection, which does not outlive the process that has it.
+   *
+   * @param address where the login came from
+   * @param most sessions that the account may have at once
+   * @returns its ID; undefined when the account has so many already
+   */
+  createForConnection(account: Account, address: string, most: number): Promise<string | undefined>;
   /** The session of an ID while it is active, and notes the activity; undefined otherwise. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer, which counts as activity until `done`. */
@@ -127,14 +135,13 @@ export class MemorySessions implements SessionStore {
   }
 
   async create(account: Account, address = ''): Promise<string> {
-    const id = newSessionId();
-    const session: Session = { key: sessionKey(id), account, createdMs: this.#clock.nowMs() };
-    const own = this.#ofAccounts.get(account.uuid) ?? new Set();
-    if (own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
-    const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
-    this.#kept.set(session.key, kept);
-    this.#ofAccounts.set(account.uuid, own.add(kept));
-    return id;
+    const own = this.#ofAccounts.get(account.uuid);
+    if (own && own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
+    return this.#begin(account, address);
+  }
+
+  async createForConnection(account: Account, address: string, most: number): Promise<string | undefined> {
+    return (this.#ofAccounts.get(account.uuid)?.size ?? 0) < most ? this.#begin(account, address) : undefined;
   }
 
   find(id: string): Session | undefined {
@@ -194,6 +201,15 @@ export class MemorySessions implements SessionStore {
 
   close(): void {
     this.#sweeper.cancel();
+  }
+
+  #begin(account: Account, address: string): string {
+    const id = newSessionId();
+    const session: Session = { key: sessionKey(id), account, createdMs: this.#clock.nowMs() };
+    const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
+    this.#kept.set(session.key, kept);
+    this.#ofAccounts.set(account.uuid, (this.#ofAccounts.get(account.uuid) ?? new Set()).add(kept));
+    return id;
   }
 
   #sweep(): void {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { addressFamily, normaliseAddress } from '../lib/headers/forwarded-header.ts';
 import { messageOf } from './catalogue.ts';
 import type { EventAccount, EventDraft, EventPeer, EventServer, ServiceEvent } from './event.ts';
 import { jsonTimestamps } from './timestamps.ts';
@@ -13,6 +14,12 @@ export function processAccount(): EventAccount {
     name: 'Process',
     peer: { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' },
   };
+}
+
+/** The other end of a connection. @param rawAddress as the socket or a proxy names it */
+export function peerAt(rawAddress: string, port: number): EventPeer {
+  const address = normaliseAddress(rawAddress);
+  return { address, port, protocol: 'TCP', family: addressFamily(address) };
 }
 
 /** The account of events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */

@@ -81,7 +81,7 @@ export async function sshService(surroundings: ListenerSurroundings, setup: Serv
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,
     observe: surroundings.monitoring.sshObserver(uuid, parts.config),
-    processes: surroundings.sharing?.processes ?? 1,
+    places: surroundings.state.places,
   };
 }
 

@@ -12,6 +12,7 @@ import type { Log } from '../lib/log.ts';
 import { RedisLink } from '../lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../lib/redis/url-health-redis.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
+import { ownPlaces } from '../lib/turns/places.ts';
 import { SharedDeliveryEngine } from '../webhooks/engine/delivery-engine-redis.ts';
 import { DeliveryStore } from '../webhooks/records/delivery-store-redis.ts';
 import type { SharedState } from './state.ts';
@@ -39,6 +40,7 @@ export async function openRedisState(
   const state: SharedState = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock),
+    places: ownPlaces(),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
     accepted: (method, lifetimeMs) =>

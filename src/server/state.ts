@@ -12,6 +12,7 @@ import type { LockStore } from '../files/locks/lock-store.ts';
 import { MemoryLocks } from '../files/locks/memory-locks.ts';
 import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../lib/remote/url-health.ts';
+import { ownPlaces, type SharedPlaces } from '../lib/turns/places.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
@@ -27,6 +28,8 @@ export interface SharedJournal {
 export interface SharedState {
   readonly bans: AddressBans;
   readonly locks: LockStore;
+  /** Those of the connections of this server, whatever other nodes have. */
+  readonly places: SharedPlaces;
   /** @param onTimeout told of each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */
@@ -51,6 +54,7 @@ export function memoryState(clock: Clock, policy: () => SecurityPolicy): SharedS
   return {
     bans: new MemoryBans(clock, policy),
     locks: new MemoryLocks(clock),
+    places: ownPlaces(),
     sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ account }) => onTimeout(account)),
     urlHealth: () => new MemoryUrlHealth(clock),
     accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),

@@ -1,14 +1,12 @@
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../accounts/account.ts';
-import { sourceOf } from '../auth/address-source.ts';
-import { accountOfEvents, type ChainResult } from '../auth/auth-chain.ts';
+import type { ChainResult } from '../auth/auth-chain.ts';
 import type { AttemptOutcome } from '../auth/ban-list.ts';
 import type { Credentials } from '../auth/credentials.ts';
-import type { EventPeer, RequestTrace } from '../events/event.ts';
-import { peerAccount } from '../events/event-factory.ts';
 import { isServiceError } from '../lib/errors.ts';
+import { noteBanned } from './admission.ts';
+import { type ConnectionOrigin, contextOf } from './connection-context.ts';
 import { keyFault } from './public-keys.ts';
-import type { SshService } from './ssh-service.ts';
 
 /** What a client proves who it is with; a password may come by two methods. */
 type Kind = 'password' | 'ssh-key';
@@ -19,10 +17,7 @@ const methodsOf: Record<Kind, string[]> = { password: ['password', 'keyboard-int
 const mostQuestions = 100;
 
 /** What the connection does for a login. */
-export interface LoginConnection {
-  readonly service: SshService;
-  readonly peer: EventPeer;
-  readonly trace: RequestTrace;
+export interface LoginConnection extends ConnectionOrigin {
   /** Shows a text to whoever logs in. */
   tell(text: string): void;
   /** Ends the connection: nothing more is tried. */
@@ -70,7 +65,13 @@ export class Login {
 
   /** Answers a request. @param onFault told of what goes wrong in the program */
   handle(context: Server.AuthContext, onFault: (error: unknown) => void): void {
-    this.#last = this.#last.then(() => this.#handle(context)).catch(onFault);
+    this.#last = this.#last
+      .then(() => this.#handle(context))
+      .catch((error) => {
+        // The state that nodes share is away: nobody can be let in.
+        if (isServiceError(error, 'unavailable')) this.#connection.giveUp(error.message);
+        else onFault(error);
+      });
   }
 
   /** The connection ended. */
@@ -79,8 +80,8 @@ export class Login {
     if (this.#granted || this.#unknownKey === undefined || this.#username === undefined) return;
     const username = this.#username;
     if (!this.#unknownKey.isTold) {
-      const context = { account: peerAccount(peer), component: service.component, request: this.#connection.trace };
-      service.events.emit({ id: 20021, context, data: { username, details: 'No account of this name has the key.' } });
+      const data = { username, details: 'No account of this name has the key.' };
+      service.events.emit({ id: 20021, context: contextOf(this.#connection), data });
     }
     const credentials = { type: 'ssh-key', username, content: this.#unknownKey.content, address: peer.address } as const;
     const attempt = await service.attempts.begin(credentials, service.chain.longestAnswerMs);
@@ -167,7 +168,7 @@ export class Login {
     }
     if (needed === 'both' && this.#first === undefined) {
       this.#first = { kind, account };
-      this.#connection.service.events.emit({ id: 20126, context: this.#contextOf(account), data: { credentials: kind } });
+      this.#connection.service.events.emit({ id: 20126, context: contextOf(this.#connection, account), data: { credentials: kind } });
       return { partial: this.#methodsLeft() };
     }
     // The second is of the other kind, as no other is taken, and of the same account.
@@ -230,7 +231,7 @@ export class Login {
     const { service } = this.#connection;
     service.events.emit({
       id: 20142,
-      context: this.#contextOf(account),
+      context: contextOf(this.#connection, account),
       data: {
         username: account.name,
         method_uuid: account.method.uuid,
@@ -240,35 +241,6 @@ export class Login {
       },
     });
   }
-
-  #contextOf(account: Account) {
-    const { service, peer, trace } = this.#connection;
-    return { account: accountOfEvents(account, peer), component: service.component, group: account.groupUuid, request: trace };
-  }
-}
-
-/**
- * Whether a client's address is banned.
- *
- * @returns true, with event 20005 emitted; also when bans cannot be looked up
- */
-export async function isBanned(connection: LoginConnection): Promise<boolean> {
-  try {
-    const refusal = await connection.service.bans.isRefused(sourceOf(connection.peer.address));
-    if (refusal) noteBanned(connection, refusal.retryAfterS);
-    return refusal !== undefined;
-  } catch (error) {
-    if (isServiceError(error) && error.code === 'unavailable') return true;
-    throw error;
-  }
-}
-
-function noteBanned({ service, peer, trace }: LoginConnection, retryAfterS: number, username?: string): void {
-  service.events.emit({
-    id: 20005,
-    context: { account: peerAccount(peer), component: service.component, request: trace },
-    data: { address: peer.address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }) },
-  });
 }
 
 /** @returns undefined when the client gave it up */

@@ -1,14 +1,10 @@
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
 import Server from 'ssh2/lib/server.js';
-import type { Account } from '../accounts/account.ts';
-import { sourceOf } from '../auth/address-source.ts';
-import type { EventContext } from '../events/event.ts';
-import { peerAccount } from '../events/event-factory.ts';
 import type { Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { Sparing } from '../lib/sparing.ts';
 import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
-import { type ConnectionHost, SshConnection } from './connection.ts';
+import { SshConnection } from './connection.ts';
 import type { SshService } from './ssh-service.ts';
 
 /** Keep-alives that may stay without an answer. */
@@ -21,13 +17,11 @@ const lookMs = 1000;
 const refusalsEveryMs = 1000;
 
 /** The listening side of one SSH service; outlives reloads that keep its address. */
-export class SshServer implements ConnectionHost {
+export class SshServer {
   #service: SshService;
   #protocol: Server;
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
-  readonly #loggedIn = new Set<SshConnection>();
-  readonly #places = new Map<string, number>();
   readonly #endedBytes = { received: 0, sent: 0 };
   readonly #looker: Timer;
   readonly #refusals: Sparing;
@@ -119,64 +113,15 @@ export class SshServer implements ConnectionHost {
     return inTime;
   }
 
-  takePlace({ uuid }: Account): boolean {
-    const taken = this.#places.get(uuid) ?? 0;
-    if (taken >= this.#service.options.maximum_sessions_per_account) return false;
-    this.#places.set(uuid, taken + 1);
-    return true;
-  }
-
-  freePlace({ uuid }: Account): void {
-    const taken = (this.#places.get(uuid) ?? 1) - 1;
-    if (taken > 0) this.#places.set(uuid, taken);
-    else this.#places.delete(uuid);
-  }
-
-  noteTooMany(context: EventContext, details: string): void {
-    const refused = this.#refusals.note();
-    if (refused !== undefined) this.#service.events.emit({ id: 30051, context, data: { details, refused } });
-  }
-
-  loggedIn(connection: SshConnection): void {
-    this.#loggedIn.add(connection);
-  }
-
   #accept(socket: Socket): void {
-    const connection = new SshConnection(socket, this.#service, this);
-    const fault = this.#tooMany();
-    if (fault !== undefined) {
-      const { component } = this.#service;
-      this.noteTooMany({ account: peerAccount(connection.peer), component, request: connection.trace }, fault);
-      socket.destroy();
-      return;
-    }
+    const connection = new SshConnection(socket, this.#service, this.#refusals);
     this.#connections.set(socket, connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
-      this.#loggedIn.delete(connection);
       this.#endedBytes.received += socket.bytesRead;
       this.#endedBytes.sent += socket.bytesWritten;
     });
     void connection.begin(this.#protocol);
-  }
-
-  /** @returns why one more connection is refused */
-  #tooMany(): string | undefined {
-    const { options, processes } = this.#service;
-    const shared = (limit: number) => Math.ceil(limit / processes);
-    if (this.#connections.size >= shared(options.maximum_concurrent_connections)) return 'Too many connections.';
-    const unknown = this.#connections.size - this.#loggedIn.size;
-    return unknown >= shared(options.maximum_unauthenticated_connections) ? 'Too many connections that have not logged in.' : undefined;
-  }
-
-  tooManyOfAddress({ peer }: SshConnection): string | undefined {
-    const most = this.#service.options.maximum_unauthenticated_connections_per_address;
-    // Of fewer connections than one address may have there is nothing to count.
-    if (this.#connections.size - this.#loggedIn.size <= most) return undefined;
-    const source = sourceOf(peer.address);
-    let ofSource = 0;
-    for (const other of this.#connections.values()) if (!other.isLoggedIn && sourceOf(other.peer.address) === source) ofSource++;
-    return ofSource > most ? 'Too many connections of this address that have not logged in.' : undefined;
   }
 
   #makeProtocol({ options, hostKeys, uuid }: SshService): Server {

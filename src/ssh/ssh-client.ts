@@ -2,13 +2,21 @@ import type { Duplex, Writable } from 'node:stream';
 import type { Account } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventContext } from '../events/event.ts';
-import type { AccountFiles } from '../files/account-files.ts';
+import { AccountFiles } from '../files/account-files.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
+import { LockGuard } from '../files/locks/lock-guard.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { Sparing } from '../lib/sparing.ts';
+import { Sparing } from '../lib/sparing.ts';
+import { type ConnectionOrigin, contextOf } from './connection-context.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
+
+/** Requests that cannot be read are told of at most so often: they would fill the journal. */
+const badRequestsEveryMs = 1000;
+
+/** An SFTP client has no way to say that it holds a lock. */
+const noTokens: ReadonlySet<string> = new Set();
 
 /** What both sides agreed on, by the names of the protocol; the same in both directions unless the client wanted otherwise. */
 export interface NegotiatedAlgorithms {
@@ -67,4 +75,28 @@ export interface SshChannel extends Duplex {
   exit(status: number): void;
   /** Ends the channel in both directions. */
   close(): void;
+}
+
+/** What of a client only its connection knows. */
+type OfConnection = Pick<SshClient, 'algorithms' | 'software' | 'ended' | 'leaving' | 'heldBytes' | 'onDrain' | 'noteActivity'>;
+
+/** The client that has logged in on a connection. */
+export function clientOf(connection: ConnectionOrigin, account: Account, ofConnection: OfConnection): SshClient {
+  const { service, trace } = connection;
+  const { events, options, observe, clock, log, handles, files } = service;
+  const context = contextOf(connection, account);
+  return {
+    connectionId: trace.id,
+    account,
+    files: new AccountFiles(account, files, context, new LockGuard(files.locks, account.uuid, noTokens)),
+    context,
+    events,
+    options,
+    observe,
+    clock,
+    log,
+    handles,
+    badRequests: new Sparing(clock, badRequestsEveryMs),
+    ...ofConnection,
+  };
 }

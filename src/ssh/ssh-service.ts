@@ -9,6 +9,7 @@ import type { FilesEnvironment } from '../files/file-scope.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { SharedPlaces } from '../lib/turns/places.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
@@ -34,6 +35,6 @@ export interface SshService {
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many processes share the connections. */
-  readonly processes: number;
+  /** Those of the connections of all processes. */
+  readonly places: SharedPlaces;
 }

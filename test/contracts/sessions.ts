@@ -75,6 +75,23 @@ export function sessionsContract(
     assert.deepEqual(over, []);
   });
 
+  contract('sessions of connections are refused where an account has as many as it may have', async (sessions, over, lifetimes) => {
+    const begin = (name: string) => sessions.createForConnection(accountNamed(name), '192.0.2.1', 2);
+    const first = await begin('alice');
+    assert.ok(first !== undefined && (await begin('alice')) !== undefined);
+    assert.equal(await begin('alice'), undefined);
+    assert.ok((await begin('bob')) !== undefined, 'each account has its own');
+    assert.equal(await sessions.count(), 3);
+    const session = await sessions.find(first);
+    assert.ok(session);
+    await sessions.end(session);
+    assert.ok((await begin('alice')) !== undefined, 'the place of one that ended is free');
+    assert.deepEqual(over, []);
+    lifetimes.maximumAgeMs = 1;
+    await Promise.all([begin('carol'), begin('carol')]);
+    await until('those that are too old count no more', async () => (await begin('carol')) !== undefined);
+  });
+
   contract('all sessions of an account end but one', async (sessions) => {
     const ids: string[] = [];
     for (const account of ['a', 'a', 'a', 'b']) ids.push(await sessions.create(accountNamed(account)));

@@ -48,6 +48,7 @@ function sessionsOf(t: TestContext, { lifetimes, onTimeout }: SessionsSurroundin
   const next = inTurns(...stores);
   return {
     create: (account, address) => next().create(account, address),
+    createForConnection: (account, address, most) => next().createForConnection(account, address, most),
     find: (id) => next().find(id),
     hold(session) {
       const holds = stores.map((store) => store.hold(session));

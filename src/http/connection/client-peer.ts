@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import type { EventPeer } from '../../events/event.ts';
-import { addressFamily, clientBehindProxies, normaliseAddress } from '../../lib/headers/forwarded-header.ts';
+import { peerAt } from '../../events/event-factory.ts';
+import { clientBehindProxies } from '../../lib/headers/forwarded-header.ts';
 
 /** The peer of a request whose connection is already gone. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
@@ -23,7 +24,7 @@ export function clientPeer(incoming: IncomingMessage | Http2ServerRequest, trust
   if (trust.header === '' || !trust.isProxy(near.address)) return near;
   const value = incoming.headers[trust.header.toLowerCase()];
   const client = clientBehindProxies(trust.header, Array.isArray(value) ? value.join(', ') : (value ?? ''), trust.isProxy);
-  return client ? peer(client.address, client.port) : near;
+  return client ? peerAt(client.address, client.port) : near;
 }
 
 /** Whether a request came through a proxy whose headers are believed. */
@@ -34,7 +35,7 @@ export function isForwarded(incoming: IncomingMessage | Http2ServerRequest, trus
 function nearPeer({ socket }: IncomingMessage | Http2ServerRequest): EventPeer {
   let known = ofSockets.get(socket);
   if (!known && socket.remoteAddress !== undefined) {
-    known = peer(socket.remoteAddress, socket.remotePort ?? 0);
+    known = peerAt(socket.remoteAddress, socket.remotePort ?? 0);
     ofSockets.set(socket, known);
   }
   return known ?? nobody;
@@ -42,8 +43,3 @@ function nearPeer({ socket }: IncomingMessage | Http2ServerRequest): EventPeer {
 
 /** The other ends of the connections that requests came on. */
 const ofSockets = new WeakMap<object, EventPeer>();
-
-function peer(rawAddress: string, port: number): EventPeer {
-  const address = normaliseAddress(rawAddress);
-  return { address, port, protocol: 'TCP', family: addressFamily(address) };
-}

@@ -3,12 +3,12 @@ import type { Server } from 'node:http';
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { processAccount } from '../../events/event-factory.ts';
+import { noteInternalError } from '../../events/internal-error.ts';
 import type { Timer } from '../../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { noteInternalError } from '../reply/internal-error.ts';
 import { isHttp2, type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
 import type { HttpService, Incoming } from '../request/exchange.ts';
@@ -236,7 +236,7 @@ export class HttpServer {
   #cut(error: unknown, victim: { destroy(): void }): void {
     const { component } = this.#service;
     const context = () => ({ account: processAccount(), component });
-    noteInternalError(this.#service, error, { requestId: requestIdOf(victim as Outgoing), context, data: {} });
+    noteInternalError(this.#service, error, { logged: { request_id: requestIdOf(victim as Outgoing) }, context, data: { status: 500 } });
     victim.destroy();
   }
 

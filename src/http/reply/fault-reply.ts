@@ -1,6 +1,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { PublicFailure } from '../../auth/auth-method.ts';
 import { hasChanged } from '../../events/dispatcher.ts';
+import { noteInternalError } from '../../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../../lib/errors.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
@@ -13,7 +14,7 @@ import { replyFormat } from '../request/reply-format.ts';
 import { pageUrlOf } from '../request/request-target.ts';
 import { FolderRedirect, folderRedirectReply } from '../rest/member-redirect.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './error-reply.ts';
-import { failRequest, internalErrorText, noteInternalError } from './internal-error.ts';
+import { failRequest, internalErrorText } from './internal-error.ts';
 import { isClientGone } from './outgoing.ts';
 import { messageFor } from './problem-message.ts';
 import type { Reply } from './reply.ts';
@@ -60,7 +61,7 @@ function noteFault(exchange: Exchange, fault: ServiceError): void {
   const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
   if (fault.code === 'internal') {
     const { reference } = noteInternalError(exchange.service, fault, {
-      requestId: exchange.request.id,
+      logged: { request_id: exchange.request.id, method: exchange.method },
       context: () => exchange.eventContext(),
       data,
     });

@@ -9,6 +9,7 @@ import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../../files/quo
 import type { TlsContext } from '../../http/connection/tls-context.ts';
 import type { Channel, Fault } from '../../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
+import type { PlaceLimit } from '../../lib/turns/places.ts';
 import type { MetricFigures } from '../../monitor/metric-figures.ts';
 import type { HostKey } from '../../ssh/host-keys.ts';
 
@@ -74,7 +75,7 @@ export interface WorkerFigures {
 
 /** What the primary process does for a worker. */
 export interface PrimaryApi {
-  createSession(service: string, key: string, account: string, address: string): Promise<number>;
+  createSession(service: string, key: string, account: string, address: string, most?: number): Promise<number | undefined>;
   findSession(service: string, key: string): Promise<SessionRecord | undefined>;
   useSessions(service: string, uses: SessionUse[]): void;
   endSession(service: string, key: string): Promise<void>;
@@ -106,6 +107,9 @@ export interface PrimaryApi {
   /** Waits for the right to change what a real path means; one has it at a time. */
   takeTurn(path: string): Promise<void>;
   endTurn(path: string): void;
+  /** @see SharedPlaces */
+  takePlaces(limits: readonly PlaceLimit[]): Promise<string | undefined>;
+  freePlaces(names: readonly string[]): void;
   /** These act on the ledger of quotas for this worker's uploads. @see QuotaLedger */
   claimQuota(folders: string, id: number, claim: QuotaClaim, count: Count | undefined): Promise<QuotaAnswer>;
   releaseQuota(folders: string, id: number, isDone: boolean): void;

@@ -53,17 +53,11 @@ export class SessionClient implements SessionStore {
   }
 
   async create(account: Account, address = ''): Promise<string> {
-    const id = newSessionId();
-    const key = sessionKey(id);
-    const asked: Asked = { answer: Promise.resolve(undefined), isEnded: false };
-    this.#asked.set(key, asked);
-    try {
-      const createdMs = await this.#primary.call('createSession', this.#service, key, accountText(account), address);
-      if (!asked.isEnded) this.#keep({ key, account, createdMs });
-    } finally {
-      this.#asked.delete(key);
-    }
-    return id;
+    return (await this.#create(account, address)) as string;
+  }
+
+  createForConnection(account: Account, address: string, most: number): Promise<string | undefined> {
+    return this.#create(account, address, most);
   }
 
   find(id: string): Promise<Session | undefined> | Session | undefined {
@@ -126,6 +120,21 @@ export class SessionClient implements SessionStore {
       const kept = this.#kept.get(key);
       return kept ? [this.#useOf(kept)] : [];
     });
+  }
+
+  async #create(account: Account, address: string, most?: number): Promise<string | undefined> {
+    const id = newSessionId();
+    const key = sessionKey(id);
+    const asked: Asked = { answer: Promise.resolve(undefined), isEnded: false };
+    this.#asked.set(key, asked);
+    try {
+      const createdMs = await this.#primary.call('createSession', this.#service, key, accountText(account), address, most);
+      if (createdMs === undefined) return undefined;
+      if (!asked.isEnded) this.#keep({ key, account, createdMs });
+    } finally {
+      this.#asked.delete(key);
+    }
+    return id;
   }
 
   /** Another worker may have seen a later use, so only "yes" is certain. */

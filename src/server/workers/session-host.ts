@@ -17,6 +17,8 @@ interface Kept {
   readonly holds: Map<Peer, number>;
   /** Workers that may answer from their own memory of the session. */
   readonly knownBy: Set<Peer>;
+  /** The worker that has the connection whose session it is, with which it ends. */
+  readonly endsWith: Peer | undefined;
 }
 
 /**
@@ -49,11 +51,14 @@ export class SessionHost implements SessionOverview {
   /**
    * Begins a session; where the account has `mostSessionsOfAccount` already, the one unused for longest times out.
    *
-   * @returns when it began, Unix time in milliseconds
+   * @param most of the account, for the session of a connection
+   * @returns when it began, Unix time in milliseconds; undefined when the account has `most` already
    */
-  async create(peer: Peer, key: string, accountText: string, address: string): Promise<number> {
+  async create(peer: Peer, key: string, accountText: string, address: string, most?: number): Promise<number | undefined> {
     const createdMs = this.#clock.nowMs();
     const account = accountOfText(accountText);
+    const own = this.#ofAccounts.get(account.uuid) ?? new Set();
+    if (most !== undefined && own.size >= most) return undefined;
     const kept: Kept = {
       key,
       record: { account: accountText, createdMs },
@@ -62,11 +67,11 @@ export class SessionHost implements SessionOverview {
       lastUsedMs: this.#clock.monotonicMs(),
       holds: new Map(),
       knownBy: new Set([peer]),
+      endsWith: most === undefined ? undefined : peer,
     };
     this.#kept.set(key, kept);
-    const own = this.#ofAccounts.get(account.uuid) ?? new Set();
     this.#ofAccounts.set(account.uuid, own.add(kept));
-    if (own.size > mostSessionsOfAccount) await this.#keepWithin(own, kept);
+    if (most === undefined && own.size > mostSessionsOfAccount) await this.#keepWithin(own, kept);
     return createdMs;
   }
 
@@ -127,13 +132,14 @@ export class SessionHost implements SessionOverview {
     return this.#kept.size;
   }
 
-  /** A worker is gone, and its transfers with it. */
+  /** A worker is gone, and its connections and transfers with it. */
   lose(peer: Peer): void {
     const nowMs = this.#clock.monotonicMs();
     for (const kept of this.#kept.values()) {
       kept.knownBy.delete(peer);
       if (kept.holds.delete(peer)) kept.lastUsedMs = nowMs;
     }
+    void this.#forget([...this.#kept.values()].filter(({ endsWith }) => endsWith === peer));
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import type { SessionLifetimes } from '../../auth/sessions.ts';
 import type { LockStore } from '../../files/locks/lock-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../../lib/remote/url-health.ts';
+import type { SharedPlaces } from '../../lib/turns/places.ts';
 import type { SharedState } from '../state.ts';
 import { BanClient } from './ban-client.ts';
 import type { SessionUse, ToPrimary } from './protocol.ts';
@@ -14,6 +15,7 @@ import { SessionClient } from './session-client.ts';
 export class StateClient implements SharedState {
   readonly bans: BanClient;
   readonly locks: LockStore;
+  readonly places: SharedPlaces;
   readonly #primary: ToPrimary;
   readonly #clock: Clock;
   readonly #acceptedKey: Buffer;
@@ -31,6 +33,10 @@ export class StateClient implements SharedState {
       release: (token) => primary.call('releaseLock', token),
       covering: (path) => primary.call('locksCovering', path),
       within: (path) => primary.call('locksWithin', path),
+    };
+    this.places = {
+      take: (limits) => primary.call('takePlaces', limits),
+      free: (names) => primary.tell('freePlaces', names),
     };
   }
 

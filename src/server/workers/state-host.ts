@@ -8,6 +8,7 @@ import { MemoryLocks } from '../../files/locks/memory-locks.ts';
 import { QuotaLedger } from '../../files/quota-ledger.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../../lib/remote/url-health.ts';
+import { Places } from '../../lib/turns/places.ts';
 import type { SharedState } from '../state.ts';
 import { BanHost } from './ban-host.ts';
 import { confirmed, type Peer } from './peer.ts';
@@ -34,6 +35,7 @@ export class StateHost {
   readonly #surroundings: StateSurroundings;
   readonly #locks: MemoryLocks;
   readonly #turns = new Turns<Peer>();
+  readonly #places = new Places<Peer>();
   readonly #quotas: QuotaLedger;
   readonly #sessions = new Map<string, SessionHost>();
   readonly #urls = new Map<string, MemoryUrlHealth>();
@@ -78,7 +80,7 @@ export class StateHost {
   apiFor(peer: Peer): StateApi {
     const { clock } = this.#surroundings;
     return {
-      createSession: (service, key, account, address) => this.#sessionsOf(service).create(peer, key, account, address),
+      createSession: (service, key, account, address, most) => this.#sessionsOf(service).create(peer, key, account, address, most),
       findSession: (service, key) => this.#sessionsOf(service).find(peer, key),
       useSessions: (service, uses) => this.#sessionsOf(service).use(peer, uses),
       endSession: (service, key) => this.#sessionsOf(service).end(peer, key),
@@ -103,6 +105,8 @@ export class StateHost {
         await Promise.all([...this.peers].map((other) => confirmed(other, clock, other.channel.call('lookAtAccounts'))));
       },
       takeTurn: (path) => this.#turns.take(peer, path),
+      takePlaces: async (limits) => this.#places.take(peer, limits),
+      freePlaces: (names) => this.#places.free(peer, names),
       endTurn: (path) => this.#turns.end(peer, path),
       claimQuota: async (folders, id, claim, count) => this.#quotas.claim(peer, folders, id, claim, count),
       releaseQuota: (folders, id, isDone) => this.#quotas.release(peer, folders, id, isDone),
@@ -118,6 +122,7 @@ export class StateHost {
     for (const sessions of this.#sessions.values()) sessions.lose(peer);
     this.bans.lose(peer);
     this.#turns.lose(peer);
+    this.#places.lose(peer);
     this.#quotas.lose(peer);
   }
 

@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import { isServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import type { EventDispatcher } from './dispatcher.ts';
+import type { EventContext } from './event.ts';
+
+/** Where an internal error was met. */
+export interface FaultPlace {
+  /** What the log says of it. */
+  logged: Record<string, unknown>;
+  context: () => EventContext;
+  /** What the event says of it. */
+  data: Record<string, unknown>;
+}
+
+/** Logs an internal error, and emits event 40003, which counts it. Never throws. @returns the reference that names it in log and event */
+export function noteInternalError(
+  { log, events }: { log: Log; events: Pick<EventDispatcher, 'emit'> },
+  error: unknown,
+  { logged, context, data }: FaultPlace,
+): { reference: string } {
+  const reference = randomUUID();
+  const reason = isServiceError(error) ? (error.cause ?? error) : error;
+  const stack = reason instanceof Error ? reason.stack : undefined;
+  log.error('internal error', { reference, ...logged, reason, stack });
+  try {
+    events.emit({ id: 40003, context: context(), data: { details: 'Internal error.', ...data, reference } });
+  } catch (fault) {
+    log.error('an internal error could not be journalled', { reference, reason: fault });
+  }
+  return { reference };
+}

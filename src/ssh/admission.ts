@@ -1,0 +1,74 @@
+import type { Socket } from 'node:net';
+import type { Account } from '../accounts/account.ts';
+import { sourceOf } from '../auth/address-source.ts';
+import type { EventPeer } from '../events/event.ts';
+import { peerAt } from '../events/event-factory.ts';
+import { isServiceError } from '../lib/errors.ts';
+import type { Sparing } from '../lib/sparing.ts';
+import { type ConnectionOrigin, contextOf } from './connection-context.ts';
+import type { ConnectionPlaces } from './connection-places.ts';
+import { readProxyHeader } from './proxy-protocol.ts';
+
+/** A connection on which nothing was said yet. */
+export interface NewConnection extends ConnectionOrigin {
+  /** The proxy's, where a proxy speaks for a client, until it is found out. */
+  peer: EventPeer;
+  readonly places: ConnectionPlaces;
+  /** Connections of the service that were refused: told of sparingly. */
+  readonly refusals: Sparing;
+}
+
+/** Decides whether a client is spoken to: there is a place for it, its proxy says who it is, and its address is not banned. */
+export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
+  const { service, places } = connection;
+  if (isFull(connection, await places.enter())) return false;
+  if (service.options.proxy_protocol && service.isProxy(connection.peer.address) && !(await learnPeer(connection, socket))) return false;
+  if (isFull(connection, await places.enterFrom(connection.peer.address))) return false;
+  return !(await isBanned(connection));
+}
+
+/** Tells that a client is refused as there are too many: event 30051. */
+export function noteTooMany(connection: NewConnection, details: string, account?: Account): void {
+  const refused = connection.refusals.note();
+  if (refused === undefined) return;
+  connection.service.events.emit({ id: 30051, context: contextOf(connection, account), data: { details, refused } });
+}
+
+/** Tells that a client is refused as its address, or the name, is banned: event 20005. */
+export function noteBanned(connection: ConnectionOrigin, retryAfterS: number, username?: string): void {
+  connection.service.events.emit({
+    id: 20005,
+    context: contextOf(connection),
+    data: { address: connection.peer.address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }) },
+  });
+}
+
+function isFull(connection: NewConnection, fault: string | undefined): boolean {
+  if (fault !== undefined) noteTooMany(connection, fault);
+  return fault !== undefined;
+}
+
+/** Takes over from the proxy's header where the client is. @returns whether there was such a header */
+async function learnPeer(connection: NewConnection, socket: Socket): Promise<boolean> {
+  const { log, uuid } = connection.service;
+  try {
+    const client = await readProxyHeader(socket);
+    if (client) connection.peer = peerAt(client.address, client.port);
+    return true;
+  } catch (error) {
+    log.warn('a connection of a proxy was refused', { service: uuid, address: connection.peer.address, reason: error });
+    return false;
+  }
+}
+
+/** Also when bans cannot be looked up. */
+async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
+  try {
+    const refusal = await connection.service.bans.isRefused(sourceOf(connection.peer.address));
+    if (refusal) noteBanned(connection, refusal.retryAfterS);
+    return refusal !== undefined;
+  } catch (error) {
+    if (isServiceError(error) && error.code === 'unavailable') return true;
+    throw error;
+  }
+}
