@@ -4,6 +4,7 @@ import type { AccountConfiguration } from '../accounts/account.ts';
 import { expressionCost } from '../accounts/expression-cost.ts';
 import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
 import { permissionKeywords } from '../accounts/permissions.ts';
+import { dropOldest } from '../lib/expiring-map.ts';
 import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest-name.ts';
 import type { AuthResult, PublicFailure } from './auth-method.ts';
@@ -81,6 +82,39 @@ export function verdictOf(reply: CalloutReply, groupUuids: ReadonlySet<string>):
       return forbiddenVerdict(reply.body);
     default:
       return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint answered with the status ${reply.status}, which rejects.` };
+  }
+}
+
+/** Larger replies are not kept, in bytes. */
+const largestKeptBytes = 8 * 1024;
+
+/** Names whose last verdict is remembered. */
+const mostVerdicts = 1000;
+
+/**
+ * Verdicts of one method. A client with Basic is asked about with each request, and the reply is mostly that of before, byte for
+ * byte: then the account is the very object of before, and so is what is made of it.
+ */
+export class Verdicts {
+  readonly #groupUuids: ReadonlySet<string>;
+  readonly #last = new Map<string, CalloutReply & { verdict: AuthResult }>();
+
+  /** @param groupUuids groups that exist */
+  constructor(groupUuids: ReadonlySet<string>) {
+    this.#groupUuids = groupUuids;
+  }
+
+  /** What a reply about a name means: see `verdictOf`. */
+  of(username: string, reply: CalloutReply): AuthResult {
+    const { status, body } = reply;
+    const last = this.#last.get(username);
+    if (last?.status === status && last.body.equals(body)) return last.verdict;
+    const verdict = verdictOf(reply, this.#groupUuids);
+    this.#last.delete(username);
+    if (verdict.outcome !== 'authenticated' || body.length > largestKeptBytes) return verdict;
+    this.#last.set(username, { status, body, verdict });
+    dropOldest(this.#last, mostVerdicts);
+    return verdict;
   }
 }
 

@@ -10,7 +10,7 @@ import { shownUrl } from '../lib/remote/shown-url.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
-import { verdictOf } from './callout-reply.ts';
+import { Verdicts } from './callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from './credentials.ts';
 import type { CalloutOptions } from './options.ts';
 
@@ -51,6 +51,7 @@ export class CalloutMethod implements AuthMethod {
   readonly #endpoint: RemoteEndpoint;
   readonly #health: UrlHealth;
   readonly #cache: CalloutCache;
+  readonly #verdicts: Verdicts;
   #isStopped = false;
   #repeat: { cancel(): void } | undefined;
 
@@ -62,6 +63,7 @@ export class CalloutMethod implements AuthMethod {
     this.#dependencies = dependencies;
     this.#endpoint = createCalloutEndpoint(options, dependencies.clock);
     this.#health = dependencies.urlHealth(uuid);
+    this.#verdicts = new Verdicts(dependencies.groupUuids);
     const cacheMs = options.cache_seconds * 1000;
     this.#cache = new CalloutCache(cacheMs > 0 ? dependencies.accepted(uuid, cacheMs) : undefined);
   }
@@ -95,7 +97,7 @@ export class CalloutMethod implements AuthMethod {
   async authenticate(credentials: Credentials): Promise<AuthResult> {
     return this.#cache.answer(credentials, async () => {
       const result = await this.#ask(credentials);
-      if (result.kind === 'reply') return verdictOf(result, this.#dependencies.groupUuids);
+      if (result.kind === 'reply') return this.#verdicts.of(credentials.username, result);
       if (result.kind === 'no-reply')
         return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.` };
       return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };

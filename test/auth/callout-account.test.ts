@@ -5,7 +5,8 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { emailAddresses } from '../../src/accounts/email-addresses.ts';
-import { verdictOf } from '../../src/auth/callout-reply.ts';
+import type { AuthResult } from '../../src/auth/auth-method.ts';
+import { Verdicts, verdictOf } from '../../src/auth/callout-reply.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { assertLinear } from '../support/doubling.ts';
 import { cheapHash } from '../support/passwords.ts';
@@ -194,4 +195,19 @@ test('the account of events has the names of its addresses', async (t: TestConte
       peer: undefined,
     },
   );
+});
+
+test('the same reply about the same name gives the account of before, and any other reply counts at once', () => {
+  const verdicts = new Verdicts(new Set(['DEFAULT_GROUP']));
+  const of = (username: string, status: number, body = '') => verdicts.of(username, { status, body: Buffer.from(body) });
+  const accountOf = (result: AuthResult) => (result.outcome === 'authenticated' ? result.account : undefined);
+  const first = accountOf(of('alice', 200, '{"account":{"email":"a@example.com"}}'));
+  assert.deepEqual(first, { email: 'a@example.com' });
+  assert.equal(accountOf(of('alice', 200, '{"account":{"email":"a@example.com"}}')), first);
+  assert.notEqual(accountOf(of('bob', 200, '{"account":{"email":"a@example.com"}}')), first);
+  assert.deepEqual(accountOf(of('alice', 200, '{"account":{"email":"b@example.com"}}')), { email: 'b@example.com' });
+  assert.equal(of('alice', 401).outcome, 'next');
+  assert.equal(of('alice', 403).outcome, 'rejected');
+  assert.notEqual(accountOf(of('alice', 200, '{"account":{"email":"a@example.com"}}')), first);
+  assert.equal(accountOf(of('alice', 204)), accountOf(of('alice', 204)));
 });

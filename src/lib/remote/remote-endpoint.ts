@@ -54,14 +54,27 @@ export interface RemoteRequest {
   signal?: AbortSignal | undefined;
 }
 
+type HeaderLine = readonly [name: string, value: string];
+
+/** What every request says when nothing else is configured. */
+const ownLines = new Map<string, HeaderLine>([
+  ['user-agent', ['user-agent', `svc/${SVC_VERSION}`]],
+  ['accept', ['accept', '*/*']],
+  ['accept-encoding', ['accept-encoding', 'identity']],
+]);
+
 /** A client of one remote endpoint: one request at a time or many, never a redirect, never more reply than allowed. */
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
+  readonly #configuredLines: readonly HeaderLine[];
   #client: Promise<$Fetch> | undefined;
 
   constructor(options: RemoteEndpointOptions) {
     this.#options = options;
+    const { headers, username, password } = options;
+    const basic: HeaderLine = ['authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`];
+    this.#configuredLines = username !== '' || password !== '' ? [...headers, basic] : headers;
     this.#transport = createTransport(options.caPem);
   }
 
@@ -132,22 +145,16 @@ export class RemoteEndpoint {
   // ofetch asks Node.js for its own fetch, which takes a start longer than all else and is needed by requests alone.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
-    return createFetch({ fetch: this.#transport.fetch });
+    return createFetch({ fetch: this.#transport.fetch, Headers: NoHeaders as unknown as typeof Headers });
   }
 
   /** Names compare without case; the last spelling is sent. */
   #headersOf(request: RemoteRequest): Record<string, string> {
-    const { headers: configured, username, password } = this.#options;
-    const lines = new Map<string, [name: string, value: string]>();
-    const set = (name: string, value: string) => lines.set(name.toLowerCase(), [name, value]);
-    set('user-agent', `svc/${SVC_VERSION}`);
-    set('accept', '*/*');
-    set('accept-encoding', 'identity');
-    for (const name in request.headers) set(name, request.headers[name] as string);
-    for (const [name, value] of configured) set(name, value);
-    if (username !== '' || password !== '') set('authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
-    for (const name in request.finalHeaders) set(name, request.finalHeaders[name] as string);
-    if (request.body !== undefined) set('content-length', String(Buffer.byteLength(request.body)));
+    const lines = new Map(ownLines);
+    for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);
+    for (const line of this.#configuredLines) lines.set(line[0].toLowerCase(), line);
+    for (const name in request.finalHeaders) lines.set(name.toLowerCase(), [name, request.finalHeaders[name] as string]);
+    if (request.body !== undefined) lines.set('content-length', ['content-length', String(Buffer.byteLength(request.body))]);
     return Object.fromEntries(lines.values());
   }
 
@@ -174,6 +181,17 @@ export class RemoteEndpoint {
         if (!incoming.complete) reject(new CutShortError());
       });
     });
+  }
+}
+
+/** Header lines go to the transport as they are written; ofetch would make two `Headers` of them for each request, and finds none missing. */
+class NoHeaders {
+  get(): string {
+    return '*/*';
+  }
+
+  has(): boolean {
+    return true;
   }
 }
 

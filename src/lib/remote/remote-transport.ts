@@ -77,6 +77,7 @@ export function createTransport(caPem?: string): Transport {
 
   function send(url: string, init: TransportInit): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
+      let hasReply = false;
       const parts = partsOf(url);
       const isTls = parts.protocol === 'https:';
       const options: RequestOptions = {
@@ -86,6 +87,7 @@ export function createTransport(caPem?: string): Transport {
         agent: isTls ? httpsAgent : httpAgent,
       };
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
+        hasReply = true;
         const status = incoming.statusCode ?? 0;
         if (status < 200 || status > 599) {
           incoming.destroy();
@@ -111,7 +113,10 @@ export function createTransport(caPem?: string): Transport {
         socket.destroy();
         reject(new RangeError('the status 101 switches to a protocol that nobody asked for'));
       });
-      outgoing.on('close', () => reject(new CutShortError()));
+      outgoing.on('close', () => {
+        // An error takes its stack from all that is under way: it is made for those who need it.
+        if (!hasReply) reject(new CutShortError());
+      });
       init.onOutgoing?.(outgoing);
       outgoing.end(init.body as string | Buffer | undefined);
     });
