@@ -25,7 +25,7 @@ end`;
  * Requests a second, and CPU of the server for each.
  *
  * @param server of `Servers`
- * @param options.path as the server has it; a PUT adds a number to it @param options.method GET or PUT of 1 KiB
+ * @param options.path as the server has it; a PUT adds a number to it @param options.method PUT sends 1 KiB, others nothing
  */
 export async function throughput(server, { path, method = 'GET', connections, seconds, headers = server.headers, folder }) {
   const before = cpuSeconds(server.pid);
@@ -36,9 +36,9 @@ export async function throughput(server, { path, method = 'GET', connections, se
 }
 
 async function withWrk(server, path, method, connections, seconds, headers, folder) {
-  const script = join(folder, 'put.lua');
-  if (method === 'PUT') writeFileSync(script, put);
-  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...(method === 'PUT' ? ['-s', script] : [])];
+  const script = join(folder, `${method}.lua`);
+  writeFileSync(script, method === 'PUT' ? put : `wrk.method = "${method}"\n`);
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script];
   for (const [name, value] of Object.entries(headers)) args.push('-H', `${name}: ${value}`);
   const { stdout } = await run('wrk', [...args, `http://127.0.0.1:${server.port}${path}`]);
   const refused = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1];

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { send } from './exchange.mjs';
-import { freePort, isInstalled, memoryMiB, versionOf } from './machine.mjs';
+import { cpuSeconds, freePort, isInstalled, memoryMiB, versionOf } from './machine.mjs';
 
 /** More connections at once than any workload makes. */
 const manyConnections = 20_000;
@@ -12,6 +12,8 @@ const manyConnections = 20_000;
 export const userName = 'bench';
 export const password = 'bench-password';
 const basic = `Basic ${Buffer.from(`${userName}:${password}`).toString('base64')}`;
+
+const built = () => join(process.cwd(), 'dist/svc.mjs');
 
 /** Status and text of a reply; for asking whether a server is up, and for logins. */
 export function ask(port, method, path, headers = {}, body = '') {
@@ -45,7 +47,7 @@ export class Servers {
     const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
     this.#children.push(child);
     const startedMs = performance.now();
-    for (let attempt = 0; attempt < 400; attempt++) {
+    for (let attempt = 0; attempt < 4000; attempt++) {
       if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
       // The first reply of svc is its challenge: what a password costs is no part of the start.
       const headers = server.firstStatus === 401 ? {} : { authorization: basic };
@@ -57,23 +59,32 @@ export class Servers {
     throw new Error(`${server.name} does not answer`);
   }
 
-  /** @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table; @param options.node the interpreter, and @param options.nodeArgs its options */
-  async svc({ workers = 1, executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', node = process.execPath, nodeArgs = [] } = {}) {
+  /**
+   * @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table
+   * @param options.node the interpreter, and @param options.nodeArgs its options
+   * @param options.more `accounts`: so many in a file of accounts; `permissions`: of the group
+   */
+  async svc({ workers = 1, executable = built(), name = 'svc', node = process.execPath, nodeArgs = [], more = {} } = {}) {
     const port = await freePort();
     const cwd = join(this.#folder, `${name.replaceAll(/\W+/g, '-')}-${port}`);
     mkdirSync(cwd);
-    const hashed = spawnSync(process.execPath, [join(process.cwd(), 'dist/svc.mjs'), 'hash-password'], {
+    const hashed = spawnSync(process.execPath, [built(), 'hash-password'], {
       input: password,
       encoding: 'utf8',
     });
+    const hash = hashed.stdout.trim();
+    const others = Array.from({ length: more.accounts ?? 0 }, (_, index) => `  user-${index}:\n    password: ${hash}\n`);
+    if (others.length > 0) writeFileSync(join(cwd, 'accounts.yaml'), `accounts:\n${others.join('')}`, { mode: 0o600 });
     const config = {
-      groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
-      accounts: { [userName]: { password: hashed.stdout.trim() } },
+      server: others.length > 0 ? { accounts_file_path: './accounts.yaml' } : {},
+      groups: { DEFAULT_GROUP: { home_folder_path: this.#home, ...(more.permissions && { permissions: more.permissions }) } },
+      accounts: { [userName]: { password: hash } },
       services: { files: { type: 'http', port, maximum_concurrent_connections: manyConnections, idle_connection_timeout: 300 } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
     const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
     const server = await this.#started({ name, port, firstStatus: 401, at: (path) => `/home/${path}` }, node, args, { cwd });
+    const startCpuMs = cpuSeconds(server.pid) * 1000;
     const page = await ask(port, 'GET', '/__svc__/login');
     if (page.status !== 200) throw new Error(`the login page gave ${page.status}`);
     const pageMs = performance.now() - server.startedMs;
@@ -87,6 +98,7 @@ export class Servers {
     );
     return {
       ...server,
+      startCpuMs,
       idleMiB,
       pageMs,
       headers: { authorization: `session ${JSON.parse(login.text).results[0].session}` },

@@ -1,5 +1,5 @@
 // What a server finds that has events to deliver.
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** An event of an upload. */
@@ -27,20 +27,37 @@ export function eventOf(index) {
   };
 }
 
+/** Files of about this size follow each other in a journal, in bytes. */
+const segmentBytes = 64 * 1024 * 1024;
+
+/** Writes a journal of so many events, in files as svc writes them; the last file is as old as this, each before it an hour older. */
+function writeJournal(folder, count) {
+  mkdirSync(folder, { recursive: true });
+  const paths = [];
+  for (let index = 0, sizeBytes = segmentBytes; index < count; ) {
+    if (sizeBytes >= segmentBytes) {
+      paths.push(join(folder, `events-${String(paths.length + 1).padStart(8, '0')}.ndjson`));
+      sizeBytes = 0;
+    }
+    let text = '';
+    for (const end = Math.min(count, index + 10_000); index < end; index++) text += `${JSON.stringify(eventOf(index))}\n`;
+    appendFileSync(paths.at(-1), text);
+    sizeBytes += text.length;
+  }
+  for (const [index, path] of paths.entries()) {
+    const atS = Date.now() / 1000 - (paths.length - 1 - index) * 3600;
+    utimesSync(path, atS, atS);
+  }
+}
+
 /**
  * Makes the folder of a server whose journal holds so many events that its handler has not had.
  *
  * @param handler options of the event handler; without it there is none
  */
 export function makeProject(cwd, count, receiverUrl, handler) {
-  mkdirSync(join(cwd, 'data/journal'), { recursive: true });
+  writeJournal(join(cwd, 'data/journal'), count);
   mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });
-  const journal = join(cwd, 'data/journal/events-00000001.ndjson');
-  for (let index = 0; index < count; ) {
-    let text = '';
-    for (const end = Math.min(count, index + 10_000); index < end; index++) text += `${JSON.stringify(eventOf(index))}\n`;
-    appendFileSync(journal, text);
-  }
   if (count > 0) writeFileSync(join(cwd, 'data/deliveries/positions.json'), JSON.stringify({ handlers: { crm: '00000001:0' } }));
   const config = {
     server: { data_folder_path: './data', log: { level: 'error' } },
