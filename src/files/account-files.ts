@@ -16,7 +16,7 @@ import { accountListing, type EntryBatches, type ListingOrder } from './operatio
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { createFolder } from './operations/create-folder.ts';
 import { deleteEmptyFolder, deleteFile, deleteFolder } from './operations/delete.ts';
-import { type FileDownload, startDownload } from './operations/file-download.ts';
+import { type FileDownload, type OpenDownload, startDownload, startKeptDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
 import type { LeftBehind } from './operations/folder-remover.ts';
 import { moveEntry } from './operations/move.ts';
@@ -89,10 +89,19 @@ export class AccountFiles {
   }
 
   /** Opens a file for reading; events 40004, then 40039, 40040 or 40018 when the download ends, or 40035. */
-  openDownload(path: VirtualPath): FileDownload {
+  openDownload(path: VirtualPath): OpenDownload {
     return this.#paths.orReport(40035, path, () => {
       this.#paths.require(path, 'readFile');
       return startDownload(this.#paths, path, openFile(this.mounts.roots, this.realPath(path)));
+    });
+  }
+
+  /** Like `openDownload`, for what is read as it is now: a small file from memory, where it is kept there. */
+  download(path: VirtualPath): FileDownload {
+    return this.#paths.orReport(40035, path, () => {
+      this.#paths.require(path, 'readFile');
+      const file = this.environment.fileCache.open(this.mounts.roots, this.realPath(path));
+      return 'content' in file ? startKeptDownload(this.#paths, path, file) : startDownload(this.#paths, path, file);
     });
   }
 

@@ -3,6 +3,7 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventDraft } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
+import type { FileCache } from './disk/file-cache.ts';
 import type { MissingFolders } from './disk/missing-folders.ts';
 import type { Temporaries } from './disk/temporaries.ts';
 import type { PathTurns } from './disk/turns.ts';
@@ -20,6 +21,8 @@ export interface FilesEnvironment {
   readonly turns: PathTurns;
   /** Write locks; taken and heeded only by services with `webdav_compatibility`. */
   readonly locks: LockStore;
+  /** Content of small files. */
+  readonly fileCache: FileCache;
   /** Told of virtual folders whose real folder is missing. */
   readonly missingFolders: MissingFolders;
   /** Real folders that no account may reach, whatever its home folder: the data folder. */

@@ -5,6 +5,7 @@ import type { EventServer } from '../events/event.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import { FileEventLog, journalFolder } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
+import { FileCache } from '../files/disk/file-cache.ts';
 import { MissingFolders } from '../files/disk/missing-folders.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { ownTurns } from '../files/disk/turns.ts';
@@ -83,6 +84,7 @@ export class Core {
       quotas: new Quotas(ownBook(clock)),
       turns: ownTurns(),
       locks: state.locks,
+      fileCache: new FileCache(clock, config.server.file_cache_size),
       missingFolders: new MissingFolders(log),
       excludedPaths: [dataFolder.path],
     };

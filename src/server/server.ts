@@ -160,6 +160,7 @@ class ServerRuntime implements Server {
       throw error;
     }
     this.#config = config;
+    this.#core?.files.fileCache.resize(config.server.file_cache_size);
     await prepared.commit();
     await this.#monitoring.apply(config);
     const old = this.#parts;

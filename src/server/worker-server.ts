@@ -2,6 +2,7 @@ import { PasswordVerifier } from '../accounts/passwords.ts';
 import { ApplicationMethod } from '../auth/application.ts';
 import { CalloutMethod } from '../auth/callout.ts';
 import type { Config } from '../config/schema/schema.ts';
+import { FileCache } from '../files/disk/file-cache.ts';
 import { MissingFolders } from '../files/disk/missing-folders.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { Quotas } from '../files/quota.ts';
@@ -84,6 +85,7 @@ class RunningWorker {
   readonly #setup: WorkerSetup;
   readonly #surroundings: WorkerSurroundings;
   readonly #temporaries: Temporaries;
+  readonly #fileCache: FileCache;
   readonly #makeParts: (config: Config) => RequestParts;
   #parts: RequestParts;
   #next: { parts: RequestParts; prepared: PreparedReload } | undefined;
@@ -105,6 +107,7 @@ class RunningWorker {
     const events = new WorkerDispatcher(this.journal, primary, server, clock);
     events.observe((event) => monitoring.event(event));
     this.#temporaries = new Temporaries(dataFolderPath, log, worker);
+    this.#fileCache = new FileCache(clock, this.#shareOfCache(setup.config));
     const passwords = new PasswordVerifier();
     this.#makeParts = (config) =>
       makeParts(config, {
@@ -129,6 +132,7 @@ class RunningWorker {
         quotas: new Quotas(bookOf(primary)),
         turns: turnsOf(primary),
         locks: state.locks,
+        fileCache: this.#fileCache,
         missingFolders: new MissingFolders(log),
         excludedPaths: [dataFolderPath],
       },
@@ -170,6 +174,7 @@ class RunningWorker {
     this.#next = undefined;
     await this.#startMethods(parts, methods);
     this.#parts = parts;
+    this.#fileCache.resize(this.#shareOfCache(parts.config));
     await prepared.commit();
     await this.monitoring.countOnly(parts.config);
     for (const method of before.methods.values()) await method.stop();
@@ -188,6 +193,11 @@ class RunningWorker {
     this.#temporaries.close();
     this.journal.flush();
     return inTime;
+  }
+
+  // The processes keep their own, and together no more than one would.
+  #shareOfCache({ server }: Config): number {
+    return Math.floor(server.file_cache_size / this.#setup.workers);
   }
 
   adopt(states: MethodStates): void {

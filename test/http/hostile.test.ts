@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { clockAhead } from '../support/kept-files.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
@@ -24,7 +25,8 @@ while (Date.now() < end) {
 `;
 
 test('a folder that is swapped for a link while requests run never leads outside', async (t) => {
-  const server = await startServer(t);
+  // Files are kept in memory at once.
+  const server = await startServer(t, {}, clockAhead);
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));
   t.after(() => rmSync(outside, { recursive: true, force: true }));
   writeFileSync(join(outside, 'f'), 'OUTSIDE');

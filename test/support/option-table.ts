@@ -37,6 +37,7 @@ export const options: [string, string, string[], string[]][] = [
   ['server', 'data_folder_path', ['./x'], ['""', '5']],
   ['server', 'shutdown_timeout', ['0', '"30"'], ['-1', 'x']],
   ['server', 'shutdown_delay', ['0', '"5"'], ['-1', '3601']],
+  ['server', 'file_cache_size', ['0', '"33554432"'], ['-1', '1.5', 'x']],
   ['server', 'user', ['svc', '""'], ['5', '[]']],
   ['server', 'group', ['svc', '""'], ['5', '[]']],
   ['server', 'umask', ['"027"', '"0027"', '""'], ['"9"', '"27"', 'true']],

@@ -7,6 +7,7 @@ import type { EventDispatcher } from '../../src/events/dispatcher.ts';
 import type { EventContext, EventDraft, EventServer } from '../../src/events/event.ts';
 import { createEvent } from '../../src/events/event-factory.ts';
 import { AccountFiles } from '../../src/files/account-files.ts';
+import { FileCache } from '../../src/files/disk/file-cache.ts';
 import { MissingFolders } from '../../src/files/disk/missing-folders.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import { ownTurns } from '../../src/files/disk/turns.ts';
@@ -71,6 +72,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     quotas: new Quotas(ownBook(systemClock)),
     turns: ownTurns(),
     locks: new MemoryLocks(systemClock),
+    fileCache: new FileCache(systemClock, 0),
     missingFolders: new MissingFolders(log),
     excludedPaths: [data],
   };

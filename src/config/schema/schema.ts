@@ -100,6 +100,9 @@ const serverOptions = z
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),
+    file_cache_size: integer(0, 2 ** 34)
+      .default(32 * 1024 * 1024)
+      .describe('Bytes of memory for the content of small files (up to 128 KiB) on local disks; workers share them. 0 = none is kept.'),
     password_policy: passwordPolicyOptions.prefault({}),
     security_policy: securityPolicyOptions.prefault({}),
   })

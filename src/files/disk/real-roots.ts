@@ -11,7 +11,7 @@ function canReadDescriptors(): boolean {
   try {
     const fd = openSync('/', constants.O_RDONLY | constants.O_DIRECTORY);
     try {
-      return readlinkSync(`${descriptorsFolder}/${fd}`) === '/';
+      return readlinkSync(pathOfDescriptor(fd)) === '/';
     } finally {
       closeSync(fd);
     }
@@ -102,13 +102,18 @@ export function placeOf(path: string): string {
 }
 
 function openedPath(fd: number, path: string): string {
-  if (descriptorsNameFiles) return readlinkSync(`${descriptorsFolder}/${fd}`);
+  if (descriptorsNameFiles) return readlinkSync(pathOfDescriptor(fd));
   // Elsewhere than on Linux: the path's target must be the very file that was opened.
   const realPath = realpathSync(path);
   const opened = fstatSync(fd, { bigint: true });
   const found = lstatSync(realPath, { bigint: true });
   if (opened.ino !== found.ino || opened.dev !== found.dev) throw new ServiceError('not-found', 'Path not found.');
   return realPath;
+}
+
+/** A path to what a descriptor of this process has open, where `descriptorsNameFiles`. */
+export function pathOfDescriptor(fd: number): string {
+  return `${descriptorsFolder}/${fd}`;
 }
 
 /** Flags that open a path for looking only: no read permission needed, no effect on devices (open(2), O_PATH). */
@@ -121,5 +126,5 @@ export const openToLook = descriptorsNameFiles ? 0o10000000 : constants.O_RDONLY
  * @param folder a descriptor of the folder and its real path, from `RealRoots.openVerified`
  */
 export function memberOfOpened(folder: { fd: number; realPath: string }, name: string): string {
-  return descriptorsNameFiles ? `${descriptorsFolder}/${folder.fd}/${name}` : `${folder.realPath}${sep}${name}`;
+  return descriptorsNameFiles ? `${pathOfDescriptor(folder.fd)}/${name}` : `${folder.realPath}${sep}${name}`;
 }

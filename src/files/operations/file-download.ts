@@ -1,12 +1,12 @@
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { KeptFile } from '../disk/file-cache.ts';
 import { closeFile } from '../disk/freeing.ts';
 import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FileScope } from '../file-scope.ts';
 
-/** A file opened for reading. The one who opened it calls `end` or `release` once; both close it. */
-export interface FileDownload {
-  readonly fd: number;
+/** A file that is read by somebody, who calls `end` or `release` once. */
+interface Reading {
   readonly entry: Entry;
   /**
    * @param readBytes bytes that were handed to the client
@@ -17,8 +17,32 @@ export interface FileDownload {
   release(): void;
 }
 
-/** Makes a download of a verified file; event 40004. */
-export function startDownload(files: FileScope, path: VirtualPath, opened: OpenedFile): FileDownload {
+/** A file opened for reading; `end` and `release` close it. */
+export interface OpenDownload extends Reading {
+  readonly fd: number;
+  readonly kept?: undefined;
+}
+
+/** A small file whose whole content is at hand. */
+export interface KeptDownload extends Reading {
+  readonly kept: KeptFile;
+}
+
+export type FileDownload = OpenDownload | KeptDownload;
+
+/** Makes a download of a verified file, which it closes; event 40004. */
+export function startDownload(files: FileScope, path: VirtualPath, { fd, stats }: OpenedFile): OpenDownload {
+  return { fd, ...startReading(files, path, entryOf(baseName(path), stats), () => void closeFile(fd, stats.size)) };
+}
+
+/** Makes a download of a file whose content is kept; event 40004. */
+export function startKeptDownload(files: FileScope, path: VirtualPath, kept: KeptFile): KeptDownload {
+  const { entry } = kept;
+  const name = baseName(path);
+  return { kept, ...startReading(files, path, name === entry.name ? entry : { ...entry, name }, () => {}) };
+}
+
+function startReading(files: FileScope, path: VirtualPath, entry: Entry, close: () => void): Reading {
   const { clock, events } = files.environment;
   const startedMs = clock.monotonicMs();
   const draft = files.draft(40004, path);
@@ -29,14 +53,13 @@ export function startDownload(files: FileScope, path: VirtualPath, opened: Opene
   };
   let isOpen = true;
   const closeOnce = () => {
-    if (isOpen) void closeFile(opened.fd, opened.stats.size);
+    if (isOpen) close();
     const wasOpen = isOpen;
     isOpen = false;
     return wasOpen;
   };
   return {
-    fd: opened.fd,
-    entry: entryOf(baseName(path), opened.stats),
+    entry,
     end(readBytes, fault) {
       if (!closeOnce()) return;
       const durationS = (clock.monotonicMs() - startedMs) / 1000;

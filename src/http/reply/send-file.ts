@@ -1,4 +1,5 @@
 import { readSync } from 'node:fs';
+import type { KeptFile } from '../../files/disk/file-cache.ts';
 import type { FileDownload } from '../../files/operations/file-download.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError } from '../../lib/errors.ts';
@@ -41,14 +42,14 @@ export function sendFile(
     try {
       const only = parts.length === 1 ? parts[0] : undefined;
       if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
-        const body = readWhole(download.fd, only.range);
+        const body = wholeBody(download, only.range);
         sentBytes = lengthOf(only.range);
         if (!(await endReply(c.env, body))) throw clientGone();
       } else {
         const writer = new BodyWriter(c.env);
         for (const part of parts) {
           if (part.preamble) await writer.write(part.preamble);
-          sentBytes += await sendRange(writer, download.fd, part.range, takeSendBuffers(isHttp2(c.env.outgoing)));
+          sentBytes += await sendPart(c, writer, download, part.range);
         }
         await writer.end(epilogue);
       }
@@ -62,6 +63,12 @@ export function sendFile(
 
 function lengthOf(range: ByteRange): number {
   return range.end - range.start + 1;
+}
+
+async function sendPart({ env }: HttpContext, writer: BodyWriter, download: FileDownload, range: ByteRange): Promise<number> {
+  if (!download.kept) return sendRange(writer, download.fd, range, takeSendBuffers(isHttp2(env.outgoing)));
+  await writer.write(keptRange(download.kept, range));
+  return lengthOf(range);
 }
 
 // While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
@@ -100,11 +107,21 @@ async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, buffe
 }
 
 /** A tiny body leaves in one piece with the headers when it is a text; its characters are its bytes (Latin-1). */
-function readWhole(fd: number, range: ByteRange): Buffer | string {
+function wholeBody(download: FileDownload, range: ByteRange): Buffer | string {
+  const bytes = download.kept ? keptRange(download.kept, range) : readWhole(download.fd, range);
+  return bytes.length <= tinyFileBytes ? bytes.toString('latin1') : bytes;
+}
+
+function keptRange({ content }: KeptFile, range: ByteRange): Buffer {
+  return content.subarray(range.start, range.end + 1);
+}
+
+/** @returns bytes that are used up before the next are read */
+function readWhole(fd: number, range: ByteRange): Buffer {
   const lengthBytes = lengthOf(range);
   const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);
   readExactlySync(fd, buffer, range.start);
-  return lengthBytes <= tinyFileBytes ? buffer.toString('latin1') : buffer;
+  return buffer;
 }
 
 function readExactlySync(fd: number, buffer: Buffer, position: number): void {

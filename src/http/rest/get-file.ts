@@ -66,7 +66,7 @@ async function sendContent(c: HttpContext): Promise<Response> {
   const path = pathOf(c);
   let download: FileDownload | undefined;
   try {
-    download = clientOf(exchange).files.openDownload(path);
+    download = clientOf(exchange).files.download(path);
     const { entry } = download;
     const headers = fileHeaders(exchange, entry);
     const early = conditional(exchange, entry, headers);
@@ -143,6 +143,7 @@ function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeByte
 
 async function sha256Of({ outgoing }: Exchange, download: FileDownload): Promise<Buffer> {
   const hash = createHash('sha256');
+  if (download.kept) return hash.update(download.kept.content).digest();
   const buffer = Buffer.allocUnsafe(256 * 1024);
   for (let position = 0; position < download.entry.sizeBytes; ) {
     const { bytesRead } = await readAsync(download.fd, buffer, 0, buffer.length, position);

@@ -2,7 +2,7 @@ import { fstatSync, readSync } from 'node:fs';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { asServiceError } from '../../files/disk/system-errors.ts';
 import { type Entry, entryOf } from '../../files/entry.ts';
-import type { FileDownload } from '../../files/operations/file-download.ts';
+import type { OpenDownload } from '../../files/operations/file-download.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -17,7 +17,7 @@ export class OpenFile implements OpenHandle {
   readonly kind = 'file';
   readonly #files: AccountFiles;
   readonly #path: VirtualPath;
-  readonly #download: FileDownload;
+  readonly #download: OpenDownload;
   readonly #isSmall: boolean;
   #reading = 0;
   #readBytes = 0;
