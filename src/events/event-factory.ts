@@ -32,20 +32,13 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
 
-/** The members that are not undefined. */
-function definedMembers(given: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
-  let hasGaps = false;
-  for (const name in given) hasGaps ||= given[name] === undefined;
-  return hasGaps ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) : given;
-}
-
-function dataOf({ data, context }: EventDraft): Record<string, unknown> {
-  const { request } = context;
-  const members = definedMembers(data);
-  if (!request) return { ...members };
-  const { id, traceparent } = request;
-  // A spread that is added to takes ten times as long as this; each request has several events.
-  return Object.assign({}, members, traceparent === undefined ? { request_id: id } : { request_id: id, traceparent });
+/** The members of `data` that are not undefined, and the request. */
+function dataOf({ data, context: { request } }: EventDraft): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const name in data) if (data[name] !== undefined) members[name] = data[name];
+  if (request) members.request_id = request.id;
+  if (request?.traceparent !== undefined) members.traceparent = request.traceparent;
+  return members;
 }
 
 /**

@@ -28,6 +28,48 @@ test('an interrupted copy of a folder is removed with all it holds', (t) => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
+test('a name that is free again is taken again, without another note, and what has it then is removed after a crash', (t) => {
+  const data = temporaryFolder(t);
+  const folder = temporaryFolder(t);
+  const record = () => readFileSync(join(data, 'uploads-under-way'), 'utf8');
+  const temporaries = new Temporaries(data, log);
+  const name = temporaries.take(folder);
+  const noted = record();
+  const other = temporaries.take(folder);
+  assert.notEqual(other, name, 'a name is taken by one at a time');
+  temporaries.delete(join(folder, other));
+  temporaries.giveBack(folder, name);
+  assert.notEqual(temporaries.take(temporaryFolder(t)), name, 'of this folder alone');
+  const before = record();
+  assert.equal(temporaries.take(folder), name);
+  assert.equal(record(), before);
+  assert.ok(record().startsWith(noted));
+  writeFileSync(join(folder, name), 'half');
+  new Temporaries(data, log).close();
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('whatever name is taken stands in the record, also after that was emptied', (t) => {
+  const data = temporaryFolder(t);
+  const folder = temporaryFolder(t);
+  const temporaries = new Temporaries(data, log);
+  const record = () => readFileSync(join(data, 'uploads-under-way'), 'utf8');
+  const takeMany = (count: number) => Array.from({ length: count }, () => temporaries.take(folder));
+  const names = takeMany(2000);
+  for (const name of names) temporaries.giveBack(folder, name);
+  const left = record();
+  assert.ok(
+    names.some((name) => !left.includes(name)),
+    'it was emptied',
+  );
+  const again = takeMany(500);
+  const noted = record();
+  assert.deepEqual(
+    again.filter((name) => !noted.includes(name)),
+    [],
+  );
+});
+
 test('what was only set aside is put back when its place is free', (t) => {
   const folder = afterCrash(t, (temporaries, at) => {
     mkdirSync(join(at, 'd'));

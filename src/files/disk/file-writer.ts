@@ -9,7 +9,6 @@ import { syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import type { FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
-import { temporaryName } from './temporaries.ts';
 import { lstatOrUndefined, type WriteTarget } from './write-target.ts';
 
 /** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */
@@ -28,7 +27,7 @@ export class FileWriter implements RandomWriter {
   #target: WriteTarget;
   readonly #temporaries: FilesEnvironment['temporaries'];
   readonly #turns: FilesEnvironment['turns'];
-  readonly #temporaryName = temporaryName();
+  readonly #temporaryName: string;
   readonly #fd: number;
   #state: 'open' | 'ended' = 'open';
   /** Where the written part ends. */
@@ -42,12 +41,12 @@ export class FileWriter implements RandomWriter {
     this.#target = target;
     this.#temporaries = temporaries;
     this.#turns = turns;
-    temporaries.add(this.#temporaryRealPath);
+    this.#temporaryName = temporaries.take(target.parent.realPath);
     try {
       this.#fd = openSync(
         target.parent.member(this.#temporaryName),
         constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-        newMode,
+        target.existing ? target.existing.mode & 0o777 : newMode,
       );
       if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
     } catch (error) {
@@ -166,7 +165,6 @@ export class FileWriter implements RandomWriter {
       const entry = entryOf(name, fstatSync(this.#fd));
       const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
       this.#state = 'ended';
-      this.#temporaries.delete(this.#temporaryRealPath);
       await syncOpenedFolder(parent.fd);
       await freed;
       return { entry, isReplacement };
@@ -188,7 +186,10 @@ export class FileWriter implements RandomWriter {
     const isReplacement = current?.isFile() === true;
     const { freed } = await reservation.commit(sizeBytes, isReplacement ? current.size : 0, () => {
       verify?.(this.#currentEntry());
-      const rename = () => renameSync(parent.member(this.#temporaryName), parent.member(name));
+      const rename = () => {
+        renameSync(parent.member(this.#temporaryName), parent.member(name));
+        this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
+      };
       if (current) return freeInBackground(parent.member(name), current, rename);
       if (!verify || !this.#linkAsNew()) {
         verify?.(this.#currentEntry());
@@ -210,8 +211,9 @@ export class FileWriter implements RandomWriter {
     }
     try {
       unlinkSync(parent.member(this.#temporaryName));
+      this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
     } catch {
-      // It is swept later.
+      // The next start removes it.
     }
     return true;
   }
@@ -248,8 +250,8 @@ function bytesOf(chunks: readonly Buffer[]): number {
 }
 
 function keepOwnerAndMode(fd: number, existing: Stats): void {
-  fchmodSync(fd, existing.mode & 0o777);
   const created = fstatSync(fd);
+  if ((created.mode & 0o777) !== (existing.mode & 0o777)) fchmodSync(fd, existing.mode & 0o777);
   if (created.uid === existing.uid && created.gid === existing.gid) return;
   try {
     fchownSync(fd, existing.uid, existing.gid);

@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { FreeNames } from './free-names.ts';
 import { freeInBackground } from './freeing.ts';
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
@@ -52,7 +53,7 @@ export function isHiddenName(name: string): boolean {
 /** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
 const abandonedAfterMs = 86_400_000;
 
-/** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; its name is unique. */
+/** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; too early for one that took its name over. */
 const notAbandonedBeforeMs = new Map<string, number>();
 const mostRemembered = 10_000;
 
@@ -113,6 +114,7 @@ export class Temporaries {
   readonly #fd: number;
   readonly #log: Log;
   readonly #running = new Map<string, string>();
+  readonly #free = new FreeNames();
   #sizeBytes = 0;
 
   /**
@@ -147,9 +149,30 @@ export class Temporaries {
    * @param successor what takes its place elsewhere: once that stands where it should, it is removed, too
    */
   add(realPath: string, original?: string, successor?: Successor): void {
-    const line = `${JSON.stringify(original === undefined ? realPath : { path: realPath, original, successor })}\n`;
+    const line = lineOf(original === undefined ? realPath : { path: realPath, original, successor });
     this.#running.set(realPath, line);
     this.#sizeBytes += writeSync(this.#fd, line);
+  }
+
+  /**
+   * Gives a name for a temporary file that is about to be created, and notes it where it is not in the record already. Ends with `giveBack`,
+   * or `delete`.
+   *
+   * @param folder real path
+   */
+  take(folder: string): string {
+    const free = this.#free.take(folder);
+    const name = free ?? temporaryName();
+    const realPath = `${folder}/${name}`;
+    if (free === undefined) this.add(realPath);
+    else this.#running.set(realPath, lineOf(realPath));
+    return name;
+  }
+
+  /** A temporary file was renamed or removed: its name may be taken again in the same folder. */
+  giveBack(folder: string, name: string): void {
+    this.#free.keep(folder, name);
+    this.delete(`${folder}/${name}`);
   }
 
   /** The notes are on disk when this returns: for what a power cut would lose or mix without them. */
@@ -169,6 +192,7 @@ export class Temporaries {
   }
 
   #compact(): void {
+    this.#free.clear();
     const text = [...this.#running.values()].join('');
     ftruncateSync(this.#fd, 0);
     this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);
@@ -197,6 +221,10 @@ export class Temporaries {
     ftruncateSync(this.#fd, 0);
     fsyncSync(this.#fd);
   }
+}
+
+function lineOf(remains: string | Remains): string {
+  return `${JSON.stringify(remains)}\n`;
 }
 
 function remainsOfLine(line: string): Remains[] {

@@ -57,7 +57,7 @@ export function pathTurns(take: (path: string) => Promise<void>, end: (path: str
   return {
     async inTurn(paths, action) {
       // In one order everywhere, so that no two wait for each other.
-      const ordered = [...new Set(paths)].sort();
+      const ordered = paths.length === 1 ? paths : [...new Set(paths)].sort();
       const taken: string[] = [];
       try {
         for (const path of ordered) {

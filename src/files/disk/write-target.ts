@@ -1,6 +1,6 @@
 import { lstatSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { lookAt, type OpenedFolder, openFolder, openParent } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
@@ -47,10 +47,5 @@ function checkReplaceable(stats: Stats): void {
 
 /** What a path itself is, links not followed; undefined when nothing is there. */
 export function lstatOrUndefined(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  return lstatSync(path, { throwIfNoEntry: false });
 }

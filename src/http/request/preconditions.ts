@@ -7,6 +7,13 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';
 import { memberOfUrl } from './member-url.ts';
 
+/** Whether a request has a condition at all; where it has none, nobody need ask what is there. */
+export function isConditional({ incoming: { headers } }: Exchange): boolean {
+  return conditionNames.some((name) => headers[name] !== undefined);
+}
+
+const conditionNames = ['if', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'];
+
 /** The request headers that make a request conditional (RFC 9110 §13). */
 export function conditionHeaders(exchange: Exchange) {
   return {

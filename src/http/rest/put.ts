@@ -6,7 +6,7 @@ import { mergeHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { requestedModificationTime } from '../request/modification-time.ts';
-import { preconditions, validatorsOf } from '../request/preconditions.ts';
+import { isConditional, preconditions, validatorsOf } from '../request/preconditions.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
 import { backendReplyHeaders } from './upload-backend.ts';
@@ -28,7 +28,7 @@ export async function putFile(c: HttpContext): Promise<Response> {
   const metadata = uploadMetadata(exchange);
   const digests = parseExpectedDigests(integrityHeaders(exchange));
   const modifiedMs = requestedModificationTime(exchange);
-  const verify = await preconditions(exchange, path);
+  const verify = isConditional(exchange) ? await preconditions(exchange, path) : undefined;
   const backendUuid = service.options.api_backend_uuid || undefined;
   const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid });
   let result: UploadResult;

@@ -8,22 +8,53 @@ import { type Exchange, header } from '../request/exchange.ts';
 const gatherBytes = 1024 * 1024;
 
 /**
- * Streams a request body into an upload: while one gathered write is on its way to the disk the next gathers, and
- * when the disk is slower than the client, the client waits.
+ * Puts a request body into an upload.
  *
  * @param limitBytes largest body that the service takes, 0 = no limit
+ * @returns its length
  * @throws ServiceError `client-gone`, `too-large`, and what `upload.write` throws
  */
-export function receiveBody(
+export async function receiveBody(
   exchange: Exchange,
   upload: FileUpload,
   verifier: DigestVerifier | undefined,
   limitBytes: number,
 ): Promise<number> {
+  let receivedBytes = 0;
+  const take = (chunk: Buffer) => {
+    receivedBytes += chunk.length;
+    if (limitBytes > 0 && receivedBytes > limitBytes)
+      throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+    verifier?.update(chunk);
+  };
+  const whole = bodyAtHand(exchange);
+  if (whole) {
+    take(whole);
+    await upload.write([whole]);
+  } else await streamBody(exchange, upload, take);
+  return receivedBytes;
+}
+
+/** A body that came with its headers, as small ones do: nobody need listen for it. */
+function bodyAtHand({ incoming }: Exchange): Buffer | undefined {
+  const { readableLength } = incoming;
+  if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
+  const body: Buffer | null = incoming.read();
+  // Reads the end behind it.
+  incoming.resume();
+  return body ?? undefined;
+}
+
+/**
+ * Streams a request body into an upload: while one gathered write is on its way to the disk the next gathers, and
+ * when the disk is slower than the client, the client waits.
+ *
+ * @param take told of each chunk; may throw what refuses it
+ */
+function streamBody(exchange: Exchange, upload: FileUpload, take: (chunk: Buffer) => void): Promise<void> {
   const { incoming } = exchange;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
-  let receivedBytes = 0;
   let isWriting = false;
   let hasEnded = false;
   return new Promise((resolve, reject) => {
@@ -38,7 +69,7 @@ export function receiveBody(
           await upload.write(chunks);
         }
         isWriting = false;
-        if (hasEnded) resolve(receivedBytes);
+        if (hasEnded) resolve();
       } catch (error) {
         stop();
         reject(error);
@@ -46,10 +77,7 @@ export function receiveBody(
     };
     const stop = listenToBody(exchange, {
       onData(chunk) {
-        receivedBytes += chunk.length;
-        if (limitBytes > 0 && receivedBytes > limitBytes)
-          throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
-        verifier?.update(chunk);
+        take(chunk);
         waiting.push(chunk);
         waitingBytes += chunk.length;
         if (waitingBytes >= gatherBytes) incoming.pause();
@@ -57,7 +85,7 @@ export function receiveBody(
       },
       onEnd() {
         hasEnded = true;
-        if (!isWriting) resolve(receivedBytes);
+        if (!isWriting) resolve();
       },
       onFault(error) {
         waitingBytes = 0;
