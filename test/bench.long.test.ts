@@ -28,7 +28,7 @@ test('npm run bench -- --smoke: every part runs, on svc and on the peers that ar
     const row = rows.find((line) => line.startsWith(`| ${workload}`));
     assert.match(row ?? '', /^\| [^|]+ \| \*\*[\d.,]+\*\* \[/, `${workload}: a figure of svc`);
   }
-  assert.match(output, /^\| Basic, one callout each \| \d+ \|/m);
+  assert.match(output, /^\| GET 1 KiB, 32 connections, with Basic, one callout each, \/s \| \*\*[\d.,]+\*\* /m);
   assert.match(output, /^\| delivered, `batch_size: 100`, in order \| \d+ events\/s/m);
   assert.match(output, /^\| workload \| svc \| svc, Basic \| svc, no events of reads \| svc, 2 workers \|/m);
   assert.match(output, /^\| memory at rest \(RSS\), a page was asked for \| svc \| – \| ≤ 80 \| \d+ \| \S+ \| \d+ \|$/m);
@@ -37,8 +37,17 @@ test('npm run bench -- --smoke: every part runs, on svc and on the peers that ar
   assert.ok(sftp.length >= 5, output);
   for (const row of sftp) assert.match(row, /^\| [^|]+ \| \*\*[\d.,-]+\*\* \[/, 'a figure of svc');
   assert.match(output, /^\| RSS with 20 idle connections \| – \| ≤ 200 MiB \| \d+ MiB \|/m);
+  for (const curve of ['entries', 'size', 'connections', 'events', 'accounts', 'rules'])
+    assert.match(output, new RegExp(`^\\| ${curve} \\| [^|]+ \\| [^|]+ \\| exponent \\| of its work \\|$`, 'm'));
   assert.match(output, /^\| PROPFIND, 40,000 declarations[^|]* \| [\d.]+ \| [\d.]+ \| [\d.]+ \| 400 \|/m);
   assert.match(output, /^\| `svc validate`, 5,000 wrong services[^|]* \| \d+ \| \d+ \| \d+ \| exit 1 \|$/m);
+});
+
+test('the guard of continuous integration compares CPU with the baseline, also without history', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/guard.mjs', '--smoke']);
+  assert.equal(code, 0, faults);
+  assert.match(output, /^The commit [0-9a-f]{40} is not here: compared by the limit of Node\.js/m);
+  assert.equal([...output.matchAll(/^\| (?:GET|PUT|PROPFIND|HTML)[^|]* \| \d+\.\d\d \| 1\.35 \|$/gm)].length, 4, output);
 });
 
 test('the profile says where the time of a request goes, and of a start', async () => {

@@ -2,7 +2,8 @@
 // workloads, in turns with the build of the commit that baseline.json names; where that is not in the clone (a shallow one has no history)
 // with the limit of Node.js, whose CPU for the same requests baseline.json knows in relation to that commit's. So the machine and what else
 // runs on it count little. What costs too much is measured once more before it fails.
-//   node scripts/bench/guard.mjs [--smoke] [--write]   --write makes HEAD, which must be what was built, the baseline
+//   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
+//   --against takes another commit than the baseline's, to find which one it was; --write makes HEAD, which must be what was built, the baseline
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ import { Servers } from './support/servers.mjs';
 import { table } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({ options: { smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
+const { values: options } = parseArgs({ options: { against: { type: 'string' }, smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
 const baselinePath = 'scripts/bench/baseline.json';
 /** The most CPU of a request, to that of the baseline: changes that small cannot be told from a busy machine. */
 const most = 1.35;
@@ -24,8 +25,9 @@ const rounds = options.smoke ? 1 : options.write ? 7 : 3;
 const entries = options.smoke ? 20 : 1000;
 
 const baseline = JSON.parse(readFileSync(baselinePath, 'utf8'));
+const commit = options.against ?? baseline.commit;
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' });
-const isInHistory = !options.write && !options.smoke && git('cat-file', '-e', `${baseline.commit}^{commit}`).status === 0;
+const isInHistory = !options.write && !options.smoke && git('cat-file', '-e', `${commit}^{commit}`).status === 0;
 const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const home = join(folder, 'home');
 for (const name of ['list', 'put']) mkdirSync(join(home, name), { recursive: true });
@@ -56,7 +58,7 @@ async function measured(some, svc, other) {
 
 const servers = new Servers(folder, home);
 try {
-  const fleet = new Fleet(servers, folder, isInHistory ? { against: baseline.commit } : {});
+  const fleet = new Fleet(servers, folder, isInHistory ? { against: commit } : {});
   const svc = await fleet.get(names.svc);
   const other = await fleet.get(isInHistory ? names.former : names.limit);
   const ratios = await measured(Object.keys(workloads), svc, other);
@@ -70,8 +72,8 @@ try {
 
 function renew(ratios) {
   const toLimit = Object.fromEntries([...ratios].map(([name, ratio]) => [name, Number(ratio.toFixed(2))]));
-  const commit = git('rev-parse', 'HEAD').stdout.trim();
-  writeFileSync(baselinePath, `${JSON.stringify({ commit, measuredOn: machineLine(), cpuToLimitOfNode: toLimit }, null, 2)}\n`);
+  const head = git('rev-parse', 'HEAD').stdout.trim();
+  writeFileSync(baselinePath, `${JSON.stringify({ commit: head, measuredOn: machineLine(), cpuToLimitOfNode: toLimit }, null, 2)}\n`);
 }
 
 /** CPU of each workload to the baseline's, printed; those that cost too much are measured again, and the smaller figure counts. */
@@ -84,8 +86,8 @@ async function judge(ratios, svc, other) {
     for (const [name, cost] of toBaseline(await measured(tooMuch(), svc, other))) costs.set(name, Math.min(cost, costs.get(name)));
   console.log(
     isInHistory
-      ? `In turns with the build of ${baseline.commit}.`
-      : `The commit ${baseline.commit} is not here: compared by the limit of Node.js, with the figures of baseline.json.`,
+      ? `In turns with the build of ${commit}.`
+      : `The commit ${commit} is not here: compared by the limit of Node.js, with the figures of baseline.json.`,
   );
   console.log(
     table(

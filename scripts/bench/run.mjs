@@ -24,6 +24,7 @@ const others = {
   callout: 'callout.mjs',
   webhooks: 'webhooks.mjs',
   sftp: 'ssh.mjs',
+  growth: 'growth.mjs',
   memory: 'memory.mjs',
   hostile: 'hostile.mjs',
 };

@@ -1,6 +1,6 @@
-// Memory that connections take: many of them are made by a process of their own, which keeps them.
-import { spawn } from 'node:child_process';
-import { privateMiB } from './machine.mjs';
+// What many connections take: they are made by a process of their own, which keeps them.
+import { started } from './exchange.mjs';
+import { cpuSeconds, privateMiB } from './machine.mjs';
 
 /** A server has so long to settle: to give back what it only needed for the making, or to fill what it sends. */
 const settleMs = 1500;
@@ -12,24 +12,33 @@ const settleMs = 1500;
  * @param options.kind `idle`: each has had one reply and is kept open; `slow`: each asked for a large file and reads nothing
  */
 export async function memoryOfConnections(server, { kind, path, count }) {
-  await connected(server, { kind, path, count: 1 }, async () => {});
+  const settled = () => new Promise((resolve) => setTimeout(resolve, settleMs));
+  await withConnections(server, { kind, path, count: 1 }, settled);
   const before = privateMiB(server.pid);
-  return connected(server, { kind, path, count }, async () => ({ value: ((privateMiB(server.pid) - before) * 1024) / count }));
+  return withConnections(server, { kind, path, count }, async () => {
+    await settled();
+    return { value: ((privateMiB(server.pid) - before) * 1024) / count };
+  });
+}
+
+/** CPU of a server for a request, in µs, with so many connections that all ask again and again. */
+export async function cpuOfConnections(server, { path, count, seconds }) {
+  return withConnections(server, { kind: 'busy', path, count, seconds }, async (holder) => {
+    const before = cpuSeconds(server.pid);
+    const [, replies] = await holder.line(/replies (\d+)/);
+    return ((cpuSeconds(server.pid) - before) * 1e6) / Number(replies);
+  });
 }
 
 /** Keeps connections to a server open while `look` runs. @returns what `look` gives */
-export async function connected(server, { kind, path, count }, look) {
-  const order = { kind, port: server.port, path, count, headers: server.headers };
+async function withConnections(server, order, look) {
   const script = new URL('./connection-holder.mjs', import.meta.url).pathname;
-  const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const holder = started([script, JSON.stringify({ ...order, port: server.port, headers: server.headers })]);
   try {
-    const isReady = await Promise.race([new Promise((resolve) => child.stdout.once('data', () => resolve(true))), ended.then(() => false)]);
+    const isReady = await Promise.race([holder.line(/ready/).then(() => true), holder.ended.then(() => false)]);
     if (!isReady) throw new Error(`${server.name}: the connections could not be made`);
-    await new Promise((resolve) => setTimeout(resolve, settleMs));
-    return await look();
+    return await look(holder);
   } finally {
-    child.kill('SIGTERM');
-    await ended;
+    await holder.end('SIGTERM');
   }
 }
