@@ -33,6 +33,14 @@ export const configurations: Record<string, (count: number) => Record<string, un
     accounts: entries(count, (index) => [`a${index}`, { home_folder_path: `/srv/${index % 2 === 0 ? 'x' : index}` }]),
     services: { web: http({}) },
   }),
+  'rules that nothing reaches': (count) => ({
+    groups: {
+      g: {
+        permissions: [[], ...Array.from({ length: count }, (_, index) => [`/f${index >> 1}/${index % 2 === 0 ? '' : 'x'}*`, 'allow-read'])],
+      },
+    },
+    services: { web: http({}) },
+  }),
   'variables that are not set': (count) => ({
     services: entries(count, (index) => [`s${index}`, http({ name: '${env:SVC_UNSET}', port: index + 1 })]),
   }),

@@ -1,11 +1,8 @@
 import { resolve, sep } from 'node:path';
 import { permissionsOfEmptyList } from '../../accounts/permissions.ts';
-import { compileExpression } from '../../lib/expression.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
-
-/** Stands for any text while two globs are compared; no path of a configuration has it. */
-const anything = '\ue000';
+import { EarlierRules } from './earlier-rules.ts';
 
 /** Permissions that grant more than they look like, rules that nothing reaches, and virtual folders that hide each other or show the same files twice. */
 export function lintPermissions(config: Config, report: Report): void {
@@ -23,9 +20,9 @@ export function lintPermissions(config: Config, report: Report): void {
       );
   }
   for (const { path, permissions, virtual_folders, home_folder_path } of holders) {
-    const earlier: string[] = [];
+    const earlier = new EarlierRules();
     for (const [index, { expression }] of (permissions?.rules ?? []).entries()) {
-      const cover = earlier.find((candidate) => covers(candidate, expression)) ?? coverTogether(earlier, expression);
+      const cover = earlier.add(expression);
       if (cover !== undefined)
         report(
           'warning',
@@ -33,46 +30,9 @@ export function lintPermissions(config: Config, report: Report): void {
           [...path, 'permissions', index + 1],
           `"${expression}" is never reached: "${cover}" comes first`,
         );
-      earlier.push(expression);
     }
     lintVirtualFolders(virtual_folders ?? [], home_folder_path ?? '', path, report);
   }
-}
-
-function alternativesOf(expression: string): string[] | undefined {
-  const text = expression.trim();
-  const glob = /^g\/([\s\S]*)\/$/.exec(text)?.[1];
-  if (glob !== undefined) return [glob];
-  if (/^!|^[em]\//.test(text)) return undefined;
-  return text.split('|').map((part) => part.trim());
-}
-
-/**
- * Whether everything that `later` matches is matched by `earlier`. Sound, not complete: a private character in place of each
- * wildcard of `later` can only be taken by a `*` of `earlier`, which takes anything. Classes and regular expressions count
- * only when they are the same text.
- */
-function covers(earlier: string, later: string): boolean {
-  if (earlier.trim().toLowerCase() === later.trim().toLowerCase()) return true;
-  const globs = alternativesOf(later);
-  const covering = alternativesOf(earlier);
-  if (!globs || !covering || covering.some((glob) => /[?[]/.test(glob)) || globs.some((glob) => glob.includes('['))) return false;
-  return globs.every((glob) => covering.some((cover) => coversGlob(cover, glob)));
-}
-
-function coversGlob(cover: string, glob: string): boolean {
-  const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);
-  const { matches } = compileExpression(`g/${cover}/`);
-  // Every virtual path begins with "/", so "*.csv" is "/*.csv"; "*" alone also matches "/" itself.
-  return matches(sample) || (glob.startsWith('*') && glob !== '*' && matches(`/${sample}`));
-}
-
-/** Several earlier rules that together cover all alternatives of a later one. @returns them, as text */
-function coverTogether(earlier: readonly string[], later: string): string | undefined {
-  const globs = alternativesOf(later);
-  if (!globs || globs.length < 2) return undefined;
-  const covering = globs.map((glob) => earlier.find((candidate) => covers(candidate, glob)));
-  return covering.every((cover) => cover !== undefined) ? [...new Set(covering)].join('", "') : undefined;
 }
 
 function lintVirtualFolders(folders: readonly (readonly [string, string])[], home: string, path: PropertyKey[], report: Report): void {
