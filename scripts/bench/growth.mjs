@@ -64,7 +64,7 @@ async function run(name, curve) {
     line.work,
   ]);
   const text = [
-    `${machineLine()}; medians of ${rounds} rounds. ${verdict}`,
+    `${machineLine()};\nmedians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'}.\n${verdict}`,
     '',
     table([curve.xLabel, ...sizes.map(curve.xText), 'exponent', 'of its work'], rows),
   ].join('\n');

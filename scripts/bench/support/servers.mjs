@@ -47,7 +47,7 @@ export class Servers {
     const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
     this.#children.push(child);
     const startedMs = performance.now();
-    for (let attempt = 0; attempt < 4000; attempt++) {
+    for (let attempt = 0; attempt < 20_000; attempt++) {
       if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
       // The first reply of svc is its challenge: what a password costs is no part of the start.
       const headers = server.firstStatus === 401 ? {} : { authorization: basic };
@@ -74,9 +74,10 @@ export class Servers {
     });
     const hash = hashed.stdout.trim();
     const others = Array.from({ length: more.accounts ?? 0 }, (_, index) => `  user-${index}:\n    password: ${hash}\n`);
-    if (others.length > 0) writeFileSync(join(cwd, 'accounts.yaml'), `accounts:\n${others.join('')}`, { mode: 0o600 });
+    mkdirSync(join(cwd, 'data'), { mode: 0o700 });
+    if (others.length > 0) writeFileSync(join(cwd, 'data/accounts.yaml'), `accounts:\n${others.join('')}`, { mode: 0o600 });
     const config = {
-      server: others.length > 0 ? { accounts_file_path: './accounts.yaml' } : {},
+      server: { data_folder_path: './data' },
       groups: { DEFAULT_GROUP: { home_folder_path: this.#home, ...(more.permissions && { permissions: more.permissions }) } },
       accounts: { [userName]: { password: hash } },
       services: { files: { type: 'http', port, maximum_concurrent_connections: manyConnections, idle_connection_timeout: 300 } },
