@@ -122,6 +122,20 @@ test('imports go down the ranks or stay in their folder', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('in http, what carries requests and replies does not know what is asked and answered', () => {
+  const carriers = /^src\/http\/(?:connection|request|reply)\//;
+  const wrong = sources
+    .filter(({ path }) => carriers.test(path))
+    .flatMap((source) =>
+      source.imports
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => targetOf(source, specifier))
+        .filter((target) => /^src\/http\/[^/]+\//.test(target) && !carriers.test(target))
+        .map((target) => `${source.path} -> ${target}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
 test('each package is imported at its home only', () => {
   const wrong = sources.flatMap((source) =>
     source.imports

@@ -1,12 +1,12 @@
 import { Hono } from 'hono';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { type HttpEnvironment, inTurn } from './environment.ts';
+import { respondToFault } from './fault-reply.ts';
 import { allowedMethods } from './methods.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { checkOrigin } from './middleware/check-origin.ts';
 import { nameRequest } from './middleware/name-request.ts';
 import { observeRequest } from './middleware/observe-request.ts';
-import { respondToFault } from './reply/fault-reply.ts';
 import type { Exchange } from './request/exchange.ts';
 import { routePathOf } from './request/request-target.ts';
 import { addRoutes } from './routes.ts';

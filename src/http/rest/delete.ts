@@ -1,8 +1,8 @@
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
+import { messageFor } from '../html/problem-message.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { messageFor } from '../reply/problem-message.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';

@@ -1,7 +1,7 @@
 import type { Problem } from '../../lib/errors.ts';
-import { languageFor } from '../html/pages/locales/language.ts';
-import { problemText } from '../html/pages/locales/problem-text.ts';
 import { type Exchange, header } from '../request/exchange.ts';
+import { languageFor } from './pages/locales/language.ts';
+import { problemText } from './pages/locales/problem-text.ts';
 
 /** What a client sends that shows messages to people (RFC 7240): the page's script does. */
 const preference = /(?:^|,)\s*translated-messages\s*(?:[;,]|$)/i;
