@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endAll, send, started } from './support/exchange.mjs';
 import { loader, throughput } from './support/load.mjs';
-import { freePort, isInstalled, machineLine } from './support/machine.mjs';
+import { isInstalled } from '../installed.mjs';
+import { freePort, machineLine } from './support/machine.mjs';
 import { cell, ratio, table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);

@@ -8,7 +8,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, trun
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isInstalled, machineLine, memoryMiB, privateMiB } from './support/machine.mjs';
+import { isInstalled } from '../installed.mjs';
+import { machineLine, memoryMiB, privateMiB } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
 import { ciphers, connections, lftp, scp, sftp, timed } from './support/ssh-clients.mjs';
 import { SshServers, settledCpuSeconds } from './support/ssh-servers.mjs';

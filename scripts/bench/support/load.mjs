@@ -4,7 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cpuSeconds, isInstalled } from './machine.mjs';
+import { isInstalled } from '../../installed.mjs';
+import { cpuSeconds } from './machine.mjs';
 
 const run = promisify(execFile);
 const hasWrk = isInstalled('wrk');

@@ -1,17 +1,12 @@
 // What a measurement was made on, and what a process costs.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { cpus } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter } from 'node:path';
 
-// Where Debian keeps servers.
+// Where Debian keeps servers; `isInstalled` and all that is started here look there, too.
 process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
-
-/** Whether a program is on the PATH. */
-export function isInstalled(program) {
-  return process.env.PATH.split(delimiter).some((place) => statSync(join(place, program), { throwIfNoEntry: false }));
-}
 
 /** The first number that looks like a version in what a program prints. */
 export function versionOf(program, ...args) {

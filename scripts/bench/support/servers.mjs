@@ -3,8 +3,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isInstalled } from '../../installed.mjs';
 import { send } from './exchange.mjs';
-import { cpuSeconds, freePort, isInstalled, memoryMiB, versionOf } from './machine.mjs';
+import { cpuSeconds, freePort, memoryMiB, versionOf } from './machine.mjs';
 
 /** More connections at once than any workload makes. */
 const manyConnections = 20_000;

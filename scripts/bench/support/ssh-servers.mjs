@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { cpuSeconds, family, freePort, isInstalled, versionOf } from './machine.mjs';
+import { isInstalled } from '../../installed.mjs';
+import { cpuSeconds, family, freePort, versionOf } from './machine.mjs';
 
 /** More connections at once than any workload makes. */
 const manyConnections = 4000;

@@ -1,0 +1,2 @@
+/** Whether a program is on the PATH. */
+export function isInstalled(program: string): boolean;
