@@ -4,12 +4,13 @@
 // alone with --long, or when no other file has the filter's text (`crash/power-cut`). --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { delimiter, join, relative, resolve } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
+import { isInstalled } from './installed.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options, positionals: filters } = parseArgs({
@@ -24,6 +25,11 @@ const { values: options, positionals: filters } = parseArgs({
 
 /** More failing files than this are no accident. */
 const mostTriedAgain = 3;
+
+const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 3);
+
+/** At most so many test files run in one process, one after the other: each takes half a second of CPU to load what all of them need. */
+const mostTogether = 8;
 
 /** Foreign programs that tests use, and the Debian package of each. */
 const programs = {
@@ -85,7 +91,7 @@ if (!bundle || bundle.mtimeMs < newest(['src', 'bin', 'scripts'])) {
 }
 
 for (const [program, debianPackage] of Object.entries(programs)) {
-  if (!isProgram(program)) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
+  if (!isInstalled(program)) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);
 }
 
 const isLong = (path) => path.endsWith('.long.test.ts');
@@ -130,16 +136,18 @@ const args = [
   '--test-reporter-destination=stdout',
   '--test-reporter=./scripts/failed-files.mjs',
   `--test-reporter-destination=${failures}`,
-  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 300_000}`,
+  `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 600_000}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
 const bundled = (path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs'));
 // One browser for all files: each start of it takes two seconds of CPU.
-const browser = tests.some((path) => path.includes('/browser/')) && isProgram('chromium') ? await startBrowser() : undefined;
-let status = await run(tests.map(bundled), process.env.SVC_TEST_CONCURRENCY ?? 3);
+const browser = tests.some((path) => path.includes('/browser/')) && isInstalled('chromium') ? await startBrowser() : undefined;
+const batches = batchesOf(tests);
+let status = await run([...batches.keys()], concurrency);
 const failedFiles = new Set(readFileSync(failures, 'utf8').split('\n'));
-// A file that ended has the path of its bundle.
-const failed = tests.filter((path) => failedFiles.has(resolve(path)) || failedFiles.has(resolve(bundled(path))));
+// Where a process ended, the path is that of the batch.
+const failedBatches = [...batches].flatMap(([path, files]) => (failedFiles.has(resolve(path)) ? files : []));
+const failed = tests.filter((path) => failedFiles.has(resolve(path)) || failedBatches.includes(path));
 // What fails for want of time beside others has another try, and is named; what fails alone has failed.
 if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
@@ -149,8 +157,23 @@ if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && fail
 await browser?.close();
 process.exit(status);
 
-async function run(files, concurrency) {
-  const running = spawn(process.execPath, [...args, `--test-concurrency=${concurrency}`, ...files], {
+/** @returns the test files of each process by the path of what it runs; long ones have a process of their own */
+function batchesOf(paths) {
+  const batches = new Map();
+  for (const long of paths.filter(isLong)) batches.set(bundled(long), [long]);
+  const short = paths.filter((path) => !isLong(path));
+  const together = Math.min(mostTogether, Math.ceil(short.length / concurrency));
+  for (let start = 0; start < short.length; start += together) {
+    const files = short.slice(start, start + together);
+    const batch = join(outdir, `batch-${start / together}.mjs`);
+    writeFileSync(batch, files.map((path) => `import './${relative(outdir, bundled(path))}';\n`).join(''));
+    batches.set(batch, files);
+  }
+  return batches;
+}
+
+async function run(files, atOnce) {
+  const running = spawn(process.execPath, [...args, `--test-concurrency=${atOnce}`, ...files], {
     stdio: 'inherit',
     env: {
       SVC_ALLOW_ROOT: '1',
@@ -163,10 +186,6 @@ async function run(files, concurrency) {
   });
   const [code] = await once(running, 'exit');
   return code ?? 1;
-}
-
-function isProgram(name) {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => statSync(join(folder, name), { throwIfNoEntry: false }));
 }
 
 function startBrowser() {

@@ -14,7 +14,7 @@ git fsck; git gc -q; test -z "$(git status -s)"; git log --oneline | wc -l
 sqlite3 db 'create table t(a)'
 for i in 1 2 3 4 5; do sqlite3 db "insert into t values($i)"; done
 sqlite3 db 'select sum(a) from t; pragma integrity_check'`;
-  assert.equal(await runMounted(t, await startSsh(t), script), '3\n15\nok\n');
+  assert.equal(await runMounted(await startSsh(t), script), '3\n15\nok\n');
 });
 
 test('restic: backup, and a check that reads all data', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import { findSecrets, learnFromText, learnSecret } from './secrets.ts';
+import { findSecrets, learnFromText, learnSecret, rememberSecrets } from './secrets.ts';
 
 /** Files that the test itself or its clients write, where secrets have to stand. Everything else in a test's folder is looked through. */
 const exempt: readonly { name: RegExp; reason: string }[] = [
@@ -25,6 +25,8 @@ interface Watched {
 }
 
 const watchedTests = new WeakMap<Ending, Watched>();
+/** So many of them have not ended. */
+let running = 0;
 
 /**
  * The service of a test must show no secret anywhere: not in its log, its standard output and error, nor in any file that it writes.
@@ -35,6 +37,8 @@ function watched(t: Ending): Watched {
   if (before) return before;
   const now: Watched = { folders: [], stops: [], texts: [], allowed: [] };
   watchedTests.set(t, now);
+  running++;
+  const forget = rememberSecrets();
   t.after(async () => {
     try {
       for (const stop of now.stops.reverse()) await stop();
@@ -42,6 +46,8 @@ function watched(t: Ending): Watched {
       // A hook that throws keeps later ones from running: this one comes last.
       if (found.length > 0) t.after(() => assert.fail(`secrets are shown:\n${found.join('\n')}`));
     } finally {
+      running--;
+      if (running === 0) forget();
       for (const folder of now.folders) rmSync(folder, { recursive: true, force: true });
     }
   });

@@ -18,12 +18,20 @@ const mostSecrets = 200;
 
 const known = new Map<string, string>([[testPassword, 'the password of the tests']]);
 
-/** Has every later look (this file's tests share what was learned) find a secret. @param what names it in the failure */
+/** Has every later look find a secret. @param what names it in the failure */
 export function learnSecret(secret: string | undefined, what: string): void {
   // What begins with a dollar is a hash, or a reference to a variable or a file.
   if (secret === undefined || secret.startsWith('$') || secret.length < shortestSecret || known.has(secret)) return;
   known.set(secret, what);
   if (known.size > mostSecrets) known.delete([...known.keys()][1] as string);
+}
+
+/** @returns forgets what was learned since this call: one test's secrets are another test's words */
+export function rememberSecrets(): () => void {
+  const before = new Set(known.keys());
+  return () => {
+    for (const secret of known.keys()) if (!before.has(secret)) known.delete(secret);
+  };
 }
 
 /** Learns what stands in an `Authorization` header. */

@@ -58,13 +58,16 @@ export function canMount(t: TestContext, ...programs: string[]): boolean {
 }
 
 /** Mounts the home folder with `sshfs` and runs a script of a shell there, which has to succeed. @returns what it printed */
-export async function runMounted(t: TestContext, server: SshTestServer, script: string): Promise<string> {
+export async function runMounted(server: SshTestServer, script: string): Promise<string> {
   const mount = join(server.clientFolder, 'mount');
   mkdirSync(mount);
   const options = `IdentityFile=${server.key},StrictHostKeyChecking=no,UserKnownHostsFile=${join(server.clientFolder, 'known')}`;
   await succeeds(server, 'sshfs', ['alice@127.0.0.1:/', mount, '-p', String(server.sshPort), '-o', options]);
-  t.after(() => runProgram('fusermount', ['-u', mount], { cwd: '/' }));
-  return succeeds(server, 'bash', ['-c', `cd mount\n${script}`]);
+  try {
+    return await succeeds(server, 'bash', ['-c', `cd mount\n${script}`]);
+  } finally {
+    await runProgram('fusermount', ['-u', mount], { cwd: '/' });
+  }
 }
 
 /** @returns runs a command of `restic` on a repository of the server */
