@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import { selfSign } from '../support/certificates.ts';
-import { executable, run, start } from '../support/child.ts';
+import { executable, type Mock, run, startMock } from '../support/child.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-async function mock(t: TestContext, ...args: string[]): Promise<{ url: string; stdout: () => string }> {
-  const server = start(t, ['mock', 'auth', '--port', '0', ...args], { cwd: temporaryFolder(t) });
-  const [, url = ''] = await server.line(/listening on (\S+)\n/);
-  return { url, stdout: server.stdout };
+function mock(t: TestContext, ...args: string[]): Promise<Mock> {
+  return startMock(t, ['auth', ...args], temporaryFolder(t));
 }
 
 const alice = ['--username', 'alice', '--password', 'marker-secret'];
@@ -68,8 +68,7 @@ test('every outcome has its exit code, against the mock that produces it', async
 test('the account of the reply, as JSON and as text; the request with secrets masked', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'account.json'), '{"home_folder_path":"/srv/a","permissions":[["allow-read"]]}');
-  const server = start(t, ['mock', 'auth', '--port', '0', '--accept', 'alice:marker-secret=account.json'], { cwd });
-  const [, url = ''] = await server.line(/listening on (\S+)\n/);
+  const { url, stdout } = await startMock(t, ['auth', '--accept', 'alice:marker-secret=account.json'], cwd);
   const json = await run(t, ['auth-test', '--url', url, '--password-stdin', '--username', 'alice', '--json'], {
     cwd,
     input: 'marker-secret\n',
@@ -100,7 +99,8 @@ test('the account of the reply, as JSON and as text; the request with secrets ma
     shown.stdout,
     /POST http:[\s\S]*X-Key: \*\*\*[\s\S]*"content": "\*\*\*"[\s\S]*"address": "2001:db8::1",\n {6}"port": 99,\n {6}"family": "IPv6"/,
   );
-  assert.equal(/marker/.test(shown.stdout + server.stdout()), false, 'no secret here, nor in what the mock prints');
+  await until('the mock printed both', () => stdout().split('-> 200').length === 3);
+  assert.equal(/marker/.test(shown.stdout + stdout()), false, 'no secret here, nor in what the mock prints');
 });
 
 test('--show-request --json has the masked request as a member', async (t) => {
@@ -163,7 +163,7 @@ test('reason texts in UTF-8 are shown as such, and cannot play tricks on a termi
 test('a configuration: the whole chain in order, one method, the effective account', async (t) => {
   const cwd = temporaryFolder(t);
   const { url } = await mock(t, '--accept', 'zoe:z');
-  const hash = (await run(t, ['hash-password'], { cwd, input: 'marker-secret' })).stdout.trim();
+  const hash = await cheapHash('marker-secret');
   writeFileSync(
     join(cwd, 'svc.config.yaml'),
     `authentications:\n  remote: {type: http, url: "${url}"}\n  local: {type: application}\ngroups: {DEFAULT_GROUP: {home_folder_path: "/srv/\${USER}", home_folder_structure: [in]}}\naccounts: {alice: {password: "${hash}"}}\nservices: {web: {type: http}}\n`,
@@ -193,13 +193,13 @@ test('SSH keys and certificates', async (t) => {
   writeFileSync(join(cwd, 'key.pub'), `ssh-ed25519 ${blob} me@here\n`);
   writeFileSync(join(cwd, 'bad.pub'), 'not a key');
   selfSign(cwd, { key: 'k', cert: 'c.pem' }, '/CN=carol');
-  const server = start(t, ['mock', 'auth', '--port', '0', '--accept', 'alice:x', '--accept', 'carol:x', '--json'], { cwd });
-  const [, url = ''] = await server.line(/"listening":"([^"]+)"/);
+  const { url, stdout } = await mock(t, '--accept', 'alice:x', '--accept', 'carol:x', '--json');
   assert.equal((await run(t, ['auth-test', '--url', url, '--username', 'alice', '--ssh-key', 'key.pub'], { cwd })).code, 0);
   assert.equal((await run(t, ['auth-test', '--url', url, '--certificate', 'c.pem'], { cwd })).code, 0);
-  assert.match(server.stdout(), /"type":"ssh-key","username":"alice"[^\n]*"creator":\{"uuid":"svc-auth-test","type":"ssh"\}/);
-  assert.match(server.stdout(), /"type":"ssl-certificate","username":"carol"/);
-  assert.equal(server.stdout().includes(blob), false);
+  await until('the mock printed both', () => stdout().includes('carol'));
+  assert.match(stdout(), /"type":"ssh-key","username":"alice"[^\n]*"creator":\{"uuid":"svc-auth-test","type":"ssh"\}/);
+  assert.match(stdout(), /"type":"ssl-certificate","username":"carol"/);
+  assert.equal(stdout().includes(blob), false);
   for (const args of [
     ['--username', 'a', '--ssh-key', 'bad.pub'],
     ['--username', 'a', '--ssh-key', 'none'],

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { testEvent } from '../contracts/event-log.ts';
-import { run, start } from '../support/child.ts';
+import { run, startMock } from '../support/child.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -56,11 +56,10 @@ test('webhook-replay takes a file whose events nest as deep as those of the jour
 test('the mock of a receiver and that of an authentication endpoint live with requests of 100,000 levels', async (t) => {
   const cwd = temporaryFolder(t);
   for (const [kind, ...args] of [
-    ['webhook', '--record', 'record.ndjson'],
+    ['webhook', '--record', join(cwd, 'record.ndjson')],
     ['auth', '--default', 'reject'],
-  ]) {
-    const mock = start(t, ['mock', String(kind), '--port', '0', ...args], { cwd });
-    const [, url = ''] = await mock.line(/listening on (\S+)\n/);
+  ] as const) {
+    const { url } = await startMock(t, [kind, ...args], cwd);
     const body = `{"events":[${lists(100_000)}],"credentials":{"username":${lists(100_000)}}}`;
     for (let time = 0; time < 2; time++) {
       const reply = await fetch(url, { method: 'POST', body });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
-import { run, start } from '../support/child.ts';
+import { run, start, startMock } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -69,14 +69,12 @@ test('svc mock webhook: statuses, first failures, Retry-After, headers, body, si
     server: { uuid: 's' },
   };
   const post = async (args: string[], count = 1) => {
-    const mock = start(t, ['mock', 'webhook', '--port', '0', ...args], { cwd });
-    const [, url = ''] = await mock.line(/(http:[^\s"]+)/);
+    const { url, stdout } = await startMock(t, ['webhook', ...args], cwd);
     const client = new Client(url);
     const replies = [];
     for (let index = 0; index < count; index++)
       replies.push(await client.send('POST', '/hook', { user: null, mayFail: true, body: JSON.stringify({ events: [event] }) }));
-    mock.child.kill('SIGTERM');
-    return { replies, stdout: (await mock.ended).stdout, code: (await mock.ended).code };
+    return { replies, stdout };
   };
   const statuses = async (args: string[], count = 1) => (await post(args, count)).replies.map(({ status }) => status);
   assert.deepEqual(await statuses([]), [200]);
@@ -88,9 +86,11 @@ test('svc mock webhook: statuses, first failures, Retry-After, headers, body, si
   assert.deepEqual([busy.replies[0]?.status, busy.replies[0]?.headers['retry-after']], [503, '60']);
   const full = await post(['--header', 'X-Receipt: 42', '--body', '<Status>OK</Status>']);
   assert.deepEqual([full.replies[0]?.headers['x-receipt'], full.replies[0]?.text], ['42', '<Status>OK</Status>']);
-  assert.match(full.stdout, /POST \/hook 1 event -> 200\n {2}40017 u m\\u001b\[31m\n/);
-  assert.equal(full.code, 0);
-  const printed = (await post(['--json'])).stdout
+  await until('it printed the event', () => full.stdout().includes('40017'));
+  assert.match(full.stdout(), /POST \/hook 1 event -> 200\n {2}40017 u m\\u001b\[31m\n/);
+  const { stdout } = await post(['--json']);
+  await until('it printed the event', () => stdout().includes('40017'));
+  const printed = stdout()
     .trim()
     .split('\n')
     .map((line) => jsonOutputs['mock-webhook'].parse(JSON.parse(line)));

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Running, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
-import { testSections } from '../support/server.ts';
+import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { childrenOf, isRunning } from '../support/workers.ts';
 
@@ -28,9 +28,7 @@ interface Planted {
 /** A server in a process of its own, with faults planted in it (test/support/planted-faults.mjs). */
 async function startPlanted(t: TestContext, env: Record<string, string> = {}, args: string[] = []): Promise<Planted> {
   const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'home'));
-  const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
-  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, { services })));
+  await writeConfig(folder, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   const running = start(t, ['serve', '--log-format', 'json', ...args], {
     cwd: folder,
     env: { NODE_OPTIONS: `--import ${preload}`, ...env },

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import { optionExamples } from '../../src/config/schema/option-examples.ts';
 import { configSchema } from '../../src/config/schema/schema.ts';
-import { run, start } from '../support/child.ts';
+import { run, start, startMock } from '../support/child.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const configuration = `
@@ -22,8 +22,7 @@ async function server(t: TestContext) {
     join(cwd, 'svc.test.yaml'),
     '[{account: alice, request: GET /home/}, {event: 40017}, {account: a, reply: {status: 403, body: no}}]',
   );
-  const mock = start(t, ['mock', 'auth', '--port', '0', '--reject', 'mallory'], { cwd });
-  const url = (await mock.line(/listening on (\S+)\n/))[1] ?? '';
+  const { url } = await startMock(t, ['auth', '--reject', 'mallory'], cwd);
   writeFileSync(join(cwd, 'suite.yaml'), '[{username: bob, password: x, expect: next}]');
   await start(t, ['serve'], { cwd }).line(/listening/);
   return { cwd, url };

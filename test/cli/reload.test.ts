@@ -9,6 +9,7 @@ import { connect } from 'node:tls';
 import { selfSigned } from '../support/certificates.ts';
 import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
@@ -148,7 +149,7 @@ test('renewed TLS files are taken over without a signal; a half-renewed pair is 
 test('transfers, sessions and positions of handlers survive a reload', async (t) => {
   const cwd = temporaryFolder(t);
   const receiver = await startReceiver(t);
-  const hash = (await run(t, ['hash-password'], { cwd, input: testPassword })).stdout.trim();
+  const hash = await cheapHash(testPassword);
   const write = (name: string) =>
     writeFileSync(
       join(cwd, 'svc.config.yaml'),

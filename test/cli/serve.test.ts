@@ -6,7 +6,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
+import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const listening = /listening on (http:\S+)\/\n/;
@@ -72,10 +74,10 @@ test('wrong use is 2, what cannot run is 3, a bad configuration is 1', async (t)
 
 test('SIGTERM lets a running transfer finish; a second signal ends at once', async (t) => {
   const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'files'));
-  writeFileSync(join(folder, 'files/big'), Buffer.alloc(80_000_000));
+  await writeConfig(folder);
+  writeFileSync(join(folder, 'home/big'), Buffer.alloc(80_000_000));
   for (const signals of [1, 2]) {
-    const server = start(t, ['serve', '--port', '0', '--user', testUser], { cwd: folder });
+    const server = start(t, ['serve'], { cwd: folder });
     const url = (await server.line(listening))[1] ?? '';
     const { get } = await import('node:http');
     const received = await new Promise<number>((resolve) => {
@@ -107,7 +109,7 @@ test('SIGTERM lets a running transfer finish; a second signal ends at once', asy
 
 test('SIGHUP reloads: sessions survive, an invalid configuration is refused, a port moves', async (t) => {
   const folder = temporaryFolder(t);
-  const hash = (await run(t, ['hash-password'], { cwd: folder, input: testPassword })).stdout.trim();
+  const hash = await cheapHash(testPassword);
   const write = (more: string) =>
     writeFileSync(
       join(folder, 'svc.config.yaml'),
@@ -148,11 +150,12 @@ test('unreadable folders and files are 403, without their real paths', async (t)
   const nobody = 65_534;
   const folder = temporaryFolder(t);
   chownSync(folder, nobody, nobody);
-  mkdirSync(join(folder, 'files/locked'), { recursive: true, mode: 0o755 });
-  chmodSync(join(folder, 'files/locked'), 0o000);
-  mkdirSync(join(folder, 'files/readonly'));
-  writeFileSync(join(folder, 'files/file'), 'x', { mode: 0o600 });
-  const server = start(t, ['serve', '--port', '0', '--user', testUser], { cwd: folder, uid: nobody });
+  await writeConfig(folder);
+  mkdirSync(join(folder, 'home/locked'), { mode: 0o755 });
+  chmodSync(join(folder, 'home/locked'), 0o000);
+  mkdirSync(join(folder, 'home/readonly'));
+  writeFileSync(join(folder, 'home/file'), 'x', { mode: 0o600 });
+  const server = start(t, ['serve'], { cwd: folder, uid: nobody });
   const client = new Client((await server.line(listening))[1] ?? '');
   for (const [method, target] of [
     ['GET', 'locked/'],

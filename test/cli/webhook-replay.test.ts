@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
-import { run, start } from '../support/child.ts';
+import { run, start, startMock } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -289,8 +289,8 @@ test('wrong use is exit 2 with one line', async (t) => {
 });
 
 test('a whole day against the mock: bounded concurrency, everything received, recorded by the mock', async (t) => {
-  const mock = start(t, ['mock', 'webhook', '--port', '0', '--record', 'got.ndjson', '--fail-first', '2'], { cwd: temporaryFolder(t) });
-  const [, url = ''] = await mock.line(/listening on (\S+)\n/);
+  const record = join(temporaryFolder(t), 'got.ndjson');
+  const { url } = await startMock(t, ['webhook', '--record', record, '--fail-first', '2'], dirname(record));
   const cwd = project(t, `${crm(url, ', batch_size: 7, retry_count: 2, retry_increase: 0.01')}`);
   const template: ServiceEvent = {
     id: '40017',
@@ -308,7 +308,7 @@ test('a whole day against the mock: bounded concurrency, everything received, re
   assert.equal(end.code, 0, end.stderr);
   assert.match(end.stdout, /^5000 events in 715 requests: 715 delivered\n$/);
   assert.equal(end.stderr, '', 'off a terminal there is no progress');
-  const recorded = readFileSync(join(mock.cwd, 'got.ndjson'), 'utf8')
+  const recorded = readFileSync(record, 'utf8')
     .trim()
     .split('\n')
     .map((line) => (JSON.parse(line) as ServiceEvent).uuid);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { runHosted } from './hosted-commands.ts';
+import { runHosted, startHostedMock } from './hosted-commands.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret } from './secrets.ts';
 
@@ -81,31 +81,47 @@ export function start(t: TestContext, args: string[], options: Options): Running
   return { child, cwd: options.cwd, line, ended, stdout: () => stdout, stderr: () => stderr };
 }
 
-const commandsRun = new Set<string>();
-
 /**
- * Runs `svc` to its end. The first run of each command in a test file is the executable in a process of its own, and so is what
- * needs one; all others share a process.
+ * Runs `svc` to its end, in a process of its own where it needs one; all other runs share one. That the executable has every command is
+ * the subject of cli/executable.test.ts.
  */
 export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
-  const command = args.includes('--help') ? '--help' : (args[0] ?? '');
-  if (!commandsRun.has(command) || needsProcess(command, options)) {
-    commandsRun.add(command);
-    return start(t, args, options).ended;
-  }
+  if (needsProcess(options)) return start(t, args, options).ended;
   learnArguments(args);
   learnInput(args, options);
   const ended = await runHosted({ args, cwd: options.cwd, env: environment(options) });
   watchOutput(t, () => {}, [
-    { where: `standard output of svc ${command}`, text: () => ended.stdout },
-    { where: `standard error of svc ${command}`, text: () => ended.stderr },
+    { where: `standard output of svc ${args[0]}`, text: () => ended.stdout },
+    { where: `standard error of svc ${args[0]}`, text: () => ended.stderr },
   ]);
   return ended;
 }
 
 /** Whether a run reads standard input, or is about the process itself. */
-function needsProcess(command: string, { env = {}, input, uid, under }: Options): boolean {
-  return command === 'serve' || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
+function needsProcess({ env = {}, input, uid, under }: Options): boolean {
+  return input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
+}
+
+/** A running `svc mock`. */
+export interface Mock {
+  url: string;
+  stdout(): string;
+}
+
+/** Starts `svc mock` with arguments, beside other mocks, until this process ends. Files are named by absolute paths. */
+export async function startMock(t: TestContext, args: readonly string[], cwd: string): Promise<Mock> {
+  const command = ['mock', ...args, '--port', '0'];
+  learnArguments(command);
+  let stdout = '';
+  watchOutput(t, () => {}, [{ where: 'output of svc mock', text: () => stdout }]);
+  const url = await new Promise<string>((resolve) => {
+    startHostedMock({ args: command, cwd, env: environment({ cwd }) }, (text) => {
+      stdout += text;
+      const [, url] = /listening(?: on |":")([^\s"]+)/.exec(stdout) ?? [];
+      if (url !== undefined) resolve(url);
+    });
+  });
+  return { url, stdout: () => stdout };
 }
 
 function environment(options: Options): NodeJS.ProcessEnv {

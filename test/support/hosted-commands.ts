@@ -8,6 +8,14 @@ export interface HostedCommand {
   args: string[];
   cwd: string;
   env: NodeJS.ProcessEnv;
+  /** Its number among the mocks of this host, which run at once; undefined for what ends by itself. */
+  mock?: number;
+}
+
+/** What a mock printed. */
+export interface MockOutput {
+  mock: number;
+  text: string;
 }
 
 let host: ChildProcess | undefined;
@@ -16,7 +24,7 @@ let otherOutput = '';
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of `svc` in one process that all of a test file shares, in turn: a process for each would do little else than
+ * Runs a command of `svc` in one process that all tests of this one share, in turn: a process for each would do little else than
  * load the program. Commands that end differently than alone (they leave something open) do not end here either.
  */
 export function runHosted(command: HostedCommand): Promise<Ended> {
@@ -43,6 +51,27 @@ function ask(command: HostedCommand): Promise<Ended> {
     });
     to.send(command);
   });
+}
+
+let mockHost: ChildProcess | undefined;
+let mocks = 0;
+let silentMocks = 0;
+
+/** Runs a mock of `svc` beside the others in one process, until this one ends. @param onText gets what it prints */
+export function startHostedMock(command: HostedCommand, onText: (text: string) => void): void {
+  mockHost ??= startHost().setMaxListeners(0);
+  const host = mockHost;
+  const mock = mocks++;
+  let isSilent = true;
+  // Until it listens, nothing else may keep this process.
+  if (silentMocks++ === 0) host.ref();
+  host.on('message', (output: MockOutput) => {
+    if (output.mock !== mock) return;
+    if (isSilent && --silentMocks === 0) host.unref();
+    isSilent = false;
+    onText(output.text);
+  });
+  host.send({ ...command, mock });
 }
 
 function startHost(): ChildProcess {
