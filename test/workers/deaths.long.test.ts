@@ -6,6 +6,7 @@ import { isTemporaryName } from '../../src/files/disk/temporaries.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
+import { assertStop } from '../support/worker-stop.ts';
 import { isRunning, startFleet, within } from '../support/workers.ts';
 
 test('connections that wait for a worker that dies are answered by another', async (t) => {
@@ -52,6 +53,8 @@ test('when the primary process is killed its workers end at once, and the next s
   again.child.kill('SIGTERM');
   assert.equal((await again.ended).code, 0);
 });
+
+test('Ctrl-C for the whole group lets a running download finish', (t) => assertStop(t, 'group'));
 
 test('a worker that hangs at the stop is ended after the time limit', async (t) => {
   const fleet = await startFleet(t, 2, { server: { shutdown_timeout: 1 } });

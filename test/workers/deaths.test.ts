@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { get } from 'node:http';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isTemporaryName } from '../../src/files/disk/temporaries.ts';
 import { executable, start } from '../support/child.ts';
 import { until } from '../support/receiver.ts';
 import { testUser } from '../support/secrets.ts';
-import { isRunning, startFleet, within } from '../support/workers.ts';
+import { temporaryFolder } from '../support/temp.ts';
+import { assertStop } from '../support/worker-stop.ts';
+import { startFleet, within } from '../support/workers.ts';
 
 test('a worker that is killed under uploads and downloads is replaced; every answered change is in the journal once', async (t) => {
   const fleet = await startFleet(t, 2);
   writeFileSync(join(fleet.home, 'big'), Buffer.alloc(8_000_000, 'x'));
+  const commandLines = fleet.workers().map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean));
+  for (const words of commandLines) assert.deepEqual(words.slice(1), [executable, '__worker']);
   const session = await fleet.login();
   const answered: string[] = [];
   let isOver = false;
@@ -57,51 +62,20 @@ test('a worker that is killed under uploads and downloads is replaced; every ans
   for (const path of answered) assert.equal(readFileSync(join(fleet.home, path)).length, 300_000);
 });
 
-test('SIGTERM lets a running download finish; Ctrl-C for the whole group does, too; a second signal ends all at once', async (t) => {
-  for (const kind of ['term', 'group', 'twice'] as const) {
-    const fleet = await startFleet(t, 2);
-    writeFileSync(join(fleet.home, 'big'), Buffer.alloc(60_000_000));
-    const pids = fleet.workers();
-    const received = await new Promise<number>((resolve) => {
-      get(`${fleet.url}/home/big`, { auth: testUser, agent: false }, (incoming) => {
-        let bytes = 0;
-        incoming.once('data', async (chunk: Buffer) => {
-          bytes += chunk.length;
-          incoming.pause();
-          fleet.running.child.kill(kind === 'group' ? 'SIGINT' : 'SIGTERM');
-          if (kind === 'group') for (const pid of pids) process.kill(pid, 'SIGINT');
-          await until('it stops', () => fleet.running.stderr().includes('"stopping"'));
-          if (kind === 'twice') fleet.running.child.kill('SIGTERM');
-          incoming.on('data', (more: Buffer) => {
-            bytes += more.length;
-          });
-          if (kind !== 'twice') incoming.resume();
-        });
-        incoming.on('error', () => {});
-        incoming.on('close', () => resolve(bytes));
-        if (kind === 'twice') void fleet.running.ended.then(() => incoming.resume());
-      });
-    });
-    const { code } = await fleet.running.ended;
-    if (kind === 'twice') assert.equal(code, 143);
-    else assert.deepEqual([code, received], [0, 60_000_000], kind);
-    await until('nobody is left', () => !pids.some(isRunning));
-    if (kind === 'twice') continue;
-    const ids = (await fleet.events()).map(({ id }) => Number(id));
-    for (const id of [20001, 20076, 20181, 20002, 20078, 40039]) assert.equal(ids.filter((other) => other === id).length, 1, String(id));
-    assert.equal(existsSync(join(fleet.dataFolder, 'svc.pid')), false);
-  }
-});
+test('SIGTERM lets a running download finish', (t) => assertStop(t, 'term'));
+
+test('a second signal ends all at once', (t) => assertStop(t, 'twice'));
 
 test('workers that cannot start end the server with 3 and one reason; the worker command is not for people', async (t) => {
-  const fleet = await startFleet(t, 2);
-  const other = start(t, ['serve', '--workers', '2', '--port', String(fleet.port), '--user', testUser], { cwd: fleet.home });
-  const { code, stderr } = await other.ended;
+  const taken = createServer().listen(0, '127.0.0.1');
+  t.after(() => taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const cwd = temporaryFolder(t);
+  const { code, stderr } = await start(t, ['serve', '--workers', '2', '--port', String(port), '--user', testUser], { cwd }).ended;
   assert.equal(code, 3);
-  assert.match(stderr, new RegExp(`127\\.0\\.0\\.1:${fleet.port}: the port is in use`));
+  assert.match(stderr, new RegExp(`127\\.0\\.0\\.1:${port}: the port is in use`));
   assert.equal(stderr.match(/the port is in use/g)?.length, 1, stderr);
-  const person = await start(t, ['__worker'], { cwd: fleet.folder }).ended;
+  const person = await start(t, ['__worker'], { cwd }).ended;
   assert.equal(person.code, 2);
-  const commandLines = fleet.workers().map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean));
-  for (const words of commandLines) assert.deepEqual(words.slice(1), [executable, '__worker']);
 });
