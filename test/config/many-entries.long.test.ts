@@ -4,5 +4,9 @@ import { assertLinear } from '../support/doubling.ts';
 import { configurations } from '../support/many-entries.ts';
 
 for (const [name, make] of Object.entries(configurations))
-  test(`the work of a check grows no faster than the configuration: ${name}, in many`, () =>
-    assertLinear(name, (count) => JSON.stringify(make(count), null, 1), checkedConfig, 2000));
+  for (const [lines, indent, count] of [
+    ['one line', 0, 1000],
+    ['many', 1, 2000],
+  ] as const)
+    test(`the work of a check grows no faster than the configuration: ${name}, in ${lines}`, () =>
+      assertLinear(name, (entries) => JSON.stringify(make(entries), null, indent), checkedConfig, count));

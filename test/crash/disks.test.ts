@@ -8,15 +8,13 @@ import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
-import { testUser } from '../support/secrets.ts';
-import { startServer } from '../support/server.ts';
+import { startServer, writeConfig } from '../support/server.ts';
 import { assertChangesRefused, smallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-const serveArgs = ['serve', '--port', '0', '--user', testUser, '--log-level', 'error'];
-
 async function startUnder(t: TestContext, folder: string, under: readonly string[]): Promise<Client & { stop(): Promise<number | null> }> {
-  const server = start(t, serveArgs, { cwd: folder, under });
+  await writeConfig(folder);
+  const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder, under });
   const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
   const stop = async () => {
     server.child.kill('SIGTERM');
@@ -68,7 +66,7 @@ test('no more open files: nothing is lost, clients are asked to come back, and i
   assert.match((await server.get('/home/a')).text, /^(old|\d+)$/);
   assert.deepEqual((await server.names('/home/')).sort(), ['a', 'after']);
   assert.equal(await server.stop(), 0);
-  assert.deepEqual(readdirSync(join(folder, 'files')).sort(), ['a', 'after'], 'and nothing is left behind');
+  assert.deepEqual(readdirSync(join(folder, 'home')).sort(), ['a', 'after'], 'and nothing is left behind');
 });
 
 test('a slow disk: an upload waits for it, and other clients do not', { timeout: 60_000 }, async (t) => {
@@ -79,7 +77,7 @@ test('a slow disk: an upload waits for it, and other clients do not', { timeout:
   const session = { headers: { authorization: `session ${await server.login()}`, accept: 'application/json' }, user: null };
   const startedMs = performance.now();
   const upload = server.put('/home/slow', Buffer.alloc(500_000, 's'), session).then((reply) => ({ reply, atMs: performance.now() }));
-  await until('it is under way', () => readdirSync(join(folder, 'files')).length > 0);
+  await until('it is under way', () => readdirSync(join(folder, 'home')).length > 0);
   let listings = 0;
   let isOver = false;
   void upload.finally(() => {
@@ -90,7 +88,7 @@ test('a slow disk: an upload waits for it, and other clients do not', { timeout:
   assert.equal(reply.status, 201);
   assert.ok(atMs - startedMs >= 600, 'answered after the syncs of the file and its folder');
   assert.ok(listings >= 5, `${listings} listings meanwhile`);
-  assert.equal(readFileSync(join(folder, 'files/slow'), 'latin1'), 's'.repeat(500_000));
+  assert.equal(readFileSync(join(folder, 'home/slow'), 'latin1'), 's'.repeat(500_000));
 });
 
 /** The system calls of one request that matter for a power cut, in order, shortened: `sync dir`, `rename a`, `sync journal`… */
@@ -136,8 +134,8 @@ test('a power cut: nothing is answered before the disk has it, in the order that
   const trace = join(folder, 'trace');
   const calls = 'trace=write,writev,pwrite64,fsync,fdatasync,rename,renameat,renameat2,link,linkat,mkdir,unlink,rmdir';
   const server = await startUnder(t, folder, ['strace', '-D', '-f', '-y', '-s', '40', '-o', trace, '-e', calls]);
-  writeFileSync(join(folder, 'files/a'), 'old');
-  mkdirSync(join(folder, 'files/d/sub'), { recursive: true });
+  writeFileSync(join(folder, 'home/a'), 'old');
+  mkdirSync(join(folder, 'home/d/sub'), { recursive: true });
   const session = { headers: { authorization: `session ${await server.login()}` }, user: null };
   let seen = 0;
   const stepsDuring = async (method: string, target: string, options: { body?: string; headers?: Record<string, string> } = {}) => {
@@ -152,26 +150,26 @@ test('a power cut: nothing is answered before the disk has it, in the order that
     seen += steps.length;
     return steps;
   };
-  const journal = 'svc-data/journal/events-.ndjson';
+  const journal = 'data/journal/events-.ndjson';
   const recorded = [`write ${journal}`, `sync ${journal}`];
   const put = await stepsDuring('PUT', '/home/a', { body: 'new' });
   assertOrder(put, [
-    'write svc-data/uploads-under-way',
-    'write files/PART',
-    'sync files/PART',
+    'write data/uploads-under-way',
+    'write home/PART',
+    'sync home/PART',
     'rename PART to a',
-    'sync files',
+    'sync home',
     ...recorded,
     'answer 201',
   ]);
-  assertOrder(await stepsDuring('MKCOL', '/home/made/'), ['mkdir made', 'sync files', ...recorded, 'answer 201']);
+  assertOrder(await stepsDuring('MKCOL', '/home/made/'), ['mkdir made', 'sync home', ...recorded, 'answer 201']);
   const move = await stepsDuring('MOVE', '/home/a', { headers: { destination: '/home/d/b' } });
-  assertOrder(move, ['rename a to b', 'sync files/d', 'sync files', ...recorded, 'answer 201']);
+  assertOrder(move, ['rename a to b', 'sync home/d', 'sync home', ...recorded, 'answer 201']);
   const over = await stepsDuring('MOVE', '/home/d/', { headers: { destination: '/home/made/', overwrite: 'T' } });
-  const note = ['write svc-data/uploads-under-way', 'sync svc-data/uploads-under-way'];
-  assertOrder(over, [...note, 'rename made to PART', 'rename d to made', 'sync files', ...note, 'rmdir PART', ...recorded, 'answer 204']);
+  const note = ['write data/uploads-under-way', 'sync data/uploads-under-way'];
+  assertOrder(over, [...note, 'rename made to PART', 'rename d to made', 'sync home', ...note, 'rmdir PART', ...recorded, 'answer 204']);
   const copy = await stepsDuring('COPY', '/home/made/b', { headers: { destination: '/home/c' } });
-  assertOrder(copy, ['sync files/PART', 'link PART to c', 'sync files', ...recorded, 'answer 201']);
-  assertOrder(await stepsDuring('DELETE', '/home/c'), ['unlink c', 'sync files', ...recorded, 'answer 204']);
+  assertOrder(copy, ['sync home/PART', 'link PART to c', 'sync home', ...recorded, 'answer 201']);
+  assertOrder(await stepsDuring('DELETE', '/home/c'), ['unlink c', 'sync home', ...recorded, 'answer 204']);
   assert.equal(await server.stop(), 0);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,9 +10,10 @@ import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { readEvents } from '../support/journal.ts';
 import { testUser } from '../support/secrets.ts';
+import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 5);
+const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 3);
 
 /** A body whose content says which upload it is. */
 function body(round: number, bytes: number): Buffer {
@@ -23,21 +24,21 @@ test(`kill -9 in the middle of an upload, at least ${rounds} times: the old or t
   timeout: 110_000,
 }, async (t) => {
   const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'files'));
+  await writeConfig(folder);
   let content = Buffer.from('first');
   const answered: string[] = [];
   let torn = 0;
   let kills = 0;
   for (let round = 0; ; round++) {
-    const server = start(t, ['serve', '--port', '0', '--user', testUser, '--log-level', 'error'], { cwd: folder });
+    const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
     const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
     assert.deepEqual(
-      readdirSync(join(folder, 'files')).filter((name) => name.startsWith('.')),
+      readdirSync(join(folder, 'home')).filter((name) => name.startsWith('.')),
       [],
       'nothing is left behind',
     );
     if (round > 0) {
-      const kept = readFileSync(join(folder, 'files/target'));
+      const kept = readFileSync(join(folder, 'home/target'));
       const next = body(round - 1, 2_000_000);
       assert.ok(kept.equals(content) || kept.equals(next), `round ${round}: the file is neither the old nor the new one`);
       content = kept;
@@ -67,12 +68,12 @@ test(`kill -9 in the middle of an upload, at least ${rounds} times: the old or t
     server.child.kill('SIGKILL');
     kills++;
     await server.ended;
-    if (readdirSync(join(folder, 'files')).some((name) => name.startsWith('.svc-'))) torn++;
+    if (readdirSync(join(folder, 'home')).some((name) => name.startsWith('.svc-'))) torn++;
     socket.destroy();
   }
   const uploaded = new Set<unknown>();
   let bad = 0;
-  for await (const { event } of readEvents(journalFolder(join(folder, 'svc-data')), undefined, () => bad++))
+  for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, () => bad++))
     if (event.id === '40017') uploaded.add(event.data.path);
   assert.equal(bad, 0);
   assert.deepEqual(

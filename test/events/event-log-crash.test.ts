@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 // This file is also the program of the child processes: SVC_TEST_JOURNAL names the journal that they write.
 const childFolder = process.env.SVC_TEST_JOURNAL;
-const rounds = 25;
+const rounds = 10;
 
 function open(folder: string): FileEventLog {
   return new FileEventLog({ folder, maximumFileSizeBytes: 60_000, retentionDays: 30, clock: systemClock, log: silentLog });

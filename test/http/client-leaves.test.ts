@@ -1,109 +1,15 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
 import { selfSigned } from '../support/certificates.ts';
+import { leaveAtAllMoments, leaveStreamsAtAllMoments } from '../support/leaving-clients.ts';
 import { openBelow } from '../support/open-files.ts';
-import { startReceiver, until } from '../support/receiver.ts';
+import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic, testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-
-/** Authenticating takes so long, and the back-end's answer to an upload, too. */
-const slowMs = 30;
-
-/** Clients leave in steps of so much after they sent their request… */
-const stepMs = 5;
-
-/** …until a request has had time for all that it waits for. */
-const lastMs = 2 * slowMs + 120;
-
-interface Leaving {
-  method: string;
-  path: string;
-  headers?: Record<string, string>;
-  /** What is sent of the body. */
-  body?: string;
-  /** What `Content-Length` announces; chunked without it. */
-  announced?: number;
-}
-
-const form = (end: string) =>
-  [
-    '--b\r\nContent-Disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
-    '--b\r\nContent-Disposition: form-data; name="upload-file"; filename="FILE.1"\r\n\r\none\r\n',
-    `--b\r\nContent-Disposition: form-data; name="upload-file"; filename="FILE.2"\r\n\r\ntwo${end}`,
-  ].join('');
-const multipart = { 'content-type': 'multipart/form-data; boundary=b' };
-const whole = (body: string) => ({ body, announced: body.length });
-const propfind = '<propfind xmlns="DAV:"><allprop/></propfind>';
-const command = '{"commands":[{"command":"create-folder","target":"FILE"}]}';
-
-/** Requests of every handler that waits for something; `FILE` becomes a name of its own. */
-const requests: Record<string, Leaving> = {
-  'a PUT that comes to its end': { method: 'PUT', path: '/home/FILE', ...whole('hello') },
-  'a PUT in the middle': { method: 'PUT', path: '/home/FILE', body: 'hello', announced: 100_000 },
-  'a chunked PUT in the middle': { method: 'PUT', path: '/home/FILE', body: 'hello' },
-  'a PUT over a file': { method: 'PUT', path: '/home/large', body: 'hello', announced: 1000 },
-  'a form that comes to its end': { method: 'POST', path: '/home/', headers: multipart, ...whole(form('\r\n--b--\r\n')) },
-  'a form in the middle': { method: 'POST', path: '/home/', headers: multipart, body: form(''), announced: 100_000 },
-  'a form whose action has not come': {
-    method: 'POST',
-    path: '/home/',
-    headers: multipart,
-    body: form('').slice(form('').indexOf('--b', 5)),
-    announced: 100_000,
-  },
-  'an URL-encoded form in the middle': {
-    method: 'POST',
-    path: '/home/',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'action=create-',
-    announced: 1000,
-  },
-  'a command': { method: 'POST', path: '/home/', headers: { 'content-type': 'application/json' }, ...whole(command) },
-  'a command in the middle': { method: 'POST', path: '/home/', headers: { 'content-type': 'application/json' }, body: '{', announced: 99 },
-  'a PROPFIND': { method: 'PROPFIND', path: '/home/many/', headers: { depth: '1' }, ...whole(propfind) },
-  'a PROPFIND in the middle': { method: 'PROPFIND', path: '/home/', headers: { depth: '1' }, body: '<', announced: 99 },
-  'a LOCK in the middle': { method: 'LOCK', path: '/home/FILE', body: '<', announced: 99 },
-  'a PROPPATCH in the middle': { method: 'PROPPATCH', path: '/home/large', body: '<', announced: 99 },
-  'a GET of a small file': { method: 'GET', path: '/home/small' },
-  'a GET of a large file': { method: 'GET', path: '/home/large' },
-  'a GET of ranges': { method: 'GET', path: '/home/large', headers: { range: 'bytes=0-99, 1000000-9000000' } },
-  'a GET with a digest': { method: 'GET', path: '/home/large', headers: { 'want-repr-digest': 'sha-256=1' } },
-  'a GET as ZIP': { method: 'GET', path: '/home/', headers: { accept: 'application/zip' } },
-  'a GET of a folder': { method: 'GET', path: '/home/many/', headers: { accept: 'application/json' } },
-  'a COPY': { method: 'COPY', path: '/home/many/', headers: { destination: '/home/FILE/' } },
-};
-
-/** A server whose authentication and back-end take their time. */
-async function startSlowServer(t: TestContext, service: Record<string, unknown> = {}): Promise<TestServer> {
-  const endpoint = createServer((incoming, outgoing) => {
-    incoming.resume().on('end', () => setTimeout(() => outgoing.writeHead(204).end(), slowMs));
-  });
-  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
-  t.after(() => endpoint.closeAllConnections());
-  t.after(() => endpoint.close());
-  const url = `http://127.0.0.1:${(endpoint.address() as { port: number }).port}/auth`;
-  const receiver = await startReceiver(t, { otherwise: { delayMs: slowMs } });
-  const server = await startServer(t, {
-    group: { home_folder_structure: [] },
-    authentications: { remote: { type: 'http', url, test_at_start: false } },
-    service: { api_backend_uuid: 'backend', ...service },
-    event_handlers: { backend: { type: 'http', target: '40017', url: receiver.url, data_filter: 'api_backend, yes' } },
-  });
-  writeFileSync(join(server.home, 'small'), 'x');
-  writeFileSync(join(server.home, 'large'), '');
-  truncateSync(join(server.home, 'large'), 20_000_000);
-  mkdirSync(join(server.home, 'many'));
-  for (let index = 0; index < 300; index++) writeFileSync(join(server.home, 'many', `${index}`), '');
-  return server;
-}
 
 /** test/support/http2-raw.mjs */
 interface RawConnection {
@@ -122,85 +28,15 @@ async function rawConnection(server: TestServer, ca: string, session: string): P
   return connection;
 }
 
-let users = 0;
+const options = { timeout: 240_000 };
 
-/** Each request is of a user whom nobody has authenticated yet. */
-function headersOf(request: Leaving, name: string): Record<string, string> {
-  const authorization = `Basic ${Buffer.from(`user${users++}:${testPassword}`).toString('base64')}`;
-  const { headers = {}, announced } = request;
-  const length: Record<string, string> = announced === undefined ? {} : { 'content-length': String(announced) };
-  const filled = Object.entries(headers).map(([header, value]) => [header, value.replaceAll('FILE', name)]);
-  return { ...Object.fromEntries(filled), ...length, authorization };
-}
+test('a client that leaves, at whatever moment: no descriptor, no temporary file stays, and every upload has its end', options, (t) =>
+  leaveAtAllMoments(t, 20),
+);
 
-function overHttp1(server: TestServer, request: Leaving, name: string, afterMs: number): Promise<void> {
-  const { method, path, body, announced } = request;
-  const isChunked = body !== undefined && announced === undefined;
-  const headers = { host: 'x', ...headersOf(request, name), ...(isChunked ? { 'transfer-encoding': 'chunked' } : {}) };
-  const lines = Object.entries(headers).map((entry) => entry.join(': '));
-  const sent = (body ?? '').replaceAll('FILE', name);
-  return new Promise((resolve) => {
-    const socket = connect(server.port, '127.0.0.1', async () => {
-      socket.write(`${method} ${path.replaceAll('FILE', name)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
-      socket.write(isChunked ? `${sent.length.toString(16)}\r\n${sent}\r\n` : sent);
-      await sleep(afterMs);
-      // Some cut the connection, some end it as TCP means it.
-      if (users % 2 === 0) socket.destroy();
-      else socket.end();
-    });
-    // A reply that nobody reads is the slowest of all.
-    socket.pause();
-    socket.on('error', () => {});
-    socket.on('close', () => resolve());
-    setTimeout(() => socket.destroy(), lastMs + 200);
-  });
-}
-
-async function overHttp2(server: TestServer, ca: string, request: Leaving, name: string, afterMs: number): Promise<void> {
-  const { method, path, body } = request;
-  const session = connectHttp2(server.url, { ca });
-  session.on('error', () => {});
-  await once(session, 'connect');
-  const stream = session.request(
-    { ...headersOf(request, name), ':method': method, ':path': path.replaceAll('FILE', name) },
-    { endStream: body === undefined },
-  );
-  stream.on('error', () => {});
-  if (body !== undefined) stream.write(body.replaceAll('FILE', name));
-  await sleep(afterMs);
-  if (users % 2 === 0) stream.destroy();
-  else session.destroy();
-  await sleep(50);
-  session.destroy();
-}
-
-/** Whether each upload that began has ended, one way or the other. */
-async function openUploads(server: TestServer): Promise<number> {
-  const ids = (await server.events()).map((event) => Number(event.id));
-  const count = (...wanted: number[]) => ids.filter((id) => wanted.includes(id)).length;
-  return count(40021) - count(40017, 40022);
-}
-
-async function assertNothingIsLeft(server: TestServer, what: string): Promise<void> {
-  const left = () => openBelow(server.home).concat(readdirSync(server.home).filter((name) => name.startsWith('.svc-')));
-  await until(`${what}: nothing is left`, () => left().length === 0).catch(() => assert.deepEqual(left(), [], what));
-  await until(`${what}: every upload has its end`, async () => (await openUploads(server)) === 0);
-}
-
-test('a client that leaves, at whatever moment: no descriptor, no temporary file stays, and every upload has its end', {
-  timeout: 240_000,
-}, async (t) => {
-  const server = await startSlowServer(t);
-  for (const [what, request] of Object.entries(requests)) {
-    const moments = Array.from({ length: lastMs / stepMs }, (_, index) => index * stepMs);
-    await Promise.all(moments.map((afterMs) => overHttp1(server, request, `f${afterMs}-${users}`, afterMs)));
-    await assertNothingIsLeft(server, what);
-  }
-  assert.equal((await server.put('/home/whole', 'x')).status, 201);
-  const events = await server.events();
-  assert.ok(events.filter((event) => event.id === '40022').length > 5, 'uploads were cut off');
-  assert.equal(events.filter((event) => event.id === '40003').length, 0, 'no internal error');
-});
+test('a client that leaves a stream of HTTP/2: nothing stays either', options, (t) =>
+  hasProgram(t, 'openssl') ? leaveStreamsAtAllMoments(t, 45) : undefined,
+);
 
 test('an upload on a stream of HTTP/2 that is reset without an error code is not taken for a whole one', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
@@ -233,18 +69,6 @@ test('downloads on streams of HTTP/2 that are reset without an error code are cl
   await until('each has its end', async () => (await server.eventIds()).filter((id) => id === 40040).length === 40);
   assert.equal(connection.socket.destroyed, false);
   connection.socket.destroy();
-});
-
-test('a client that leaves a stream of HTTP/2: nothing stays either', { timeout: 240_000 }, async (t) => {
-  if (!hasProgram(t, 'openssl')) return;
-  const { cert, certPath, keyPath } = selfSigned(t);
-  const server = await startSlowServer(t, { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath });
-  for (const [what, request] of Object.entries(requests)) {
-    const moments = Array.from({ length: lastMs / (4 * stepMs) }, (_, index) => index * 4 * stepMs);
-    await Promise.all(moments.map((afterMs) => overHttp2(server, cert, request, `f${afterMs}-${users}`, afterMs)));
-    await assertNothingIsLeft(server, what);
-  }
-  assert.equal((await server.eventIds()).includes(40003), false, 'no internal error');
 });
 
 /** Sends a request, and reads no reply. @returns has the client leave */

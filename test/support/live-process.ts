@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { selfSigned } from './certificates.ts';
 import { type Running, start } from './child.ts';
 import { Client } from './client.ts';
-import { testSections } from './server.ts';
+import { writeConfig } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 import { childrenOf, isRunning } from './workers.ts';
 
@@ -21,15 +21,14 @@ export interface Live {
 /** @param args of `svc serve` */
 export async function startLive(t: TestContext, args: string[] = []): Promise<Live> {
   const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'home'));
-  writeFileSync(join(folder, 'home/a'), 'hello, world');
   const { cert, certPath, keyPath } = selfSigned(t);
   const services = {
     plain: { type: 'http', port: 0 },
     tls: { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath },
     monitor: { type: 'monitor', port: 0 },
   };
-  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, { services })));
+  await writeConfig(folder, { services });
+  writeFileSync(join(folder, 'home/a'), 'hello, world');
   const running = start(t, ['serve', '--log-format', 'json', ...args], { cwd: folder });
   const [, plain = '', tls = '', monitor = ''] = await running.line(
     /plain listening on (\S+)\/\n(?:.*\n)*?tls listening on (\S+)\/\n(?:.*\n)*?monitor listening on (\S+)\/\n/,

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { configFromObject } from '../../src/config/reading/load.ts';
@@ -71,6 +71,12 @@ export async function testSections(folder: string, config: TestConfig) {
     services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
     event_handlers: config.event_handlers ?? {},
   };
+}
+
+/** Writes the configuration of a test for `svc serve` in its folder; without one the start hashes a password at full cost. */
+export async function writeConfig(folder: string, config: TestConfig = {}): Promise<void> {
+  mkdirSync(join(folder, 'home'), { recursive: true });
+  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, config)));
 }
 
 /** Starts a server in this process on a free port, stopped with the test. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { openFlags } from '../../src/ssh/sftp/packets.ts';
 import { start } from './child.ts';
 import { readEvents } from './journal.ts';
-import { testUser } from './secrets.ts';
+import { writeConfig } from './server.ts';
 import { loginSftp, type SftpLogin } from './sftp-client.ts';
 import { temporaryFolder } from './temp.ts';
 
@@ -36,13 +36,13 @@ interface Versions {
  */
 export async function killDuringUploads(t: TestContext, { rounds, clients }: { rounds: number; clients: number }): Promise<number> {
   const folder = temporaryFolder(t);
-  const files = join(folder, 'files');
-  mkdirSync(files);
+  const files = join(folder, 'home');
+  await writeConfig(folder, { services: { sftp: { type: 'ssh', port: 0 } } });
   const versions = new Map<string, Versions>(
     Array.from({ length: clients }, (_, index) => [`file${index}`, { confirmed: 0, last: 0, begun: 0 }] as const),
   );
   for (let round = 0; round <= rounds; round++) {
-    const server = start(t, ['serve', '--port', '0', '--ssh', '0', '--user', testUser, '--log-level', 'error'], { cwd: folder });
+    const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
     const [, port = ''] = await server.line(/listening on sftp:\/\/[^:]+:(\d+)/);
     assertWhole(files, versions, `round ${round}`);
     if (round === rounds) {
@@ -63,7 +63,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
     await Promise.all([server.ended, ...uploading]);
   }
   const uploads = new Map<string, number>();
-  for await (const { event } of readEvents(journalFolder(join(folder, 'svc-data')), undefined, (bad) => assert.fail(bad.reason)))
+  for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, (bad) => assert.fail(bad.reason)))
     if (event.id === '30068') uploads.set(String(event.data.path), (uploads.get(String(event.data.path)) ?? 0) + 1);
   let confirmed = 0;
   for (const [name, of] of versions) {
