@@ -5,9 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isInstalled } from '../installed.mjs';
 import { endAll, send, started } from './support/exchange.mjs';
 import { loader, throughput } from './support/load.mjs';
-import { isInstalled } from '../installed.mjs';
 import { freePort, machineLine } from './support/machine.mjs';
 import { cell, ratio, table, writeBetween } from './support/table.mjs';
 
