@@ -10,6 +10,7 @@ export const exitCode = {
   next: 10,
   rejected: 11,
   noReply: 12,
+  partial: 13,
   /** A fault of the program that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)); start it again. */
   fault: 70,
   interrupted: 130,

@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { HostKey } from '../ssh/host-keys.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
+import { requiredByGroups } from '../ssh/required-credentials.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
 import { type Announce, componentOf } from './listeners.ts';
 import type { Monitoring } from './monitoring.ts';
@@ -76,7 +77,7 @@ export async function sshService(surroundings: ListenerSurroundings, setup: Serv
   return {
     ...ofEveryKind(surroundings, setup, options),
     options,
-    requiredCredentials: new Set([...parts.groups.values()].map((group) => group.required_credentials ?? 'any')),
+    requiredCredentials: requiredByGroups(parts.groups.values()),
     hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath, surroundings.hostKeys),
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,

@@ -7,11 +7,7 @@ import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './admission.ts';
 import { type ConnectionOrigin, contextOf } from './connection-context.ts';
 import { keyFault } from './public-keys.ts';
-
-/** What a client proves who it is with; a password may come by two methods. */
-type Kind = 'password' | 'ssh-key';
-
-const methodsOf: Record<Kind, string[]> = { password: ['password', 'keyboard-interactive'], 'ssh-key': ['publickey'] };
+import { type CredentialKind, methodsOffered, sufficiency } from './required-credentials.ts';
 
 /** Requests of a connection that ask for nothing (`none`, keys without a signature), at most. */
 const mostQuestions = 100;
@@ -42,7 +38,7 @@ export class Login {
   #tries = 0;
   #questions = 0;
   /** The first of two credentials. */
-  #first: { kind: Kind; account: Account } | undefined;
+  #first: { kind: CredentialKind; account: Account } | undefined;
   /** One of the keys that nobody knew: they count once, when the connection ends. */
   #unknownKey: { content: string; isTold: boolean } | undefined;
   #granted: Account | undefined;
@@ -152,7 +148,7 @@ export class Login {
     return { refused: 'tried' };
   }
 
-  async #try(kind: Kind, content: string): Promise<Answer> {
+  async #try(kind: CredentialKind, content: string): Promise<Answer> {
     const result = await this.#ask(kind, content);
     if (result.outcome !== 'authenticated') {
       if (result.outcome === 'unanswered') return { refused: 'tried' };
@@ -161,18 +157,17 @@ export class Login {
       return { refused: 'tried', ...(told === undefined ? {} : { told }) };
     }
     const { account } = result;
-    const needed = account.requiredCredentials;
-    if (needed !== 'any' && needed !== 'both' && needed !== kind) {
-      this.#noteWrongKind(account, needed);
+    const verdict = sufficiency(account.requiredCredentials, kind, this.#first?.kind);
+    if (verdict === 'wrong-kind') {
+      this.#noteWrongKind(account);
       return { refused: 'tried' };
     }
-    if (needed === 'both' && this.#first === undefined) {
+    if (verdict === 'first-of-two') {
       this.#first = { kind, account };
       this.#connection.service.events.emit({ id: 20126, context: contextOf(this.#connection, account), data: { credentials: kind } });
       return { partial: this.#methodsLeft() };
     }
-    // The second is of the other kind, as no other is taken, and of the same account.
-    if (this.#first && (this.#first.kind === kind || this.#first.account.uuid !== account.uuid)) return { refused: 'tried' };
+    if (this.#first && this.#first.account.uuid !== account.uuid) return { refused: 'tried' };
     const fault = await this.#connection.admit(account);
     if (fault !== undefined) return { refused: 'over', told: fault };
     this.#granted = account;
@@ -180,7 +175,7 @@ export class Login {
   }
 
   /** Asks the chain, as often as the security policy lets the address and the name be guessed at. */
-  async #ask(type: Kind, content: string): Promise<ChainResult> {
+  async #ask(type: CredentialKind, content: string): Promise<ChainResult> {
     const { service, peer, trace } = this.#connection;
     const username = this.#username ?? '';
     const credentials: Credentials = {
@@ -215,11 +210,7 @@ export class Login {
 
   /** Methods that can still succeed. */
   #methodsLeft(): string[] {
-    const first = this.#first?.kind;
-    if (first !== undefined) return methodsOf[first === 'password' ? 'ssh-key' : 'password'];
-    const needed = this.#connection.service.requiredCredentials;
-    const isUseful = (kind: Kind) => needed.has('any') || needed.has('both') || needed.has(kind);
-    return (['ssh-key', 'password'] as const).filter(isUseful).flatMap((kind) => methodsOf[kind]);
+    return methodsOffered(this.#connection.service.requiredCredentials, this.#first?.kind);
   }
 
   #asked(): Answer {
@@ -227,7 +218,7 @@ export class Login {
     return { refused: 'asked' };
   }
 
-  #noteWrongKind(account: Account, needed: string): void {
+  #noteWrongKind(account: Account): void {
     const { service } = this.#connection;
     service.events.emit({
       id: 20142,
@@ -237,7 +228,7 @@ export class Login {
         method_uuid: account.method.uuid,
         method_name: account.method.uuid,
         method_type: account.method.type,
-        details: `The group "${account.groupUuid}" requires ${needed}.`,
+        details: `The group "${account.groupUuid}" requires ${account.requiredCredentials}.`,
       },
     });
   }

@@ -10,6 +10,7 @@ import { executable, type Mock, run, startMock } from '../support/child.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { makeKey, publicKey } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 function mock(t: TestContext, ...args: string[]): Promise<Mock> {
@@ -238,4 +239,63 @@ test('the example: a suite in CI with a JUnit report', async (t) => {
   writeFileSync(join(cwd, 'bad.yaml'), '- {username: a, expect: maybe}\n');
   const bad = await run(t, ['auth-test', '--suite', 'bad.yaml'], { cwd });
   assert.deepEqual([bad.code, /case 1: expect/.test(bad.stderr)], [2, true]);
+});
+
+test('over SSH the group decides what is enough: a first of two is partial, a wrong kind is refused, a key and a password go together', async (t) => {
+  const cwd = temporaryFolder(t);
+  const key = await makeKey(cwd, 'id');
+  const ssh_keys = [await publicKey(key)];
+  const password = await cheapHash('marker-secret');
+  const group = (required_credentials: string) => ({ home_folder_path: cwd, required_credentials });
+  writeFileSync(
+    join(cwd, 'svc.config.json'),
+    JSON.stringify({
+      server: { uuid: 'srv', data_folder_path: 'data' },
+      groups: { DEFAULT_GROUP: group('any'), BOTH: group('both'), KEYS: group('ssh-key') },
+      accounts: { alice: { group: 'BOTH', ssh_keys, password }, bob: { group: 'KEYS', ssh_keys, password }, carol: { ssh_keys, password } },
+      services: { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0 } },
+    }),
+    { mode: 0o600 },
+  );
+  const first = await run(t, ['auth-test', '--username', 'alice', '--ssh-key', `${key}.pub`, '--json'], { cwd });
+  const document = JSON.parse(first.stdout);
+  assert.deepEqual([first.code, document.outcome, document.methods[0].credentials], [13, 'partial', 'ssh-key'], first.stderr);
+  assert.deepEqual(document.login.credentials, [
+    {
+      type: 'ssh-key',
+      outcome: 'partial',
+      reason: 'the key is accepted as the first of two: the group "BOTH" requires both',
+      offered: ['password', 'keyboard-interactive'],
+    },
+  ]);
+  assert.deepEqual(jsonOutputs['auth-test'].parse(document), document);
+  const both = await run(t, ['auth-test', ...alice, '--ssh-key', `${key}.pub`], { cwd });
+  assert.equal(both.code, 0, both.stdout + both.stderr);
+  assert.match(
+    both.stdout,
+    /sftp \(ssh\): partial, .*offered next: password, keyboard-interactive\nsftp \(ssh\): granted, the password is accepted as the second of two/,
+  );
+
+  const blob = ssh_keys[0]?.split(' ')[1];
+  const cases = [
+    { name: 'over https the password is enough', username: 'alice', password: 'marker-secret', expect: 'authenticated' },
+    { name: 'a wrong password after the key', username: 'alice', ssh_key: blob, password: 'wrong', expect: 'next' },
+    { name: 'a key alone where keys are required', username: 'bob', ssh_key: blob, expect: 'authenticated' },
+    { name: 'any of two', username: 'carol', ssh_key: blob, password: 'wrong', expect: 'authenticated' },
+  ];
+  writeFileSync(join(cwd, 'cases.config.json'), JSON.stringify(cases));
+  const suite = await run(t, ['auth-test', '--suite', 'cases.config.json'], { cwd });
+  assert.equal(suite.code, 0, suite.stdout);
+  writeFileSync(
+    join(cwd, 'ssh.config.json'),
+    JSON.stringify([
+      { username: 'alice', password: 'marker-secret', expect: 'partial' },
+      { username: 'bob', password: 'marker-secret', expect: 'authenticated' },
+    ]),
+  );
+  const refused = await run(t, ['auth-test', '--suite', 'ssh.config.json', '--creator-type', 'ssh'], { cwd });
+  assert.match(
+    refused.stdout,
+    /^ok {3}alice: partial\nFAIL bob: authenticated: expected authenticated, got rejected \(the group "KEYS" requires ssh-key\)/,
+  );
 });

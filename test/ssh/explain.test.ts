@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { decide } from '../../src/config/cases/decision.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
+import type { CredentialKind } from '../../src/ssh/required-credentials.ts';
 import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
 import { sftpOperations } from '../../src/ssh/sftp/request-operations.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { testPassword } from '../support/secrets.ts';
 import { type RawSftp, testFiles, testSession } from '../support/sftp-session.ts';
+import { makeKey, publicKey, startSsh, tryLogins } from '../support/ssh.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const { read, write, create } = openFlags;
 
@@ -68,4 +73,89 @@ test('fixed folders, reserved names and paths that lead upward are explained, to
   assert.equal(status('MKDIR', '/a'), statusCodes.failure);
   assert.equal(status('OPEN-WRITE', '/.svc-0123456789abcdef01234567.part'), statusCodes.permissionDenied);
   assert.equal(decide(config, { user: 'alice', method: 'open-read', path: '/../etc/a b' }).real_path, '/home/etc/a b');
+});
+
+/** Presents credentials to a service one after the other. @returns whether that lets in, and what was offered before each and after the last */
+async function present(t: TestContext, port: number, username: string, kinds: readonly CredentialKind[], key: Buffer) {
+  const attempts = [
+    { type: 'none', username },
+    ...kinds.map((kind) => (kind === 'password' ? { type: kind, username, password: testPassword } : { type: 'publickey', username, key })),
+  ];
+  const offered: string[][] = [];
+  let asked = 0;
+  const authHandler = (left: string[] | null) => {
+    if (left) offered.push([...left]);
+    return attempts[asked++] ?? false;
+  };
+  const { client } = await tryLogins(t, port, attempts, { authHandler });
+  client?.end();
+  return { isIn: client !== undefined, offered };
+}
+
+test('what svc explain says of a login is what a session does with it: what is granted, refused and offered next', async (t) => {
+  const folder = temporaryFolder(t);
+  const [path, shortPath] = [await makeKey(folder, 'key'), await makeKey(folder, 'short', '-t', 'rsa', '-b', '1024')];
+  const ssh_keys = [await publicKey(path)];
+  const password = await cheapHash(testPassword);
+  const group = (required_credentials: string) => ({ home_folder_path: folder, required_credentials });
+  const groups = { ANY: group('any'), KEYS: group('ssh-key'), BOTH: group('both'), CLOSED: { ...group('any'), enabled: false } };
+  const accounts = {
+    any: { group: 'ANY', ssh_keys, password },
+    keys: { group: 'KEYS', ssh_keys, password },
+    both: { group: 'BOTH', ssh_keys, password },
+    keyless: { group: 'BOTH', password },
+    short: { group: 'KEYS', ssh_keys: [await publicKey(shortPath)], password },
+    wordless: { group: 'ANY', ssh_keys },
+    gone: { group: 'ANY', ssh_keys, password, enabled: false },
+    closed: { group: 'CLOSED', ssh_keys, password },
+  };
+  const server = await startSsh(t, {}, { groups, accounts });
+  const text = JSON.stringify({ groups, accounts, services: { sftp: { type: 'ssh' } } });
+  const config = parseConfig(parseSource('/nowhere/svc.config.json', text), {});
+  const orders: CredentialKind[][] = [['ssh-key'], ['password'], ['ssh-key', 'password'], ['password', 'ssh-key']];
+  const seen = new Set<string>();
+  for (const user of [...Object.keys(accounts), 'nobody']) {
+    for (const credentials of orders) {
+      const { allowed, reason, login, steps } = decide(config, { user, method: 'LOGIN', path: '', credentials });
+      const real = await present(t, server.sshPort, user, credentials, readFileSync(user === 'short' ? shortPath : path));
+      const what = `${user} with ${credentials.join(', ')}: ${reason}`;
+      assert.equal(real.isIn, allowed, what);
+      const refused = login?.credentials.filter(({ outcome }) => outcome !== 'granted') ?? [];
+      if (login) assert.deepEqual(real.offered, [login.offered, ...refused.map(({ offered }) => offered)], what);
+      seen.add(login?.credentials.map(({ outcome }) => outcome).join(' ') ?? `refused by ${steps.at(-1)?.step}`);
+    }
+  }
+  const courses = ['granted', 'refused', 'refused granted', 'refused refused', 'refused partial', 'partial', 'partial granted'];
+  assert.deepEqual([...seen].toSorted(), [...courses, 'partial refused', 'refused by account', 'refused by group'].toSorted());
+});
+
+test('a login is explained by the chain of its service: endpoints, methods that it does not ask, services of another type', async () => {
+  const configOf = (sections: object) =>
+    parseConfig(
+      parseSource('/nowhere/svc.config.json', JSON.stringify({ groups: { DEFAULT_GROUP: { home_folder_path: '/home' } }, ...sections })),
+      {},
+    );
+  const authentications = {
+    id: { type: 'http', url: 'https://id.example.com/' },
+    local: { type: 'application' },
+    public: { type: 'anonymous', group: 'DEFAULT_GROUP' },
+  };
+  const accounts = { alice: { password: await cheapHash(testPassword) } };
+  const services = {
+    first: { type: 'ssh', authentications: ['id'] },
+    all: { type: 'ssh', port: 2223 },
+    none: { type: 'ssh', port: 2224, authentications: ['public'] },
+  };
+  const config = configOf({ authentications, accounts, services });
+  const login = (user: string, service?: string) => {
+    const { allowed, reason, steps } = decide(config, { user, method: 'login', path: '', service });
+    return [allowed, reason, steps.find(({ step }) => step === 'method')?.text];
+  };
+  assert.deepEqual(login('carol'), [true, null, 'id decides']);
+  assert.deepEqual(login('alice', 'all'), [true, null, 'local decides; id before it is taken to pass the login on (401)']);
+  assert.equal(login('alice', 'none')[0], false);
+  assert.equal(login('anonymous', 'all')[2], 'id decides', 'nobody comes over SSH without a name');
+  assert.equal(login('alice', 'web')[1], 'there is no enabled ssh service "web"');
+  const without = decide(configOf({ accounts }), { user: 'alice', method: 'LOGIN', path: '' });
+  assert.deepEqual([without.allowed, without.status, without.reason], [false, null, 'the configuration has no enabled ssh service']);
 });

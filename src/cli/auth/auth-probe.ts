@@ -29,6 +29,8 @@ import { replyWarnings } from './reply-warnings.ts';
 /** What is asked, and how the answer is read. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
+  /** UUID of the SSH service whose chain it is. */
+  sshService: string | undefined;
   /** All groups by UUID; undefined without a configuration: any group is fine. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
@@ -50,14 +52,15 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
       'bad-request',
       `--${parsed.error.issues[0]?.path[0] === 'headers' ? 'header' : String(parsed.error.issues[0]?.path[0])}: ${parsed.error.issues[0]?.message}`,
     );
-  return { chain: [['url', parsed.data]], groups: undefined, config: undefined };
+  return { chain: [['url', parsed.data]], sshService: undefined, groups: undefined, config: undefined };
 }
 
 /** The target of a configuration: one method, or the chain of its first service that has one, with `isOverSsh` rather one of SSH. */
 export function configTarget(config: Config, method: string | undefined, isOverSsh: boolean): Target {
   const all = methodsInForce(config.authentications);
-  const services = Object.values(config.services).filter((candidate) => candidate.enabled && isFileService(candidate));
-  const service = (isOverSsh ? services.find(({ type }) => type === 'ssh') : undefined) ?? services[0];
+  const services = Object.entries(config.services).filter(([, candidate]) => candidate.enabled && isFileService(candidate));
+  const ssh = isOverSsh ? services.find(([, { type }]) => type === 'ssh') : undefined;
+  const [, service] = ssh ?? services[0] ?? [];
   const order = service && isFileService(service) ? service.authentications : null;
   const chain = method === undefined ? chainOf(all, order) : all.filter(([uuid]) => uuid === method);
   if (chain.length === 0)
@@ -65,7 +68,7 @@ export function configTarget(config: Config, method: string | undefined, isOverS
       'bad-request',
       method === undefined ? 'The configuration has no enabled authentication method.' : `There is no authentication method "${method}".`,
     );
-  return { chain, groups: withDefaultGroup(config.groups), config };
+  return { chain, sshService: ssh?.[0], groups: withDefaultGroup(config.groups), config };
 }
 
 function chainOf(all: [string, AuthenticationOptions][], order: string[] | null): [string, AuthenticationOptions][] {
@@ -91,7 +94,13 @@ async function probeMethod(target: Target, uuid: string, options: Authentication
     options.type === 'anonymous'
       ? { outcome: 'next', reason: 'This method takes requests without credentials only.' }
       : await localMethod(target, uuid, options).authenticate(credentials);
-  const base = { method: uuid, type: options.type, warnings: [], duration_ms: Math.round(systemClock.monotonicMs() - startedMs) };
+  const base = {
+    method: uuid,
+    type: options.type,
+    credentials: credentials.type,
+    warnings: [],
+    duration_ms: Math.round(systemClock.monotonicMs() - startedMs),
+  };
   return { ...base, invalid: false, ...readingOf(target.groups, credentials.username, result, { uuid, type: options.type }) };
 }
 
@@ -116,6 +125,7 @@ async function probeEndpoint(target: Target, uuid: string, options: CalloutOptio
   const common = {
     method: uuid,
     type: 'http',
+    credentials: credentials.type,
     url: shownUrl(asked),
     warnings: replyWarnings(reply, options.timeout * 1000),
     duration_ms: Math.round(reply.durationMs),

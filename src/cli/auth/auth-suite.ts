@@ -5,8 +5,9 @@ import type { Credentials } from '../../auth/credentials.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
-import { probe, type Target } from './auth-probe.ts';
-import { type MethodReport, methodReport } from './method-report.ts';
+import type { Target } from './auth-probe.ts';
+import { methodReport } from './method-report.ts';
+import { loginOutcome, type ProbedLogin, probeLogin } from './probed-login.ts';
 
 const caseOptions = z.strictObject({
   name: z.string().optional(),
@@ -14,7 +15,7 @@ const caseOptions = z.strictObject({
   password: z.string().optional(),
   ssh_key: z.string().optional(),
   certificate: z.string().optional(),
-  expect: z.enum(['authenticated', 'next', 'rejected']),
+  expect: loginOutcome,
   /** Members that the account must have. */
   account: z.record(z.string(), z.unknown()).optional(),
 });
@@ -58,14 +59,16 @@ export function readSuite(path: string): SuiteCase[] {
 
 /** Runs the cases in order. */
 export async function* runSuite(
-  target: Target,
+  targetOf: (creatorType: string) => Target,
   cases: readonly SuiteCase[],
   peer: EventPeer,
-  creatorType: string,
+  creatorType: string | undefined,
 ): AsyncGenerator<CaseResult> {
   for (const item of cases) {
-    const methods = await probe(target, credentialsOf(item, peer, creatorType));
-    const problems = problemsOf(item, methods.at(-1) as MethodReport);
+    const type = creatorType ?? (item.ssh_key === undefined ? 'https' : 'ssh');
+    const probed = await probeLogin(targetOf(type), credentialsOf(item, peer, type));
+    const { methods } = probed;
+    const problems = problemsOf(item, probed);
     yield {
       name: item.name ?? `${item.username}: ${item.expect}`,
       passed: problems.length === 0,
@@ -76,15 +79,18 @@ export async function* runSuite(
   }
 }
 
-function credentialsOf(item: SuiteCase, peer: EventPeer, creatorType: string): Credentials {
+function credentialsOf(item: SuiteCase, peer: EventPeer, creatorType: string): Credentials[] {
   const common = { username: item.username, peer, creator: { uuid: 'svc-auth-test', type: creatorType } };
-  if (item.ssh_key !== undefined) return { type: 'ssh-key', content: item.ssh_key, ...common };
-  if (item.certificate !== undefined) return { type: 'ssl-certificate', content: item.certificate, ...common };
-  return { type: 'password', content: item.password ?? '', ...common };
+  if (item.certificate !== undefined) return [{ type: 'ssl-certificate', content: item.certificate, ...common }];
+  const { ssh_key, password = ssh_key === undefined ? '' : undefined } = item;
+  return [
+    ...(ssh_key === undefined ? [] : [{ type: 'ssh-key' as const, content: ssh_key, ...common }]),
+    ...(password === undefined ? [] : [{ type: 'password' as const, content: password, ...common }]),
+  ];
 }
 
-function problemsOf(item: SuiteCase, report: MethodReport): string[] {
-  if (report.outcome !== item.expect) return [`expected ${item.expect}, got ${report.outcome} (${report.reason})`];
+function problemsOf(item: SuiteCase, { outcome, last: report, login }: ProbedLogin): string[] {
+  if (outcome !== item.expect) return [`expected ${item.expect}, got ${outcome} (${login?.credentials.at(-1)?.reason ?? report.reason})`];
   return Object.entries(item.account ?? {})
     .filter(([name, expected]) => !isDeepStrictEqual(report.account?.[name], expected))
     .map(([name, expected]) => `account.${name}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(report.account?.[name])}`);

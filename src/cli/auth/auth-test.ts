@@ -1,37 +1,28 @@
-import { X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import * as z from 'zod';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
+import { type LoginReport, loginReport } from '../../config/cases/login-course.ts';
 import { loadConfig } from '../../config/check.ts';
-import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { addressFamily, parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
-import { keyLineFault } from '../../ssh/public-key-fault.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';
-import { readLine } from '../prompt.ts';
-import { configTarget, probe, type Target, urlTarget } from './auth-probe.ts';
+import { type CredentialOptions, creatorTypeOf, credentialsOf, peerOf } from './auth-credentials.ts';
+import { configTarget, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { junitXml } from './junit.ts';
-import { type MethodReport, methodReport, outcome } from './method-report.ts';
+import { type MethodReport, methodReport } from './method-report.ts';
+import { loginOutcome, type ProbedLogin, probeLogin } from './probed-login.ts';
 
 /** Options of `svc auth-test`. */
-export interface AuthTestOptions {
+export interface AuthTestOptions extends CredentialOptions {
   config?: string;
   method?: string;
   url?: string;
   header: string[];
   basic?: string;
   timeout?: number;
-  username?: string;
-  password?: string;
-  passwordStdin?: boolean;
-  sshKey?: string;
-  certificate?: string;
-  peer?: string;
-  creatorType?: string;
-  expect?: MethodReport['outcome'];
+  expect?: ProbedLogin['outcome'];
   showRequest?: boolean;
   suite?: string;
   junit?: string;
@@ -52,70 +43,80 @@ const maskedRequest = z
 
 type MaskedRequest = z.infer<typeof maskedRequest>;
 
-/** What came of one credentials request. */
+/** What came of the credentials of one client. */
 export const authTestReport = z.strictObject({
-  outcome,
-  expected: outcome.optional(),
+  outcome: loginOutcome.describe('partial: accepted over SSH as the first of two, which grants nothing yet.'),
+  expected: loginOutcome.optional(),
   met: z.boolean().optional(),
   request: maskedRequest.optional(),
   methods: z.array(methodReport),
+  login: loginReport.optional().describe('What an ssh service makes of it; for credentials that reach one.'),
 });
 
-/** Sends one credentials request, or those of a suite, and says what the service would make of the reply. */
+/** Asks about the credentials of one client, or those of a suite, and says what the service would make of the replies. */
 export async function authTest(options: AuthTestOptions): Promise<number> {
-  const target = await targetOf(options);
-  if (options.suite) return suite(target, options);
-  const credentials = await credentialsOf(options);
-  if (options.showRequest && !options.json) print(requestText(requestOf(target, credentials)));
-  const reports = await probe(target, credentials);
-  const last = reports.at(-1) as MethodReport;
-  const met = options.expect === undefined ? undefined : options.expect === last.outcome;
+  const targetOf = await readTargets(options);
+  if (options.suite) return suite(targetOf, options);
+  const presented = await credentialsOf(options);
+  const target = targetOf(creatorTypeOf(options));
+  if (presented.length > 1 && target.sshService === undefined)
+    throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
+  const requests = options.showRequest ? presented.map((credentials) => requestOf(target, credentials)) : [];
+  if (!options.json) for (const request of requests) print(requestText(request));
+  const probed = await probeLogin(target, presented);
+  const { outcome, methods, login } = probed;
+  const met = options.expect === undefined ? undefined : options.expect === outcome;
   if (options.json) {
-    const request = options.showRequest ? requestOf(target, credentials) : undefined;
-    const report: z.infer<typeof authTestReport> = {
-      outcome: last.outcome,
-      expected: options.expect,
-      met,
-      request,
-      methods: reports,
-    };
+    const report: z.infer<typeof authTestReport> = { outcome, expected: options.expect, met, request: requests[0], methods, login };
     print(JSON.stringify(report, null, 2));
   } else {
-    for (const report of reports) print(reportText(report));
+    for (const report of methods) print(reportText(report));
+    if (login) print(loginText(login));
     if (met !== undefined)
       print(
         met
-          ? paint(process.stdout, 'green', `as expected: ${last.outcome}`)
-          : paint(process.stdout, 'red', `expected ${options.expect}, got ${last.outcome}`),
+          ? paint(process.stdout, 'green', `as expected: ${outcome}`)
+          : paint(process.stdout, 'red', `expected ${options.expect}, got ${outcome}`),
       );
   }
   if (met !== undefined) return met ? exitCode.done : exitCode.no;
-  return codeOf(last);
+  return codeOf(probed);
 }
 
-function codeOf(report: MethodReport): number {
-  if (report.outcome === 'authenticated') return exitCode.done;
-  if (report.outcome === 'next') return exitCode.next;
-  return report.invalid ? exitCode.noReply : exitCode.rejected;
+function codeOf({ outcome, last }: ProbedLogin): number {
+  switch (outcome) {
+    case 'authenticated':
+      return exitCode.done;
+    case 'partial':
+      return exitCode.partial;
+    case 'next':
+      return exitCode.next;
+    case 'rejected':
+      return last.invalid ? exitCode.noReply : exitCode.rejected;
+    default:
+      return outcome satisfies never;
+  }
 }
 
-async function targetOf(options: AuthTestOptions): Promise<Target> {
+/** Reads what is to be asked. @returns the target for clients that reach a service of a type */
+async function readTargets(options: AuthTestOptions): Promise<(creatorType: string) => Target> {
   if (options.url !== undefined) {
     if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method exclude each other.');
-    return urlTarget({ url: options.url, headers: options.header, basic: options.basic, timeout: options.timeout });
+    const target = urlTarget({ url: options.url, headers: options.header, basic: options.basic, timeout: options.timeout });
+    return () => target;
   }
   for (const name of ['basic', 'timeout'] as const) {
     if (options[name] !== undefined) throw new ServiceError('bad-request', `--${name} goes with --url; with a configuration set it there.`);
   }
   if (options.header.length > 0) throw new ServiceError('bad-request', '--header goes with --url; with a configuration set it there.');
-  const loaded = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
-  return configTarget(loaded.config, options.method, creatorTypeOf(options) === 'ssh');
+  const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
+  return (creatorType) => configTarget(config, options.method, creatorType === 'ssh');
 }
 
-async function suite(target: Target, options: AuthTestOptions): Promise<number> {
+async function suite(targetOf: (creatorType: string) => Target, options: AuthTestOptions): Promise<number> {
   const cases = readSuite(options.suite as string);
   const results: CaseResult[] = [];
-  for await (const result of runSuite(target, cases, peerOf(options.peer), options.creatorType ?? 'https')) {
+  for await (const result of runSuite(targetOf, cases, peerOf(options.peer), options.creatorType)) {
     results.push(result);
     if (options.json) print(JSON.stringify(result));
     else
@@ -127,68 +128,6 @@ async function suite(target: Target, options: AuthTestOptions): Promise<number> 
   if (options.junit) writeFileSync(options.junit, junitXml('svc auth-test', results));
   if (!options.json) print(`${count(results.length - failed, 'case')} passed, ${failed} failed`);
   return failed === 0 ? exitCode.done : exitCode.no;
-}
-
-/** Of the service that the credentials would reach. */
-function creatorTypeOf({ creatorType, sshKey }: AuthTestOptions): string {
-  return creatorType ?? (sshKey ? 'ssh' : 'https');
-}
-
-async function credentialsOf(options: AuthTestOptions): Promise<Credentials> {
-  const given = [options.password, options.passwordStdin || undefined, options.sshKey, options.certificate].filter(
-    (value) => value !== undefined,
-  );
-  if (given.length !== 1)
-    throw new ServiceError('bad-request', 'Give exactly one of --password, --password-stdin, --ssh-key and --certificate.');
-  const common = {
-    peer: peerOf(options.peer),
-    creator: { uuid: 'svc-auth-test', type: creatorTypeOf(options) },
-  };
-  if (options.certificate !== undefined) {
-    const pem = readNamed('--certificate', options.certificate);
-    return { type: 'ssl-certificate', username: options.username ?? commonName(pem), content: pem, ...common };
-  }
-  if (options.username === undefined) throw new ServiceError('bad-request', '--username is missing.');
-  if (options.sshKey !== undefined) {
-    const line = readNamed('--ssh-key', options.sshKey);
-    const fault = common.creator.type === 'ssh' ? keyLineFault(line) : undefined;
-    if (fault !== undefined) process.stderr.write(`svc: warning: --ssh-key ${fault}\n`);
-    return { type: 'ssh-key', username: options.username, content: keyBlob(line), ...common };
-  }
-  const content = options.passwordStdin ? await readLine(process.stdin) : (options.password as string);
-  return { type: 'password', username: options.username, content, ...common };
-}
-
-function readNamed(option: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new ServiceError('bad-request', `${option}: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-/** The base64 blob of an OpenSSH public key line. @throws ServiceError `bad-request` when it is none */
-export function keyBlob(line: string): string {
-  const [type, blob] = line.trim().split(/\s+/);
-  if (!type || !blob || !/^[\w@.-]+$/.test(type) || !/^AAAA[A-Za-z0-9+/]+=*$/.test(blob))
-    throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
-  return blob;
-}
-
-function commonName(pem: string): string {
-  try {
-    const name = new X509Certificate(pem).toLegacyObject().subject.CN;
-    if (typeof name === 'string') return name;
-  } catch (error) {
-    throw new ServiceError('bad-request', `--certificate: ${(error as Error).message}`, { cause: error });
-  }
-  throw new ServiceError('bad-request', '--certificate: the certificate has no common name; give --username.');
-}
-
-function peerOf(text: string | undefined): EventPeer {
-  const client = parseAddressPort(text ?? '127.0.0.1:0');
-  if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
-  return { ...client, protocol: 'TCP', family: addressFamily(client.address) };
 }
 
 /** The request as it is sent, to one endpoint after the other, with every secret masked. Names are those of `--json`. */
@@ -213,6 +152,17 @@ function requestText({ method, endpoints, body }: MaskedRequest): string {
     [`${method} ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\n'),
   );
   return `${heads.join('\n')}\n\n${JSON.stringify(body, null, 2)}\n`;
+}
+
+/** What an SSH service makes of one kind of credentials after the other. */
+function loginText({ service, credentials }: LoginReport): string {
+  return credentials
+    .map(({ outcome, reason, offered }) => {
+      const colour = outcome === 'granted' ? 'green' : outcome === 'partial' ? 'yellow' : 'red';
+      const next = outcome === 'granted' ? '' : `; offered next: ${offered.join(', ')}`;
+      return visible(`${service} (ssh): ${paint(process.stdout, colour, outcome)}, ${reason}${next}`);
+    })
+    .join('\n');
 }
 
 function reportText(report: MethodReport): string {

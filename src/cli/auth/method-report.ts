@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { credentialTypes } from '../../auth/credentials.ts';
 
 /** What a method may say of credentials. */
 export const outcome = z.enum(['authenticated', 'next', 'rejected']);
@@ -7,6 +8,7 @@ export const outcome = z.enum(['authenticated', 'next', 'rejected']);
 export const methodReport = z.strictObject({
   method: z.string().describe('UUID of the authentication method.'),
   type: z.string(),
+  credentials: z.enum(credentialTypes).describe('Type of the credentials that it was asked about.'),
   url: z.string().exactOptional(),
   status: z.int().exactOptional(),
   status_reason: z.string().exactOptional(),

@@ -5,14 +5,18 @@ const help = `
 Exit codes:
   0   authenticated, or as --expect says     1   --expect not met, or a case of the suite failed
   10  passed to the next method (401)        11  rejected (403, or any other status)
-  12  rejected: no reply, or an invalid one  2   wrong use
+  12  rejected: no reply, or an invalid one  13  partial: SSH asks for a second kind
+  2   wrong use
 
-A suite is a YAML list of cases: {username, password | ssh_key | certificate, expect, account, name}.
+With a key, or --creator-type ssh, the login is that of an ssh service: what the group requires (required_credentials) decides, too. Give a key and a password together where it requires both.
+
+A suite is a YAML list of cases: {username, password, ssh_key, certificate, expect, account, name}.
 
 Examples:
   svc auth-test --username alice --password-stdin < password.txt
   svc auth-test --url http://127.0.0.1:9000/auth --username bob --password x --expect rejected
   svc auth-test --method corporate --username deploy --ssh-key ~/.ssh/id_ed25519.pub --json
+  svc auth-test --username bob --ssh-key bob.pub --password-stdin < password.txt
   svc auth-test --suite cases.yaml --junit report.xml`;
 
 /** `svc auth-test`. */
@@ -34,7 +38,12 @@ export const registerAuthTest: Register = (program, run) => {
     .option('--peer <address:port>', 'address of the client (default: 127.0.0.1:0)')
     .option('--creator-type <type>', 'type of the component that the client reached (default: https, ssh for a key)')
     .addOption(
-      new Option('--expect <outcome>', 'exit 0 for exactly this outcome, 1 for any other').choices(['authenticated', 'next', 'rejected']),
+      new Option('--expect <outcome>', 'exit 0 for exactly this outcome, 1 for any other').choices([
+        'authenticated',
+        'partial',
+        'next',
+        'rejected',
+      ]),
     )
     .option('--show-request', 'show the request, secrets masked; with --json as the member `request`')
     .option('--suite <file>', 'run a list of cases')

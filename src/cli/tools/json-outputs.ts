@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { decision } from '../../config/cases/decision.ts';
+import { decision } from '../../config/cases/decision-steps.ts';
 import { shownItems } from '../../control/collection.ts';
 import { deliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import { caseResult } from '../auth/auth-suite.ts';

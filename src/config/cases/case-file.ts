@@ -4,6 +4,7 @@ import { isEventId } from '../../events/catalogue.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { number } from '../../lib/option-types.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
+import { credentialKinds } from '../../ssh/required-credentials.ts';
 
 const common = {
   name: z.string().min(1).optional(),
@@ -15,15 +16,20 @@ const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.st
 /** May an account do this? */
 const requestCase = z.strictObject({
   ...common,
-  request: z.string().regex(/^[A-Za-z-]+ \/.*$/, 'must be "METHOD /home/…", or a request of SFTP and its path'),
+  request: z.string().regex(/^(LOGIN|[A-Za-z-]+ \/.*)$/, 'must be "METHOD /home/…", a request of SFTP and its path, or LOGIN'),
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),
+  /** Of LOGIN: the ssh service, and what the client presents. */
+  service: z.string().optional(),
+  credentials: z.array(z.enum(credentialKinds)).optional(),
   expect: z.enum(['allowed', 'refused'], { error: 'must be allowed or refused' }).optional(),
   status: number(400, 599).optional(),
   /** The set that decides: `general`, or the expression of a rule. */
   rule: z.string().optional(),
   real_path: z.string().optional(),
+  /** Part of the reason of a refusal. */
+  reason: z.string().optional(),
 });
 
 const expectedRequest = z.strictObject({

@@ -1,78 +1,31 @@
-import * as z from 'zod';
-import { type Account, AccountError, effectiveAccount } from '../../accounts/account.ts';
-import { AccountsFile } from '../../accounts/accounts-file.ts';
-import { withDefaultGroup } from '../../accounts/options.ts';
+import type { Account } from '../../accounts/account.ts';
 import type { PermissionSet } from '../../accounts/permissions.ts';
-import { isUserName } from '../../accounts/user-names.ts';
-import { accountsFilePath, methodsInForce } from '../../auth/options.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
 import { type ConditionalRight, neededRights, type Operation, type RequestOperations } from '../../files/needed-rights.ts';
 import { operationsOf } from '../../http/method-operations.ts';
 import { statusOf } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
-import { systemClock } from '../../lib/clock.ts';
-import { type ErrorCode, isServiceError } from '../../lib/errors.ts';
-import { silentLog } from '../../lib/log.ts';
+import { isServiceError } from '../../lib/errors.ts';
 import { isWithin, parseVirtualPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
-import { sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
+import { loginMethod, sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
 import { requestedPath } from '../../ssh/sftp/requested-path.ts';
 import { statusCodeOf } from '../../ssh/sftp/status.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/services.ts';
+import { accountInForce } from './account-in-force.ts';
+import { type Decision, type Note, Refused } from './decision-steps.ts';
+import { explainLogin, type LoginQuestion } from './login-decision.ts';
 
-/** Where in a decision something was found. */
-type StepName = Decision['steps'][number]['step'];
-
-/** Ends a decision with a refusal. */
-class Refused extends Error {
-  readonly code: ErrorCode;
-  readonly step: StepName;
-
-  constructor(step: StepName, code: ErrorCode, message: string) {
-    super(message);
-    this.step = step;
-    this.code = code;
-  }
-}
-
-/** Takes one step of a decision that holds. */
-type Note = (step: StepName, text: string) => void;
-
-/** What is asked. */
-export interface Question {
-  user: string;
-  /** Group of an account that only the callout knows. */
-  group?: string | undefined;
-  /** Of HTTP, or the name of a request of SFTP. */
+/** What is asked; `service` and `credentials` of a login alone. */
+export interface Question extends LoginQuestion {
+  /** Of HTTP, the name of a request of SFTP, or `LOGIN`. */
   method: string;
-  /** Path of the URL: `/home/…`; of SFTP the path that the client names. */
+  /** Path of the URL: `/home/…`; of SFTP the path that the client names; empty for a login. */
   path: string;
   /** Path of the URL in `Destination`, for COPY and MOVE; that of the new name, for renames. */
   destination?: string | undefined;
 }
-
-/** Whether the configuration lets a request through, and why. Names are those of `--json`. */
-export const decision = z.strictObject({
-  user: z.string(),
-  method: z.string(),
-  path: z.string(),
-  allowed: z.boolean(),
-  status: z.int().nullable().describe('Status of the refusal, of HTTP or of SFTP.'),
-  reason: z.string().nullable().describe('Why it is refused.'),
-  group: z.string().nullable(),
-  real_path: z.string().nullable(),
-  rule: z.string().nullable().describe('The set of permissions that decided: general, or the expression of a rule.'),
-  steps: z.array(
-    z.strictObject({
-      step: z.enum(['request', 'account', 'group', 'home', 'mount', 'rule', 'permission']),
-      ok: z.boolean(),
-      text: z.string().describe('For people.'),
-    }),
-  ),
-});
-
-export type Decision = z.infer<typeof decision>;
 
 /**
  * Decides about a request by the configuration alone: neither the disk nor an authentication endpoint is asked, and the
@@ -93,19 +46,21 @@ export function decide(config: Config, question: Question): Decision {
     rule: null,
     steps: [],
   };
+  const isLogin = made.method === loginMethod;
   try {
-    follow(config, question, made);
+    if (isLogin) explainLogin(config, question, made);
+    else follow(config, question, made);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     made.steps.push({ step: error.step, ok: false, text: error.message });
     const status = isOfSftp(made.method) ? statusCodeOf[error.code] : statusOf[error.code];
-    return { ...made, allowed: false, status, reason: error.message };
+    return { ...made, allowed: false, status: isLogin ? null : status, reason: error.message };
   }
   return made;
 }
 
 function follow(config: Config, question: Question, decision: Decision): void {
-  const note = (step: StepName, text: string) => decision.steps.push({ step, ok: true, text });
+  const note: Note = (step, text) => decision.steps.push({ step, ok: true, text });
   const isSftp = isOfSftp(decision.method);
   const targetOf = isSftp ? sftpMemberOf : memberOf;
   const target = targetOf(question.path);
@@ -233,47 +188,4 @@ function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: 
     throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
   if (kind === 'nowhere')
     throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');
-}
-
-/**
- * The account as it would be in force after a login.
- *
- * @throws Refused when nobody could log in with it
- */
-function accountInForce(config: Config, question: { user: string; group?: string | undefined }, note: Note): Account {
-  const groups = withDefaultGroup(config.groups);
-  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
-  const known = localAccount(config, question.user);
-  const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
-  if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
-  if (known) note('account', `account "${question.user}" of ${known.where}`);
-  else if (question.user === 'anonymous' && anonymous) note('account', 'requests without credentials');
-  else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
-    note('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
-  else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
-  const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
-  const configuration = {
-    ...known?.account.configuration,
-    ...ofMethod,
-    ...(question.group === undefined ? {} : { group: question.group }),
-  };
-  try {
-    const account = effectiveAccount(question.user, configuration, groups, { uuid: 'svc-explain', type: 'application' });
-    note('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
-    return account;
-  } catch (error) {
-    if (!(error instanceof AccountError)) throw error;
-    throw new Refused(error.problem.startsWith('group') ? 'group' : 'home', 'unauthorized', error.message);
-  }
-}
-
-/** An account of the configuration or of an accounts file. */
-export function localAccount(config: Config, name: string) {
-  for (const [, method] of methodsInForce(config.authentications)) {
-    if (method.type !== 'application' || !method.enabled) continue;
-    const file = accountsFilePath(method, config.server.data_folder_path);
-    const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
-    if (account) return { account, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
-  }
-  return undefined;
 }

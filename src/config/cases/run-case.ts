@@ -12,9 +12,10 @@ import { withQuery } from '../../webhooks/delivery.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
 import type { Config } from '../schema/schema.ts';
+import { localAccount } from './account-in-force.ts';
 import { readingOf } from './auth-reading.ts';
 import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './case-file.ts';
-import { decide, localAccount } from './decision.ts';
+import { decide } from './decision.ts';
 
 /** What came of a case. */
 export interface CaseOutcome {
@@ -33,8 +34,9 @@ export function runCase(config: Config, item: ConfigCase): CaseOutcome {
 
 function runRequest(config: Config, item: RequestCase): CaseOutcome {
   // A path of SFTP has spaces as they are.
-  const [, method = '', path = ''] = /^(\S+) (.*)$/.exec(item.request) ?? [];
-  const decision = decide(config, { user: item.account, group: item.group, method, path, destination: item.destination });
+  const [, method = '', path = ''] = /^(\S+) ?(.*)$/.exec(item.request) ?? [];
+  const { account: user, group, destination, service, credentials } = item;
+  const decision = decide(config, { user, group, method, path, destination, service, credentials });
   const outcome = decision.allowed ? 'allowed' : 'refused';
   const why = decision.reason ?? `by ${decision.rule ?? 'no rule'}`;
   const problems = [
@@ -42,6 +44,7 @@ function runRequest(config: Config, item: RequestCase): CaseOutcome {
     ...different('status', item.status, decision.status),
     ...different('rule', item.rule, decision.rule),
     ...different('real_path', item.real_path, decision.real_path),
+    ...(item.reason !== undefined && !decision.reason?.includes(item.reason) ? different('reason', item.reason, decision.reason) : []),
   ];
   return { name: item.name ?? `${item.account}: ${item.request}`, problems, actual: decision };
 }

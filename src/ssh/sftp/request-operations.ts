@@ -16,6 +16,9 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
+/** What `svc explain` is asked about a login, in place of the name of a request. */
+export const loginMethod = 'LOGIN';
+
 const ofFolders: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'look' } };
 
 /** The same, about a path that is said to be that of a folder. */

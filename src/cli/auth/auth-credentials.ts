@@ -1,0 +1,93 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Credentials } from '../../auth/credentials.ts';
+import type { EventPeer } from '../../events/event.ts';
+import { peerAt } from '../../events/event-factory.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
+import { keyLineFault } from '../../ssh/public-key-fault.ts';
+import { readLine } from '../prompt.ts';
+
+/** Options that say who comes with what, from where. */
+export interface CredentialOptions {
+  username?: string;
+  password?: string;
+  passwordStdin?: boolean;
+  sshKey?: string;
+  certificate?: string;
+  peer?: string;
+  creatorType?: string;
+}
+
+/** Type of the service that the credentials would reach. */
+export function creatorTypeOf({ creatorType, sshKey }: CredentialOptions): string {
+  return creatorType ?? (sshKey ? 'ssh' : 'https');
+}
+
+/**
+ * The credentials that options of `svc auth-test` name: one, or a key and then a password.
+ *
+ * @throws ServiceError `bad-request` for others
+ */
+export async function credentialsOf(options: CredentialOptions): Promise<Credentials[]> {
+  const { certificate, sshKey, username } = options;
+  const hasPassword = options.password !== undefined || options.passwordStdin === true;
+  const isTwice = options.password !== undefined && options.passwordStdin === true;
+  const isNothing = certificate === undefined && sshKey === undefined && !hasPassword;
+  if (isTwice || isNothing || (certificate !== undefined && (sshKey !== undefined || hasPassword)))
+    throw new ServiceError(
+      'bad-request',
+      'Give one of --password, --password-stdin, --ssh-key and --certificate, or a key and a password.',
+    );
+  const common = { peer: peerOf(options.peer), creator: { uuid: 'svc-auth-test', type: creatorTypeOf(options) } };
+  if (certificate !== undefined) {
+    const pem = readNamed('--certificate', certificate);
+    return [{ type: 'ssl-certificate', username: username ?? commonName(pem), content: pem, ...common }];
+  }
+  if (username === undefined) throw new ServiceError('bad-request', '--username is missing.');
+  const presented: Credentials[] = [];
+  if (sshKey !== undefined) {
+    const line = readNamed('--ssh-key', sshKey);
+    const fault = common.creator.type === 'ssh' ? keyLineFault(line) : undefined;
+    if (fault !== undefined) process.stderr.write(`svc: warning: --ssh-key ${fault}\n`);
+    presented.push({ type: 'ssh-key', username, content: keyBlob(line), ...common });
+  }
+  if (hasPassword) {
+    const content = options.password ?? (await readLine(process.stdin));
+    presented.push({ type: 'password', username, content, ...common });
+  }
+  return presented;
+}
+
+function readNamed(option: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ServiceError('bad-request', `${option}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The base64 blob of an OpenSSH public key line. @throws ServiceError `bad-request` when it is none */
+function keyBlob(line: string): string {
+  const [type, blob] = line.trim().split(/\s+/);
+  if (!type || !blob || !/^[\w@.-]+$/.test(type) || !/^AAAA[A-Za-z0-9+/]+=*$/.test(blob))
+    throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
+  return blob;
+}
+
+function commonName(pem: string): string {
+  try {
+    const name = new X509Certificate(pem).toLegacyObject().subject.CN;
+    if (typeof name === 'string') return name;
+  } catch (error) {
+    throw new ServiceError('bad-request', `--certificate: ${(error as Error).message}`, { cause: error });
+  }
+  throw new ServiceError('bad-request', '--certificate: the certificate has no common name; give --username.');
+}
+
+/** The address of `--peer`. @throws ServiceError `bad-request` */
+export function peerOf(text: string | undefined): EventPeer {
+  const client = parseAddressPort(text ?? '127.0.0.1:0');
+  if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
+  return peerAt(client.address, client.port);
+}

@@ -1,0 +1,69 @@
+import * as z from 'zod';
+import { type RequiredCredentials, requiredCredentials } from '../../accounts/account.ts';
+import { type CredentialKind, credentialKinds, isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
+
+const presented = z.strictObject({
+  type: z.enum(credentialKinds),
+  outcome: z.enum(['granted', 'partial', 'refused']).describe('partial: accepted as the first of two; nothing is granted yet.'),
+  reason: z.string(),
+  offered: z.array(z.string()).describe('Methods of SSH that the client may go on with.'),
+});
+
+/** What a login over SSH comes to; names are those of `--json`. */
+export const loginReport = z.strictObject({
+  service: z.string().describe('UUID of the service.'),
+  required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
+  offered: z.array(z.string()).describe('Methods of SSH that the service offers at first.'),
+  credentials: z.array(presented).describe('In the order in which a client presents them; none after those that let it in.'),
+});
+
+export type LoginReport = z.infer<typeof loginReport>;
+
+/** What is made of credentials by themselves: whose account they are for, or why they are not accepted. */
+export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
+
+/**
+ * Follows a login over SSH, as a session goes through it.
+ *
+ * @param required what the groups of the service require
+ * @param answers what is made of the credentials that the client presents, in their order
+ */
+export function followLogin(
+  service: string,
+  required: ReadonlySet<RequiredCredentials>,
+  answers: readonly (readonly [CredentialKind, Acceptance])[],
+): LoginReport {
+  const report: LoginReport = { service, required_credentials: null, offered: methodsOffered(required), credentials: [] };
+  let first: CredentialKind | undefined;
+  for (const [type, answer] of answers) {
+    if ('required' in answer) report.required_credentials ??= answer.required;
+    const made = outcomeOf(required, type, answer, first);
+    if (made.outcome === 'partial') first = type;
+    report.credentials.push({ type, ...made, offered: made.outcome === 'granted' ? [] : methodsOffered(required, first) });
+    if (made.outcome === 'granted') break;
+  }
+  return report;
+}
+
+const names: Readonly<Record<CredentialKind, string>> = { 'ssh-key': 'key', password: 'password' };
+
+function outcomeOf(
+  required: ReadonlySet<RequiredCredentials>,
+  type: CredentialKind,
+  answer: Acceptance,
+  first: CredentialKind | undefined,
+): Pick<LoginReport['credentials'][number], 'outcome' | 'reason'> {
+  const name = names[type];
+  if (!isOffered(required, type, first))
+    return { outcome: 'refused', reason: first ? `after a ${name} the other kind is asked for` : `no group takes a ${name}` };
+  if ('refusal' in answer) return { outcome: 'refused', reason: answer.refusal };
+  const requirement = `the group "${answer.group}" requires ${answer.required}`;
+  switch (sufficiency(answer.required, type, first)) {
+    case 'wrong-kind':
+      return { outcome: 'refused', reason: requirement };
+    case 'first-of-two':
+      return { outcome: 'partial', reason: `the ${name} is accepted as the first of two: ${requirement}` };
+    default:
+      return { outcome: 'granted', reason: `the ${name} is accepted${first ? ' as the second of two' : ''}` };
+  }
+}

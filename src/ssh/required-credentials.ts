@@ -1,0 +1,45 @@
+import type { GroupConfiguration, RequiredCredentials } from '../accounts/account.ts';
+
+/** What a client proves who it is with, in the order in which the methods are offered; a password may come by two. */
+export const credentialKinds = ['ssh-key', 'password'] as const;
+export type CredentialKind = (typeof credentialKinds)[number];
+
+const methodsOf: Readonly<Record<CredentialKind, readonly string[]>> = {
+  'ssh-key': ['publickey'],
+  password: ['password', 'keyboard-interactive'],
+};
+
+/**
+ * Whether credentials of a kind can still succeed.
+ *
+ * @param required what the groups of the service require
+ * @param first kind of the first of two credentials, once it was accepted
+ */
+export function isOffered(required: ReadonlySet<RequiredCredentials>, kind: CredentialKind, first?: CredentialKind): boolean {
+  return first === undefined ? required.has('any') || required.has('both') || required.has(kind) : kind !== first;
+}
+
+/** Methods of SSH that can still succeed (RFC 4252 §5.1). @see isOffered */
+export function methodsOffered(required: ReadonlySet<RequiredCredentials>, first?: CredentialKind): string[] {
+  return credentialKinds.filter((kind) => isOffered(required, kind, first)).flatMap((kind) => methodsOf[kind]);
+}
+
+/** What the groups of a configuration require, each once. */
+export function requiredByGroups(groups: Iterable<Pick<GroupConfiguration, 'required_credentials'>>): ReadonlySet<RequiredCredentials> {
+  return new Set([...groups].map((group) => group.required_credentials ?? 'any'));
+}
+
+/**
+ * What credentials come to that were accepted.
+ *
+ * @param required what the account's group requires
+ * @param first kind of the first of two credentials, once it was accepted
+ */
+export function sufficiency(
+  required: RequiredCredentials,
+  kind: CredentialKind,
+  first?: CredentialKind,
+): 'enough' | 'first-of-two' | 'wrong-kind' {
+  if (kind === first || (required !== 'any' && required !== 'both' && required !== kind)) return 'wrong-kind';
+  return required === 'both' && first === undefined ? 'first-of-two' : 'enough';
+}
