@@ -4,8 +4,8 @@ import type { ChainResult } from '../auth/auth-chain.ts';
 import type { AttemptOutcome } from '../auth/ban-list.ts';
 import type { Credentials } from '../auth/credentials.ts';
 import { isServiceError } from '../lib/errors.ts';
-import { noteBanned } from './admission.ts';
-import { type ConnectionOrigin, contextOf } from './connection-context.ts';
+import { noteBanned } from './connection/admission.ts';
+import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import { keyFault } from './public-keys.ts';
 import { type CredentialKind, methodsOffered, sufficiency } from './required-credentials.ts';
 

@@ -4,7 +4,7 @@ import type { Timer } from '../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { Sparing } from '../lib/sparing.ts';
 import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
-import { SshConnection } from './connection.ts';
+import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
 
 /** Keep-alives that may stay without an answer. */

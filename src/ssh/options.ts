@@ -52,6 +52,9 @@ export const sshOptions = z.strictObject({
   copy_on_resume_limit: integer(0, largestSizeBytes)
     .default(1_073_741_824)
     .describe('Files of more bytes than this are written in place when a client opens them to change a part.'),
+  attribute_events: yesNo()
+    .default(false)
+    .describe('Tell of requests for the attributes of files and folders, too: events 30035 and 30036; clients send many.'),
   checksum_commands: yesNo().default(false).describe('Answer `md5sum`, `sha1sum` and `sha256sum` of one path, for rclone.'),
   proxy_protocol: yesNo()
     .default(false)

@@ -8,7 +8,7 @@ import { LockGuard } from '../files/locks/lock-guard.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { Sparing } from '../lib/sparing.ts';
-import { type ConnectionOrigin, contextOf } from './connection-context.ts';
+import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
 

@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { selfSigned } from '../support/certificates.ts';
 import { executable, run } from '../support/child.ts';
+import { runProgram } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { makeKey } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const warning = 'services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "http://127.0.0.1/", retry_increase: 1}}\n';
@@ -138,4 +140,21 @@ test('5,000 wrong services are told of in seconds, each with its place', async (
     assert.match(end.stderr, /\n10000 errors, 0 warnings\n$/);
     if (indent === 1) assert.match(end.stderr, /many\.json:25001:4: error\[unknown-option\]: services\.s4999\.colour: /);
   }
+});
+
+test('the fingerprints of host keys are those that ssh-keygen shows; keys that are still to be made are told of', async (t) => {
+  if (!hasProgram(t, 'ssh-keygen')) return;
+  const cwd = temporaryFolder(t);
+  const [ed25519, rsa] = [await makeKey(cwd, 'host.key'), await makeKey(cwd, 'rsa.key', '-t', 'rsa', '-b', '2048', '-m', 'PEM')];
+  const services = { sftp: { type: 'ssh', host_key_paths: [ed25519, rsa] }, own: { type: 'ssh', port: 2223 } };
+  writeFileSync(join(cwd, 'c.json'), JSON.stringify({ services, groups: { DEFAULT_GROUP: { home_folder_path: cwd } } }));
+  const end = await run(t, ['validate', 'c.json'], { cwd });
+  assert.equal(end.code, 0, end.stderr);
+  const shown = [...end.stdout.matchAll(/^host key of sftp: (\S+) \((\S+)\)$/gm)].map(([, fingerprint, type]) => [type, fingerprint]);
+  const fingerprints = await Promise.all([ed25519, rsa].map((path) => runProgram('ssh-keygen', ['-lf', path], { cwd })));
+  assert.deepEqual(
+    shown,
+    ['ssh-ed25519', 'ssh-rsa'].map((type, index) => [type, fingerprints[index]?.output.split(' ')[1]]),
+  );
+  assert.match(end.stdout, /^host keys of own: made at its first start/m);
 });

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type Attributes,
-  BrokenFraming,
-  largestPacketBytes,
-  PacketSplitter,
-  packetTypes,
-  readRequest,
-  type SftpRequest,
-} from '../../src/ssh/sftp/packets.ts';
-import { FieldWriter } from '../../src/ssh/sftp/replies.ts';
+import { BrokenFraming, largestPacketBytes, PacketSplitter } from '../../src/ssh/sftp/packets/packet-splitter.ts';
+import { type Attributes, packetTypes, type SftpRequest } from '../../src/ssh/sftp/packets/packets.ts';
+import { readRequest } from '../../src/ssh/sftp/packets/read-request.ts';
+import { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 import { fuzz } from '../support/fuzz.ts';
 import { readReply, requestPacket } from '../support/sftp-requests.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openFlags, packetTypes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
 import { loginSftp } from '../support/sftp-client.ts';

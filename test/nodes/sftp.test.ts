@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags, statusCodes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { control } from '../support/control.ts';
 import { startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { testPassword } from '../support/secrets.ts';

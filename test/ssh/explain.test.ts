@@ -6,7 +6,7 @@ import { decide } from '../../src/config/cases/decision.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import type { CredentialKind } from '../../src/ssh/required-credentials.ts';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { sftpOperations } from '../../src/ssh/sftp/request-operations.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { testPassword } from '../support/secrets.ts';

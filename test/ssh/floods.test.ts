@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HandleShares } from '../../src/files/handle-shares.ts';
-import { openFlags, packetTypes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { openRawChannel, protocolOf } from '../support/raw-channel.ts';
 import { testPassword } from '../support/secrets.ts';
 import { testFiles, testSession } from '../support/sftp-session.ts';

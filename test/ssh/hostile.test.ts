@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Extents } from '../../src/files/extents.ts';
-import { openFlags, packetTypes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { protocolOf } from '../support/raw-channel.ts';
 import { testPassword } from '../support/secrets.ts';

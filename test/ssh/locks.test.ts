@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { startServer } from '../support/server.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 

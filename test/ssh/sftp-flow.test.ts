@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags } from '../../src/ssh/sftp/packets.ts';
+import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { testSession } from '../support/sftp-session.ts';
 
 const { read } = openFlags;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { testSession } from '../support/sftp-session.ts';
 
 const { ok, noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
@@ -356,5 +356,27 @@ test('a handle for reading is not for writing', async (t) => {
   assert.deepEqual(
     events.map(({ id }) => id),
     [30043, 30067],
+  );
+});
+
+test('requests for attributes are told of where that is wanted', async (t) => {
+  const quiet = testSession(t);
+  await quiet.client.stat('/');
+  assert.deepEqual(quiet.events, []);
+  const { client, events, home } = testSession(t, { attribute_events: true });
+  writeFileSync(join(home, 'f'), 'x');
+  assert.equal(typeof (await client.stat('./f')), 'object');
+  const handle = await client.open('f', openFlags.read);
+  await client.ask(packetTypes.fstat, (fields) => fields.bytes(handle));
+  assert.equal(await client.stat('/missing'), statusCodes.noSuchFile);
+  await client.close(handle);
+  const told = events.filter(({ id }) => id === 30035 || id === 30036);
+  assert.deepEqual(
+    told.map(({ id, data }) => [id, data.path, data.requested_path, data.details]),
+    [
+      [30035, '/f', './f', undefined],
+      [30035, '/f', undefined, undefined],
+      [30036, '/missing', '/missing', 'Path not found.'],
+    ],
   );
 });

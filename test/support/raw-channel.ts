@@ -1,5 +1,5 @@
-import { packetTypes } from '../../src/ssh/sftp/packets.ts';
-import type { FieldWriter } from '../../src/ssh/sftp/replies.ts';
+import { packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
+import type { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 
 /** What the client of ssh2 sends without looking whether a server should be sent it. */

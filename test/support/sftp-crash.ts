@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
-import { openFlags } from '../../src/ssh/sftp/packets.ts';
+import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { start } from './child.ts';
 import { readEvents } from './journal.ts';
 import { writeConfig } from './server.ts';

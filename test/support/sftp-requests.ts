@@ -1,5 +1,6 @@
-import { type Attributes, FieldReader, packetTypes } from '../../src/ssh/sftp/packets.ts';
-import { FieldWriter } from '../../src/ssh/sftp/replies.ts';
+import { FieldReader } from '../../src/ssh/sftp/packets/field-reader.ts';
+import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
+import { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 
 /** Makes the packet of a request, with its length in front. */
 export function requestPacket(type: number, id: number, build: (fields: FieldWriter) => unknown = () => {}): Buffer {

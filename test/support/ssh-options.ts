@@ -27,6 +27,7 @@ export const sshOptions: [string, string, string[], string[]][] = [
   ['ssh', 'partial_uploads', ['remove', 'keep'], ['leave', '[]']],
   ['ssh', 'temporary_names', ['[]', '"*.part, .in.*"'], ['{}']],
   ['ssh', 'copy_on_resume_limit', ['0', '"1073741824"'], ['-1', 'x']],
+  ['ssh', 'attribute_events', yesNo, noYesNo],
   ['ssh', 'checksum_commands', yesNo, noYesNo],
   ['ssh', 'proxy_protocol', yesNo, noYesNo],
   ['ssh', 'trusted_proxies', ['[]', '"10.0.0.0/8, ::1"'], ['x', '10.0.0.0/33']],

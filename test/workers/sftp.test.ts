@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, chownSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags } from '../../src/ssh/sftp/packets.ts';
+import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { run } from '../support/child.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 import { temporaryFolder } from '../support/temp.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
 import { finding } from '../../config/finding.ts';
-import { listedHostKey, listHostKeys } from '../../config/host-key-list.ts';
+import { listedHostKey, listHostKeys, servicesWithoutHostKeys } from '../../config/host-key-list.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
@@ -51,6 +51,8 @@ export async function validate(named: string | undefined, options: ValidateOptio
     complainFindings(findings, checked.text);
     if (valid && checked.loaded) print(`${checked.file} is valid: ${summary(checked.loaded)}`);
     for (const { service, type, fingerprint } of hostKeys) print(`host key of ${service}: ${fingerprint} (${type})`);
+    for (const service of checked.loaded ? servicesWithoutHostKeys(checked.loaded.config, hostKeys) : [])
+      print(`host keys of ${service}: made at its first start; ask again then for the fingerprints`);
   }
   return valid ? exitCode.done : exitCode.no;
 }

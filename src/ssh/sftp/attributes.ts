@@ -1,6 +1,6 @@
 import type { Entry } from '../../files/entry.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
-import type { Attributes } from './packets.ts';
+import type { Attributes } from './packets/packets.ts';
 
 const folderType = 0o040000;
 const fileType = 0o100000;

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
 import type { OpenHandle } from './open-handle.ts';
-import { type FieldReader, packetTypes } from './packets.ts';
-import { FieldWriter } from './replies.ts';
+import type { FieldReader } from './packets/field-reader.ts';
+import { packetTypes } from './packets/packets.ts';
+import { FieldWriter } from './packets/replies.ts';
 
 /** The extensions that are announced: name and version. Hard links and users-groups are not there. */
 export const announcedExtensions = [

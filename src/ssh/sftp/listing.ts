@@ -4,7 +4,7 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { attributesOf, longNameOf } from './attributes.ts';
 import type { OpenHandle } from './open-handle.ts';
-import type { NameItem } from './replies.ts';
+import type { NameItem } from './packets/replies.ts';
 
 /** Clients have to take packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some take no larger ones. */
 const mostReplyBytes = 32_000;
@@ -12,8 +12,8 @@ const mostReplyBytes = 32_000;
 /** A folder that a client reads. */
 export class Listing implements OpenHandle {
   readonly kind = 'folder';
+  readonly path: VirtualPath;
   readonly #files: AccountFiles;
-  readonly #path: VirtualPath;
   readonly #batches: AsyncIterator<Entry[]>;
   #entries: Entry[] = [];
   #next = 0;
@@ -24,7 +24,7 @@ export class Listing implements OpenHandle {
   /** Opens a folder; event 30019, or 30021. */
   constructor(files: AccountFiles, path: VirtualPath) {
     this.#files = files;
-    this.#path = path;
+    this.path = path;
     this.#batches = files.openListing(path, 'as-on-disk')[Symbol.asyncIterator]();
   }
 
@@ -53,12 +53,12 @@ export class Listing implements OpenHandle {
       }
     } catch (error) {
       this.#isDone = true;
-      throw this.#files.reported(40014, this.#path, error);
+      throw this.#files.reported(40014, this.path, error);
     }
     this.#members += items.length;
     if (items.length === 0 && !this.#isDone) {
       this.#isDone = true;
-      this.#files.emit(30020, this.#path, { members: this.#members });
+      this.#files.emit(30020, this.path, { members: this.#members });
     }
     return items;
   }
@@ -76,7 +76,7 @@ export class Listing implements OpenHandle {
   }
 
   async entry(): Promise<Entry> {
-    const entry = this.#files.look(this.#path);
+    const entry = this.#files.look(this.path);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     return entry;
   }
@@ -93,7 +93,7 @@ export class Listing implements OpenHandle {
     throw notFile();
   }
 
-  setAttributes: OpenHandle['setAttributes'] = (change) => this.#files.setAttributes(this.#path, change);
+  setAttributes: OpenHandle['setAttributes'] = (change) => this.#files.setAttributes(this.path, change);
 
   async sync(): Promise<void> {
     throw notFile();

@@ -15,8 +15,8 @@ const smallFileBytes = 128 * 1024;
 /** A file that is open for reading. */
 export class OpenFile implements OpenHandle {
   readonly kind = 'file';
+  readonly path: VirtualPath;
   readonly #files: AccountFiles;
-  readonly #path: VirtualPath;
   readonly #download: OpenDownload;
   readonly #isSmall: boolean;
   #reading = 0;
@@ -28,7 +28,7 @@ export class OpenFile implements OpenHandle {
   /** Opens a file; event 30043, or 30044. */
   constructor(files: AccountFiles, path: VirtualPath) {
     this.#files = files;
-    this.#path = path;
+    this.path = path;
     this.#download = files.openDownload(path);
     this.#isSmall = this.#download.entry.sizeBytes <= smallFileBytes;
   }
@@ -77,7 +77,7 @@ export class OpenFile implements OpenHandle {
   }
 
   async setAttributes(change: AttributeChange): Promise<void> {
-    await this.#files.setAttributes(this.#path, change);
+    await this.#files.setAttributes(this.path, change);
   }
 
   async sync(): Promise<void> {}

@@ -1,9 +1,12 @@
 import type { Entry } from '../../files/entry.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 
 /** What a client has open. Methods reject with `ServiceError`. */
 export interface OpenHandle {
   readonly kind: 'file' | 'folder';
+  /** Where it was opened; of an upload, where it will be. */
+  readonly path: VirtualPath;
   /**
    * Reads at a place.
    *

@@ -116,6 +116,10 @@ export class UploadHandle implements OpenHandle {
     this.#options = options;
   }
 
+  get path(): VirtualPath {
+    return this.upload.path;
+  }
+
   async read(offset: number, target: Buffer): Promise<number> {
     if (!this.#options.mayRead) throw new ServiceError('forbidden', 'Permission denied.');
     return this.upload.read(offset, target);

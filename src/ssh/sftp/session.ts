@@ -2,27 +2,15 @@ import { finished } from 'node:stream';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, largestTransferBytes } from './extensions.ts';
-import { BrokenFraming, MalformedFields, PacketSplitter, readRequest, type SftpRequest, statusCodes } from './packets.ts';
+import { faultReply, malformedReply, noteBadRequest } from './fault-replies.ts';
+import { BrokenFraming, PacketSplitter } from './packets/packet-splitter.ts';
+import { type SftpRequest, statusCodes } from './packets/packets.ts';
+import { readRequest } from './packets/read-request.ts';
+import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './packets/replies.ts';
 import { giveBuffer, takeBuffer } from './read-buffers.ts';
-import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './replies.ts';
-import { type PathRequest, SftpRequests } from './requests.ts';
-import { statusOf } from './status.ts';
-
-/** Requests that are worked on at once, and bytes of their writes. */
-const mostRequests = 64;
-const mostWriteBytes = 8 * 1024 * 1024;
-
-/** Bytes of replies that wait to be sent or are being made: above the first mark no request is begun until it is below the second. */
-const highMarkBytes = 4 * 1024 * 1024;
-const lowMarkBytes = 2 * 1024 * 1024;
-
-/** Extensions that take their turn among the requests about paths. */
-const extensionsInOrder = new Set(['posix-rename@openssh.com', 'lsetstat@openssh.com']);
-/** Others that name a path. */
-const extensionsWithPath = new Set(['statvfs@openssh.com', 'expand-path@openssh.com', 'check-file-name']);
-const knownExtensions = new Set<string>([...announcedExtensions.map(([name]) => name), ...extensionsWithPath, 'check-file-handle']);
-/** Those that read whole files: one after the other, as all at once would keep everybody else waiting. */
-const longExtensions = new Set(['check-file', 'check-file-handle', 'check-file-name', 'copy-data']);
+import { isAboutPath, isKnown, RequestOrder } from './request-order.ts';
+import { SftpRequests } from './requests.ts';
+import { Workload } from './workload.ts';
 
 /** A request that takes some time, and gets one reply. */
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
@@ -41,17 +29,11 @@ class SftpSession {
   readonly #client: SshClient;
   readonly #requests: SftpRequests;
   readonly #splitter = new PacketSplitter();
-  /** Requests about paths, one after the other. */
-  #pathQueue: Promise<unknown> = Promise.resolve();
-  #lastLong: Promise<unknown> = Promise.resolve();
+  readonly #order = new RequestOrder();
+  readonly #workload = new Workload();
   readonly #underWay = new Set<Promise<void>>();
-  #requestCount = 0;
-  #writeBytes = 0;
-  /** Bytes that READs under way were promised. */
-  #readBytes = 0;
   /** Replies to READs are sent in order: scp of OpenSSH cuts a file where it gets a later part first, and tells nobody. */
   #lastRead: Promise<void> | undefined;
-  #isHeld = false;
   #hasFailed = false;
   /** Goes on with what the client has sent; called when there may be room again. */
   #goOn: () => void = () => {};
@@ -83,7 +65,7 @@ class SftpSession {
       if (this.#client.ended.aborted) end();
       await this.#read();
     } catch (error) {
-      if (error instanceof BrokenFraming) this.#reportBadRequest(error.message);
+      if (error instanceof BrokenFraming) noteBadRequest(this.#client, error.message);
       else if (!this.#isGone) this.#fail(error);
     }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
@@ -127,7 +109,7 @@ class SftpSession {
   /** Begins requests while there is room, in the middle of a chunk too: one chunk may hold a thousand READs. */
   #takeUp(): void {
     while (!this.#isGone) {
-      if (!this.#hasRoom()) {
+      if (!this.#workload.hasRoom(this.#channel.writableLength + this.#client.heldBytes())) {
         this.#channel.pause();
         return;
       }
@@ -140,18 +122,9 @@ class SftpSession {
     }
   }
 
-  /** Whether one more request may be begun. */
-  #hasRoom(): boolean {
-    if (this.#requestCount >= mostRequests || this.#writeBytes >= mostWriteBytes) return false;
-    const waitingBytes = this.#channel.writableLength + this.#client.heldBytes() + this.#readBytes;
-    if (waitingBytes > highMarkBytes) this.#isHeld = true;
-    else if (waitingBytes < lowMarkBytes) this.#isHeld = false;
-    return !this.#isHeld;
-  }
-
   // The service stops: a client that has nothing open has nothing to lose. Its channel ends here, not all answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
-    if (this.#client.leaving.aborted && this.#requestCount === 0 && !this.#requests.hasOpen) this.#channel.push(null);
+    if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
 
   #begin(request: SftpRequest): void {
@@ -162,7 +135,7 @@ class SftpSession {
       case 'malformed':
         // Without an ID there is no reply that the client would understand.
         if (request.id === undefined) throw new BrokenFraming(request.reason);
-        this.#send(this.#malformedReply(request.id, request.reason));
+        this.#send(malformedReply(this.#client, request.id, request.reason));
         break;
       case 'unknown':
         this.#send(statusReply(request.id, statusCodes.unsupported, `Requests of type ${request.type} are not there.`));
@@ -171,7 +144,7 @@ class SftpSession {
         this.#beginRead(request);
         break;
       case 'write':
-        this.#writeBytes += request.lengthBytes;
+        this.#workload.writeBytes += request.lengthBytes;
         void this.#work(request, () => this.#write(request));
         break;
       case 'close':
@@ -181,31 +154,15 @@ class SftpSession {
         void this.#work(request, () => this.#recorded(this.#requests.onHandle(request)));
         break;
       case 'extended':
-        this.#beginExtended(request);
+        void this.#work(request, () => this.#order.ofExtension(request.name, () => this.#extended(request)));
         break;
       default:
-        this.#beginOnPath(request);
+        void this.#work(request, () => this.#recorded(this.#order.onPath(() => this.#requests.onPath(request))));
     }
   }
 
-  #beginOnPath(request: PathRequest): void {
-    void this.#work(request, () => this.#recorded(this.#inOrder(() => this.#requests.onPath(request))));
-  }
-
-  #beginExtended(request: Extract<SftpRequest, { kind: 'extended' }>): void {
-    const { name } = request;
-    if (extensionsInOrder.has(name)) void this.#work(request, () => this.#inOrder(() => this.#requests.onExtendedPath(request)));
-    else {
-      const action = () =>
-        extensionsWithPath.has(name) ? this.#requests.onExtendedPath(request) : this.#requests.onExtendedHandle(request);
-      void this.#work(request, longExtensions.has(name) ? () => this.#afterLong(action) : action);
-    }
-  }
-
-  #afterLong<T>(action: () => Promise<T>): Promise<T> {
-    const result = this.#lastLong.then(action);
-    this.#lastLong = result.catch(() => {});
-    return result;
+  #extended(request: Extract<SftpRequest, { kind: 'extended' }>): Promise<Buffer> {
+    return isAboutPath(request.name) ? this.#requests.onExtendedPath(request) : this.#requests.onExtendedHandle(request);
   }
 
   // What a reply tells of is in the journal before.
@@ -215,16 +172,10 @@ class SftpSession {
     return reply;
   }
 
-  #inOrder<T>(action: () => Promise<T>): Promise<T> {
-    const result = this.#pathQueue.then(action);
-    this.#pathQueue = result.catch(() => {});
-    return result;
-  }
-
   #beginRead(request: Extract<SftpRequest, { kind: 'read' }>): void {
     const { id, handle, offset, length } = request;
     const wanted = Math.min(length, largestTransferBytes);
-    this.#readBytes += wanted;
+    this.#workload.readBytes += wanted;
     const before = this.#lastRead;
     const packet = takeBuffer(dataHeadBytes + wanted);
     const action = async () => {
@@ -237,7 +188,7 @@ class SftpSession {
         return packet.subarray(0, dataHeadBytes + bytes);
       } finally {
         await before;
-        this.#readBytes -= wanted;
+        this.#workload.readBytes -= wanted;
       }
     };
     this.#lastRead = this.#work(request, action, () => giveBuffer(packet));
@@ -248,13 +199,13 @@ class SftpSession {
       await this.#requests.opened(handle).write(offset, data);
       return statusReply(id, statusCodes.ok, 'Done.');
     } finally {
-      this.#writeBytes -= lengthBytes;
+      this.#workload.writeBytes -= lengthBytes;
     }
   }
 
   /** Answers a request with what an action gives, or with the status of its fault. */
   #work(request: AnsweredRequest, action: () => Promise<Buffer>, whenSent?: () => void): Promise<void> {
-    this.#requestCount++;
+    this.#workload.requests++;
     const working = this.#replyTo(request.id, action)
       .then((reply) => {
         this.#client.observe?.request(nameOf(request), statusIn(reply));
@@ -262,7 +213,7 @@ class SftpSession {
       })
       .catch((reason) => this.#fail(reason))
       .finally(() => {
-        this.#requestCount--;
+        this.#workload.requests--;
         this.#underWay.delete(working);
         this.#goOn();
         this.#leaveIfIdle();
@@ -275,21 +226,8 @@ class SftpSession {
     try {
       return await action();
     } catch (error) {
-      if (error instanceof MalformedFields) return this.#malformedReply(id, error.message);
-      const { code, message } = statusOf(error, this.#client.log);
-      return statusReply(id, code, message);
+      return faultReply(this.#client, id, error);
     }
-  }
-
-  #malformedReply(id: number, reason: string): Buffer {
-    this.#reportBadRequest(reason);
-    return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
-  }
-
-  #reportBadRequest(details: string): void {
-    const { events, context, badRequests } = this.#client;
-    const requests = badRequests.note();
-    if (requests !== undefined) events.emit({ id: 30016, context, data: { details, requests } });
   }
 
   // A reply that cannot be sent, or an event that cannot be written.
@@ -308,7 +246,6 @@ class SftpSession {
 }
 
 function nameOf(request: AnsweredRequest): string {
-  if (request.kind !== 'extended') return request.kind;
-  // A client may ask for any: those that are not there are one.
-  return knownExtensions.has(request.name) ? request.name : 'unknown extension';
+  // A client may ask for any extension: those that are not there are one.
+  return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { type StatusCode, statusCodes } from './packets.ts';
+import { type StatusCode, statusCodes } from './packets/packets.ts';
 
 const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 

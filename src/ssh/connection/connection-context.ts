@@ -1,8 +1,8 @@
-import type { Account } from '../accounts/account.ts';
-import { accountOfEvents } from '../auth/auth-chain.ts';
-import type { EventContext, EventPeer, RequestTrace } from '../events/event.ts';
-import { peerAccount } from '../events/event-factory.ts';
-import type { SshService } from './ssh-service.ts';
+import type { Account } from '../../accounts/account.ts';
+import { accountOfEvents } from '../../auth/auth-chain.ts';
+import type { EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
+import { peerAccount } from '../../events/event-factory.ts';
+import type { SshService } from '../ssh-service.ts';
 
 /** What says of a connection where its events come from. */
 export interface ConnectionOrigin {

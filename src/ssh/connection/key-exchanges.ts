@@ -1,4 +1,4 @@
-import type { SshServiceOptions } from './options.ts';
+import type { SshServiceOptions } from '../options.ts';
 
 /** Exchanges of keys that a client begins before so much was sent and received are early; each costs as much as to send a megabyte. */
 const bytesBetweenExchanges = 512 * 1024;

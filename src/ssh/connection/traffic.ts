@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 
 /** What goes over one connection: how much, when there was something last, and whether there is room for more. */
 export class Traffic {

@@ -1,4 +1,4 @@
-import { type Attributes, type Handle, packetTypes, type StatusCode } from './packets.ts';
+import { type Attributes, attributeFlags, type Handle, packetTypes, type StatusCode } from './packets.ts';
 
 /** Puts fields into one packet, whose length is filled in at the end. */
 export class FieldWriter {
@@ -53,7 +53,8 @@ export class FieldWriter {
   }
 
   attributes({ sizeBytes, owner, mode, times }: Attributes): this {
-    this.uint32((sizeBytes === undefined ? 0 : 1) | (owner ? 2 : 0) | (mode === undefined ? 0 : 4) | (times ? 8 : 0));
+    const { size, owner: owned, mode: moded, times: timed } = attributeFlags;
+    this.uint32((sizeBytes === undefined ? 0 : size) | (owner ? owned : 0) | (mode === undefined ? 0 : moded) | (times ? timed : 0));
     if (sizeBytes !== undefined) this.uint64(sizeBytes);
     if (owner) this.uint32(owner.uid).uint32(owner.gid);
     if (mode !== undefined) this.uint32(mode);

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
-import type { Account } from '../accounts/account.ts';
-import { sourceOf } from '../auth/address-source.ts';
-import type { EventPeer } from '../events/event.ts';
-import { peerAt } from '../events/event-factory.ts';
-import { isServiceError } from '../lib/errors.ts';
-import type { Sparing } from '../lib/sparing.ts';
+import type { Account } from '../../accounts/account.ts';
+import { sourceOf } from '../../auth/address-source.ts';
+import type { EventPeer } from '../../events/event.ts';
+import { peerAt } from '../../events/event-factory.ts';
+import { isServiceError } from '../../lib/errors.ts';
+import type { Sparing } from '../../lib/sparing.ts';
 import { type ConnectionOrigin, contextOf } from './connection-context.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 import { readProxyHeader } from './proxy-protocol.ts';

@@ -1,9 +1,9 @@
 import type { EventEmitter } from 'node:events';
 import type Server from 'ssh2/lib/server.js';
-import { guarded } from '../lib/guarded.ts';
-import { answerCommand } from './exec.ts';
-import { serveSftp } from './sftp/session.ts';
-import type { SshClient } from './ssh-client.ts';
+import { guarded } from '../../lib/guarded.ts';
+import { answerCommand } from '../exec.ts';
+import { serveSftp } from '../sftp/session.ts';
+import type { SshClient } from '../ssh-client.ts';
 
 /** Takes a session's channel; undefined when it has one already, or has ended. */
 type Take = () => Server.Channel | undefined;
@@ -78,9 +78,9 @@ export class Channels {
     const { events, context, software, algorithms, clock } = client;
     const beganMs = clock.monotonicMs();
     try {
-      events.emit({ id: 30011, context, data: { client: software, algorithms } });
+      events.emit({ id: 30011, context, data: { client_version: software, algorithms } });
       await serveSftp(quiet(channel), client);
-      events.emit({ id: 30012, context, data: { client: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 } });
+      events.emit({ id: 30012, context, data: { client_version: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 } });
     } catch (error) {
       this.#onFault(error);
     }

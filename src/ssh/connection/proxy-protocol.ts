@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { isIPv6 } from 'node:net';
-import { normaliseAddress } from '../lib/headers/forwarded-header.ts';
+import { normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 
 /** First bytes of a header of version 2 (haproxy, doc/proxy-protocol.txt §2.2). */
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');

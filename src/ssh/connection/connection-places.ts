@@ -1,5 +1,5 @@
-import { sourceOf } from '../auth/address-source.ts';
-import type { SshService } from './ssh-service.ts';
+import { sourceOf } from '../../auth/address-source.ts';
+import type { SshService } from '../ssh-service.ts';
 
 /** How many connections of a kind there may be, and what is said of one more. */
 interface ConnectionLimit {

@@ -1,6 +1,6 @@
-import type { Account } from '../accounts/account.ts';
-import type { Session } from '../auth/sessions.ts';
-import type { SshService } from './ssh-service.ts';
+import type { Account } from '../../accounts/account.ts';
+import type { Session } from '../../auth/sessions.ts';
+import type { SshService } from '../ssh-service.ts';
 
 /** What a look at a session costs more than memory is asked this rarely. */
 const remoteCheckMs = 5000;

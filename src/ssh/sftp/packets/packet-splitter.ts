@@ -1,0 +1,81 @@
+/** Largest packet that is taken, without its length: as much as OpenSSH takes (256 KiB) and a little more for its head. */
+export const largestPacketBytes = 257 * 1024;
+
+/** The frames of the stream do not make sense: nothing after this can be read. */
+export class BrokenFraming extends Error {}
+
+/** A packet in more pieces than this is put together: a client may send single bytes. */
+const mostChunks = 64;
+
+/** A packet without its length: the type, then the fields. In the pieces that it came in. */
+export type Packet = readonly [Buffer, ...Buffer[]];
+
+/**
+ * Cuts the stream of a channel into packets (§3). The bytes are not copied: what is pushed must not be changed as long as a packet made of
+ * it is in use.
+ */
+export class PacketSplitter {
+  #chunks: Buffer[] = [];
+  /** Of the first chunk, what was used up. */
+  #start = 0;
+  #heldBytes = 0;
+
+  push(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#chunks.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#chunks.length > mostChunks && this.#heldBytes < largestPacketBytes) this.#join();
+  }
+
+  /** Bytes that are in no packet yet. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /**
+   * @returns the next packet, undefined until all of it is there
+   * @throws BrokenFraming for a length of 0 or above `largestPacketBytes`
+   */
+  next(): Packet | undefined {
+    const lengthBytes = this.#peekLength();
+    if (lengthBytes === undefined) return undefined;
+    if (lengthBytes === 0) throw new BrokenFraming('a packet has no content');
+    if (lengthBytes > largestPacketBytes) throw new BrokenFraming(`a packet of ${lengthBytes} bytes is too long`);
+    if (this.#heldBytes < 4 + lengthBytes) return undefined;
+    this.#take(4);
+    return this.#take(lengthBytes) as unknown as Packet;
+  }
+
+  #peekLength(): number | undefined {
+    if (this.#heldBytes < 4) return undefined;
+    const first = this.#chunks[0] as Buffer;
+    if (first.length - this.#start >= 4) return first.readUInt32BE(this.#start);
+    this.#join();
+    return (this.#chunks[0] as Buffer).readUInt32BE(0);
+  }
+
+  #join(): void {
+    this.#chunks = [Buffer.concat(this.#chunks).subarray(this.#start)];
+    this.#start = 0;
+  }
+
+  #take(bytes: number): Buffer[] {
+    const pieces: Buffer[] = [];
+    let used = 0;
+    for (let left = bytes; left > 0; ) {
+      const chunk = this.#chunks[used] as Buffer;
+      const end = Math.min(chunk.length, this.#start + left);
+      pieces.push(this.#start === 0 && end === chunk.length ? chunk : chunk.subarray(this.#start, end));
+      left -= end - this.#start;
+      if (end < chunk.length) {
+        this.#start = end;
+      } else {
+        this.#start = 0;
+        used++;
+      }
+    }
+    if (used > 0) this.#chunks.splice(0, used);
+    this.#heldBytes -= bytes;
+    return pieces;
+  }
+}

@@ -1,0 +1,83 @@
+import type { FieldReader } from './field-reader.ts';
+
+/** Types of packets of SFTP version 3 (draft-ietf-secsh-filexfer-02 §3). */
+export const packetTypes = {
+  init: 1,
+  version: 2,
+  open: 3,
+  close: 4,
+  read: 5,
+  write: 6,
+  lstat: 7,
+  fstat: 8,
+  setstat: 9,
+  fsetstat: 10,
+  opendir: 11,
+  readdir: 12,
+  remove: 13,
+  mkdir: 14,
+  rmdir: 15,
+  realpath: 16,
+  stat: 17,
+  rename: 18,
+  readlink: 19,
+  symlink: 20,
+  status: 101,
+  handle: 102,
+  data: 103,
+  name: 104,
+  attrs: 105,
+  extended: 200,
+  extendedReply: 201,
+} as const;
+
+/** Codes of SSH_FXP_STATUS (§7). */
+export const statusCodes = {
+  ok: 0,
+  eof: 1,
+  noSuchFile: 2,
+  permissionDenied: 3,
+  failure: 4,
+  badMessage: 5,
+  unsupported: 8,
+} as const;
+
+export type StatusCode = (typeof statusCodes)[keyof typeof statusCodes];
+
+/** `pflags` of SSH_FXP_OPEN (§6.3). */
+export const openFlags = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
+
+/** Which attributes a packet has (§5). */
+export const attributeFlags = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x8000_0000 } as const;
+
+/** File attributes (§5). Only what was sent, or is known. */
+export interface Attributes {
+  sizeBytes?: number;
+  owner?: { uid: number; gid: number };
+  /** With the bits of the file's type. */
+  mode?: number;
+  /** Unix time in whole seconds. */
+  times?: { accessedS: number; modifiedS: number };
+}
+
+/** A handle as this service numbers them; what it did not give out is -1. */
+export type Handle = number;
+
+/** A request of each of these kinds. */
+type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
+
+/** A request of a client. */
+export type SftpRequest =
+  | { kind: 'init'; version: number }
+  | { kind: 'open'; id: number; path: string; flags: number; attributes: Attributes }
+  | { kind: 'read'; id: number; handle: Handle; offset: number; length: number }
+  | { kind: 'write'; id: number; handle: Handle; offset: number; data: Buffer[]; lengthBytes: number }
+  | Each<'close' | 'fstat' | 'readdir', { handle: Handle }>
+  | Each<'stat' | 'lstat' | 'opendir' | 'remove' | 'rmdir' | 'realpath' | 'readlink', { path: string }>
+  | Each<'setstat' | 'mkdir', { path: string; attributes: Attributes }>
+  | { kind: 'fsetstat'; id: number; handle: Handle; attributes: Attributes }
+  | Each<'rename' | 'symlink', { path: string; otherPath: string }>
+  | { kind: 'extended'; id: number; name: string; fields: FieldReader }
+  | { kind: 'unknown'; id: number; type: number }
+  /** A request that cannot be read; `id` is undefined where not even that is there. */
+  | { kind: 'malformed'; id: number | undefined; reason: string };
