@@ -273,6 +273,10 @@ test('over SSH the group decides what is enough: a first of two is partial, a wr
   assert.equal(both.code, 0, both.stdout + both.stderr);
   assert.match(
     both.stdout,
+    /^application \(application, ssh-key\): authenticated[\s\S]*^application \(application, password\): authenticated/m,
+  );
+  assert.match(
+    both.stdout,
     /sftp \(ssh\): partial, .*offered next: password, keyboard-interactive\nsftp \(ssh\): granted, the password is accepted as the second of two/,
   );
 

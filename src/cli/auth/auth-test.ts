@@ -70,7 +70,7 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
     const report: z.infer<typeof authTestReport> = { outcome, expected: options.expect, met, request: requests[0], methods, login };
     print(JSON.stringify(report, null, 2));
   } else {
-    for (const report of methods) print(reportText(report));
+    for (const report of methods) print(reportText(report, presented.length > 1));
     if (login) print(loginText(login));
     if (met !== undefined)
       print(
@@ -165,11 +165,12 @@ function loginText({ service, credentials }: LoginReport): string {
     .join('\n');
 }
 
-function reportText(report: MethodReport): string {
+/** @param isOneOfMany whether to say which credentials it is about */
+function reportText(report: MethodReport, isOneOfMany: boolean): string {
   const colour = report.outcome === 'authenticated' ? 'green' : report.outcome === 'next' ? 'yellow' : 'red';
   const status = report.status === undefined ? '' : ` ${report.status} ${report.status_reason ?? ''}`.trimEnd();
   const lines = [
-    `${report.method} (${report.type}): ${paint(process.stdout, colour, report.outcome)}${visible(status)}, ${report.duration_ms} ms`,
+    `${report.method} (${report.type}${isOneOfMany ? `, ${report.credentials}` : ''}): ${paint(process.stdout, colour, report.outcome)}${visible(status)}, ${report.duration_ms} ms`,
     visible(`  ${report.reason}`),
   ];
   const details = { url: report.url, problems: report.problems, failure: report.failure, ...report.account };

@@ -10,7 +10,8 @@ import { OpenFile } from './open-file.ts';
 import type { OpenHandle } from './open-handle.ts';
 import { OpenHandles } from './open-handles.ts';
 import { Uploads } from './open-upload.ts';
-import { type Handle, openFlags, type SftpRequest, statusCodes } from './packets/packets.ts';
+import { type Handle, openFlags, statusCodes } from './packets/packets.ts';
+import type { SftpRequest } from './packets/read-request.ts';
 import { handleReply, namesReply, statusReply } from './packets/replies.ts';
 import { requestedPath } from './requested-path.ts';
 

@@ -1,5 +1,3 @@
-import type { FieldReader } from './field-reader.ts';
-
 /** Types of packets of SFTP version 3 (draft-ietf-secsh-filexfer-02 §3). */
 export const packetTypes = {
   init: 1,
@@ -62,22 +60,3 @@ export interface Attributes {
 
 /** A handle as this service numbers them; what it did not give out is -1. */
 export type Handle = number;
-
-/** A request of each of these kinds. */
-type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
-
-/** A request of a client. */
-export type SftpRequest =
-  | { kind: 'init'; version: number }
-  | { kind: 'open'; id: number; path: string; flags: number; attributes: Attributes }
-  | { kind: 'read'; id: number; handle: Handle; offset: number; length: number }
-  | { kind: 'write'; id: number; handle: Handle; offset: number; data: Buffer[]; lengthBytes: number }
-  | Each<'close' | 'fstat' | 'readdir', { handle: Handle }>
-  | Each<'stat' | 'lstat' | 'opendir' | 'remove' | 'rmdir' | 'realpath' | 'readlink', { path: string }>
-  | Each<'setstat' | 'mkdir', { path: string; attributes: Attributes }>
-  | { kind: 'fsetstat'; id: number; handle: Handle; attributes: Attributes }
-  | Each<'rename' | 'symlink', { path: string; otherPath: string }>
-  | { kind: 'extended'; id: number; name: string; fields: FieldReader }
-  | { kind: 'unknown'; id: number; type: number }
-  /** A request that cannot be read; `id` is undefined where not even that is there. */
-  | { kind: 'malformed'; id: number | undefined; reason: string };

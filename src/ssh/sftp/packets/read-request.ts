@@ -1,6 +1,25 @@
 import { FieldReader, MalformedFields } from './field-reader.ts';
 import type { Packet } from './packet-splitter.ts';
-import { packetTypes, type SftpRequest } from './packets.ts';
+import { type Attributes, type Handle, packetTypes } from './packets.ts';
+
+/** A request of each of these kinds. */
+type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
+
+/** A request of a client. */
+export type SftpRequest =
+  | { kind: 'init'; version: number }
+  | { kind: 'open'; id: number; path: string; flags: number; attributes: Attributes }
+  | { kind: 'read'; id: number; handle: Handle; offset: number; length: number }
+  | { kind: 'write'; id: number; handle: Handle; offset: number; data: Buffer[]; lengthBytes: number }
+  | Each<'close' | 'fstat' | 'readdir', { handle: Handle }>
+  | Each<'stat' | 'lstat' | 'opendir' | 'remove' | 'rmdir' | 'realpath' | 'readlink', { path: string }>
+  | Each<'setstat' | 'mkdir', { path: string; attributes: Attributes }>
+  | { kind: 'fsetstat'; id: number; handle: Handle; attributes: Attributes }
+  | Each<'rename' | 'symlink', { path: string; otherPath: string }>
+  | { kind: 'extended'; id: number; name: string; fields: FieldReader }
+  | { kind: 'unknown'; id: number; type: number }
+  /** A request that cannot be read; `id` is undefined where not even that is there. */
+  | { kind: 'malformed'; id: number | undefined; reason: string };
 
 /** The head of a WRITE up to its data: type, id, handle of this service, offset and length of the data. */
 const writeHeadBytes = 1 + 4 + 4 + 4 + 8 + 4;
