@@ -1,4 +1,4 @@
-import { close, fdatasync, fsync, ftruncate, futimes, open, read, readFileSync, write, writev } from 'node:fs';
+import { close, fdatasync, fsync, ftruncate, futimes, open, read, readFileSync, readv, write, writev } from 'node:fs';
 import { promisify } from 'node:util';
 
 /*
@@ -13,6 +13,11 @@ export const fsyncAsync = promisify(fsync);
 export const fdatasyncAsync = promisify(fdatasync);
 export const futimesAsync = promisify(futimes);
 export const ftruncateAsync = promisify(ftruncate);
+export const readvAsync = promisify(readv) as unknown as (
+  fd: number,
+  targets: readonly NodeJS.ArrayBufferView[],
+  position: number,
+) => Promise<{ bytesRead: number }>;
 export const writevAsync = promisify(writev) as unknown as (
   fd: number,
   chunks: NodeJS.ArrayBufferView[],

@@ -4,10 +4,11 @@ import { asServiceError } from '../../files/disk/system-errors.ts';
 import { type Entry, entryOf } from '../../files/entry.ts';
 import type { OpenDownload } from '../../files/operations/file-download.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
-import { readAsync } from '../../lib/disk/descriptors.ts';
+import { readvAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
+import { ReadGroup } from './read-group.ts';
 
 /** Up to this size a synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
 const smallFileBytes = 128 * 1024;
@@ -19,6 +20,7 @@ export class OpenFile implements OpenHandle {
   readonly #files: AccountFiles;
   readonly #download: OpenDownload;
   readonly #isSmall: boolean;
+  readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
   #reading = 0;
   #readBytes = 0;
   #hasFailed = false;
@@ -53,7 +55,7 @@ export class OpenFile implements OpenHandle {
   async #read(offset: number, target: Buffer): Promise<number> {
     this.#reading++;
     try {
-      const { bytesRead } = await readAsync(this.#download.fd, target, 0, target.length, offset);
+      const bytesRead = await this.#reads.read(offset, target);
       this.#readBytes += bytesRead;
       return bytesRead;
     } catch (error) {
