@@ -97,7 +97,7 @@ function writerOf(request: PropfindRequest): Writer {
     case 'propname':
       return (entry, sources) => {
         const has = (property: Property) => (property.isCommon ? property.value(entry, sources) !== undefined : entry.isFolder);
-        return byNamespace(properties.filter(has).map((property) => [property, '']));
+        return byNamespace(properties, (property) => (has(property) ? '' : undefined));
       };
     case 'prop':
       return namedWriter(request.names);
@@ -107,20 +107,16 @@ function writerOf(request: PropfindRequest): Writer {
 }
 
 function presentWriter(wanted: readonly Property[]): Writer {
-  return (entry, sources) =>
-    byNamespace(
-      wanted.flatMap((property): [Property, string][] => {
-        const value = property.value(entry, sources);
-        return value === undefined ? [] : [[property, value]];
-      }),
-    );
+  return (entry, sources) => byNamespace(wanted, (property) => property.value(entry, sources));
 }
 
 // Many clients ignore namespaces and read the first propstat: they must not meet one name twice in it.
-function byNamespace(values: readonly [Property, string][]): string {
+function byNamespace(wanted: readonly Property[], textOf: (property: Property) => string | undefined): string {
   let own = '';
   let extra = '';
-  for (const [property, value] of values) {
+  for (const property of wanted) {
+    const value = textOf(property);
+    if (value === undefined) continue;
     if (property.namespace === davNamespace) own += writeProperty(property, value);
     else extra += writeProperty(property, value);
   }
