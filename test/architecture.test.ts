@@ -35,6 +35,7 @@ const homes: Record<string, string[]> = {
     'src/cli/',
     'src/control/collection.ts',
     'src/events/options.ts',
+    'src/files/uploads/options.ts',
     'src/http/options.ts',
     'src/http/appearance-options.ts',
     'src/monitor/options.ts',

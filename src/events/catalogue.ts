@@ -39,6 +39,7 @@ const process = ['process', 'informational'] as const satisfies EventGroup[];
 const component = ['process', 'component-activation'] as const satisfies EventGroup[];
 const transferRead = ['duration', 'total_read', 'read_speed'];
 const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'api_backend'];
+const uploadWrite = [...transferWrite, 'resumed'];
 const sftpWrite = ['duration', 'total_write', 'write_speed', 'in_place'];
 const attributes = ['modified', 'permissions', 'size'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
@@ -174,11 +175,11 @@ export const eventCatalogue: readonly EventDefinition[] = [
   fileEvent(40014, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read', ['details']),
   event(40015, 'The session timed out.', ['session', 'http', 'informational']),
   fileEvent(40016, 'The ZIP download of "{path}" started.', 'informational', 'operation-read', ['files']),
-  fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', [...transferWrite, 'replaced']),
+  fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', [...uploadWrite, 'replaced']),
   fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [...transferRead, ...transferWrite]),
   event(40019, 'Bad request: {details}', ['http', 'failure'], ['method', 'path', 'details', 'status']),
   fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
-  fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [...transferWrite, 'details']),
+  fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [...uploadWrite, 'details']),
   fileEvent(40025, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
   fileEvent(40026, 'The folder "{path}" was removed.', 'success', 'operation-delete'),
   fileEvent(40027, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete', ['details']),
@@ -207,6 +208,11 @@ export const eventCatalogue: readonly EventDefinition[] = [
   fileEvent(40066, 'Changing the properties of "{path}" was denied.', 'failure', 'operation-write', ['details']),
   fileEvent(40067, 'The copy of "{path}" failed: {details}', 'failure', 'operation-write', ['destination', 'details']),
   fileEvent(40068, 'The file "{path}" was copied to "{destination}".', 'success', 'operation-write', ['destination', 'replaced']),
+  fileEvent(40069, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
+    ...uploadWrite,
+    'reason',
+    'details',
+  ]),
 ];
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));

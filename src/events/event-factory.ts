@@ -50,7 +50,7 @@ export function createEvent(draft: EventDraft, server: EventServer, nowMs: numbe
   const data = dataOf(draft);
   return {
     id: String(draft.id),
-    uuid: randomUUID(),
+    uuid: draft.uuid ?? randomUUID(),
     message: draft.message ?? messageOf(draft.id, data),
     timestamp: jsonTimestamps(nowMs),
     data,

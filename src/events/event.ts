@@ -72,4 +72,6 @@ export interface EventDraft {
   data?: Record<string, unknown>;
   /** Replaces the catalogue's message. */
   message?: string;
+  /** UUID of the event, where it has to be known before. */
+  uuid?: string;
 }

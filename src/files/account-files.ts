@@ -25,6 +25,8 @@ import type { MoveOptions } from './operations/relocate.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
 import { type Space, spaceAt } from './operations/space.ts';
 import { removeUpload, renameUpload } from './operations/upload-names.ts';
+import { beginUpload, findUpload, type ResumableOptions } from './uploads/open-upload.ts';
+import type { ResumableUpload } from './uploads/resumable-upload.ts';
 
 /**
  * An account's files, for every protocol: each method checks the permission, acts on what it opened and
@@ -169,6 +171,31 @@ export class AccountFiles {
     } catch (error) {
       throw this.#paths.reported(40022, path, error, { metadata: options.metadata });
     }
+  }
+
+  /**
+   * Begins an upload that may take several requests; event 40021 at once. @see ResumableUpload
+   *
+   * @param onWanted told when a newer request wants it
+   * @throws ServiceError as `openUpload`, and `too-many-requests` for an account with too many unfinished ones
+   */
+  async beginResumable(path: VirtualPath, options: ResumableOptions, onWanted: () => void): Promise<ResumableUpload> {
+    try {
+      const realPath = () => this.#writableFile(path);
+      return await beginUpload(this.#paths, path, await realPath(), options, { realPath, onWanted });
+    } catch (error) {
+      throw this.#paths.reported(40022, path, error, { metadata: options.metadata });
+    }
+  }
+
+  /**
+   * The account's own unfinished upload of an ID, or one that is over and not forgotten yet, for this request alone.
+   *
+   * @param onWanted told when a newer request wants it
+   * @throws ServiceError `not-found`, `unavailable` while its end is looked after, `client-gone` when a newer request wants it already
+   */
+  async resumable(id: string, onWanted: () => void): Promise<ResumableUpload> {
+    return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
   /** Where a file is written, once all that may refuse it was asked. */

@@ -170,16 +170,20 @@ export class AccountPaths implements FileScope {
 
   #pathData(path: VirtualPath): Record<string, unknown> {
     const location = this.mounts.locate(path);
-    const realPath = location.kind === 'real' ? location.realPath : '';
-    return {
-      path,
-      real_path: realPath,
-      file_name: baseName(path),
-      directory_name: parentPath(path),
-      real_file_name: realPath === '' ? '' : basename(realPath),
-      real_directory_name: realPath === '' ? '' : dirname(realPath),
-    };
+    return pathData(path, location.kind === 'real' ? location.realPath : '');
   }
+}
+
+/** The path members of file events. @param realPath empty for what is not on disk */
+export function pathData(path: VirtualPath, realPath: string): Record<string, unknown> {
+  return {
+    path,
+    real_path: realPath,
+    file_name: baseName(path),
+    directory_name: parentPath(path),
+    real_file_name: realPath === '' ? '' : basename(realPath),
+    real_directory_name: realPath === '' ? '' : dirname(realPath),
+  };
 }
 
 export function denied(): ServiceError {

@@ -10,6 +10,7 @@ import type { PathTurns } from './disk/turns.ts';
 import type { LockStore } from './locks/lock-store.ts';
 import type { Mounts } from './mounts.ts';
 import type { Quotas } from './quota.ts';
+import type { UploadStore } from './uploads/upload-store.ts';
 
 /** What all accounts' files share in one service. */
 export interface FilesEnvironment {
@@ -23,6 +24,8 @@ export interface FilesEnvironment {
   readonly locks: LockStore;
   /** Content of small files. */
   readonly fileCache: FileCache;
+  /** Uploads that may take several requests. */
+  readonly uploads: UploadStore;
   /** Told of virtual folders whose real folder is missing. */
   readonly missingFolders: MissingFolders;
   /** Real folders that no account may reach, whatever its home folder: the data folder. */

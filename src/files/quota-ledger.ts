@@ -13,6 +13,14 @@ export interface QuotaClaim {
   replacedBytes: number;
   /** All that the upload needs, what it has already included. */
   bytes: number;
+  /** Content of the upload that earlier requests left, under its hidden name: a count takes it for so large, however it grows meanwhile. */
+  kept?: KeptContent | undefined;
+}
+
+/** Content of an unfinished upload, by the name of its hidden file. */
+export interface KeptContent {
+  name: string;
+  sizeBytes: number;
 }
 
 /** What was known when a count on disk began, so that what changed meanwhile is not lost. */
@@ -21,6 +29,8 @@ export interface CountBegun {
   changes: number;
   /** -1 while something moves. */
   moves: number;
+  /** What of unfinished uploads takes part in claims. */
+  kept: KeptContent[];
 }
 
 /** A count on disk. */
@@ -81,6 +91,8 @@ export class QuotaLedger {
     const ageMs = this.#clock.monotonicMs() - usage.countedAtMs;
     if (ageMs > countValidForMs) return { count: begin(usage) };
     const own = usage.claims.get(owner) ?? new Map<number, Claim>();
+    // A count under way may see what grows from now on.
+    if (asked.kept && !own.has(id)) usage.changes++;
     if (usage.usedBytes + heldBytes(usage, own.get(id)) + asked.bytes - asked.replacedBytes > asked.limitBytes)
       return usage.isExact && ageMs <= countFreshForMs ? 'refused' : { count: begin(usage) };
     usage.claims.set(owner, own.set(id, { ...asked, isMove: false, counts: usage.counts }));
@@ -163,8 +175,10 @@ export class QuotaLedger {
 
 function begin(usage: FolderUsage): CountBegun {
   usage.counts++;
-  const isMoving = [...usage.claims.values()].some((claims) => [...claims.values()].some(({ isMove }) => isMove));
-  return { grownBytes: usage.grownBytes, changes: usage.changes, moves: isMoving ? -1 : usage.moves };
+  const claims = [...usage.claims.values()].flatMap((ofOwner) => [...ofOwner.values()]);
+  const isMoving = claims.some(({ isMove }) => isMove);
+  const kept = claims.flatMap((claim) => claim.kept ?? []);
+  return { grownBytes: usage.grownBytes, changes: usage.changes, moves: isMoving ? -1 : usage.moves, kept };
 }
 
 /** By how much the uploads under way, but for one, will make the folders grow. */

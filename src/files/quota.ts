@@ -3,9 +3,9 @@ import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { isWithin } from '../lib/virtual-path.ts';
 import type { RealRoots } from './disk/real-roots.ts';
-import { isTemporaryName } from './disk/temporaries.ts';
+import { isKeptName, isTemporaryName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
-import { type Count, type CountBegun, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
+import { type Count, type CountBegun, type KeptContent, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
 
 /** What an upload of unknown length claims at a time, so that it need not ask for each piece. */
 const stepBytes = 1024 * 1024;
@@ -26,11 +26,18 @@ export interface QuotaReservation {
    * @throws ServiceError `storage-full`, and what `put` throws
    */
   commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
+  /** Ends a request whose upload goes on with another one: what was taken of it stays on disk. */
+  keep(sizeBytes: number): Promise<void>;
   /** Ends an upload that came to nothing; does nothing after `commit`. */
   release(): void;
 }
 
-export const unlimited: QuotaReservation = { take() {}, commit: async (_sizeBytes, _replacedBytes, put) => put(), release() {} };
+export const unlimited: QuotaReservation = {
+  take() {},
+  commit: async (_sizeBytes, _replacedBytes, put) => put(),
+  async keep() {},
+  release() {},
+};
 
 /** The ledger of quotas, of this process or of the primary one. The first parameter of each method is what a quota counts together (`foldersOf`). */
 export interface QuotaBook {
@@ -69,16 +76,24 @@ export class Quotas {
    * @param limitBytes the quota, 0 = none
    * @param replacedBytes size of the file that the upload will replace, as it looks now
    * @param neededBytes announced size of the upload, when known
+   * @param kept what earlier requests left of it, which is on disk already
    * @throws ServiceError `storage-full` when the announced size does not fit
    */
-  async reserve(roots: RealRoots, limitBytes: number, replacedBytes: number, neededBytes: number): Promise<QuotaReservation> {
+  async reserve(
+    roots: RealRoots,
+    limitBytes: number,
+    replacedBytes: number,
+    neededBytes: number,
+    kept?: KeptContent,
+  ): Promise<QuotaReservation> {
     if (limitBytes === 0) return unlimited;
     const folders = foldersOf(roots);
     const id = ++this.#ids;
+    const keptBytes = kept?.sizeBytes ?? 0;
     let claimedBytes = neededBytes;
-    let takenBytes = 0;
-    const claim = async (bytes: number) => {
-      await this.#claim(roots, folders, id, { limitBytes, replacedBytes, bytes });
+    let takenBytes = keptBytes;
+    const claim = async (bytes: number, replaced = replacedBytes) => {
+      await this.#claim(roots, folders, id, { limitBytes, replacedBytes: replaced + keptBytes, bytes, kept });
       claimedBytes = bytes;
     };
     const takeMore = async () => {
@@ -90,17 +105,22 @@ export class Quotas {
         await claim(takenBytes);
       }
     };
-    await claim(neededBytes);
+    await claim(Math.max(neededBytes, keptBytes));
     return {
       take: (bytes) => {
         takenBytes += bytes;
         return takenBytes > claimedBytes ? takeMore() : undefined;
       },
-      commit: async (sizeBytes, replacedBytes, put) => {
-        await this.#claim(roots, folders, id, { limitBytes, replacedBytes, bytes: sizeBytes });
+      commit: async (sizeBytes, replaced, put) => {
+        await claim(sizeBytes, replaced);
         const result = put();
         this.#book.release(folders, id, true);
         return result;
+      },
+      keep: async (sizeBytes) => {
+        // It is on disk, whatever is said of it now; the next request will hear it.
+        await claim(sizeBytes, 0).catch(() => {});
+        this.#book.release(folders, id, true);
       },
       release: () => this.#book.release(folders, id, false),
     };
@@ -138,7 +158,7 @@ export class Quotas {
   #count(roots: RealRoots, folders: string, begun: CountBegun): Promise<Count> {
     let counting = this.#counting.get(folders);
     if (!counting) {
-      counting = countBytes(roots)
+      counting = countBytes(roots, new Map(begun.kept.map(({ name, sizeBytes }) => [name, sizeBytes])))
         .then((bytes) => ({ begun, bytes }))
         .finally(() => this.#counting.delete(folders));
       this.#counting.set(folders, counting);
@@ -147,11 +167,11 @@ export class Quotas {
   }
 }
 
-/** Counts on disk what all files in an account's folders hold. */
-async function countBytes(roots: RealRoots): Promise<number> {
+/** Counts on disk what all files in an account's folders hold. @param kept sizes that unfinished uploads count with, by hidden name */
+async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
   const paths = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
-  for (const path of new Set(paths)) bytes += await treeBytes(roots, path);
+  for (const path of new Set(paths)) bytes += await treeBytes(roots, path, kept);
   return bytes;
 }
 
@@ -160,12 +180,14 @@ function foldersOf(roots: RealRoots): string {
   return roots.paths.toSorted().join('\0');
 }
 
-async function treeBytes(roots: RealRoots, path: string): Promise<number> {
+async function treeBytes(roots: RealRoots, path: string, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
   for await (const member of walkTree(roots, path)) {
-    if (member.isFolder || isTemporaryName(member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1))) continue;
+    const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
+    // Uploads under way have claims; what is kept of unfinished ones takes room without one.
+    if (member.isFolder || (isTemporaryName(name) && !isKeptName(name))) continue;
     const stats = lstatSync(`${path}/${member.relativePath}`, { throwIfNoEntry: false });
-    if (stats?.isFile()) bytes += stats.size;
+    if (stats?.isFile()) bytes += kept.get(name) ?? stats.size;
   }
   return bytes;
 }

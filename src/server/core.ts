@@ -3,6 +3,7 @@ import type { Config } from '../config/schema/schema.ts';
 import { JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
+import { hasEvent } from '../events/journal/event-search.ts';
 import { FileEventLog, journalFolder } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import { FileCache } from '../files/disk/file-cache.ts';
@@ -11,6 +12,9 @@ import { Temporaries } from '../files/disk/temporaries.ts';
 import { ownTurns } from '../files/disk/turns.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
 import { ownBook, Quotas } from '../files/quota.ts';
+import { FileUploadStore } from '../files/uploads/file-upload-store.ts';
+import type { UploadLimits } from '../files/uploads/upload-store.ts';
+import { UploadUpkeep } from '../files/uploads/upload-upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { DataFolder } from '../lib/disk/data-folder.ts';
 import type { Log } from '../lib/log.ts';
@@ -22,6 +26,15 @@ import { deliveriesFolder } from '../webhooks/records/delivery-log.ts';
 import type { Monitoring } from './monitoring.ts';
 import type { SharedJournal, SharedState } from './state.ts';
 
+/** What the core has of the server. */
+interface CoreSurroundings {
+  clock: Clock;
+  log: Log;
+  monitoring: Monitoring;
+  state: SharedState;
+  uploadLimits: () => UploadLimits;
+}
+
 /** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
 export class Core {
   readonly server: EventServer;
@@ -30,12 +43,13 @@ export class Core {
   readonly deliveries: Deliveries;
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
+  readonly #upkeep: UploadUpkeep;
   readonly #sharedFigures: SharedJournal['figures'];
 
   private constructor(
     parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>,
     { journal, figures }: SharedJournal,
-    temporaries: Temporaries,
+    { temporaries, upkeep }: { temporaries: Temporaries; upkeep: UploadUpkeep },
   ) {
     this.server = parts.server;
     this.events = parts.events;
@@ -44,20 +58,19 @@ export class Core {
     this.journal = journal;
     this.#sharedFigures = figures;
     this.#temporaries = temporaries;
+    this.#upkeep = upkeep;
   }
 
   static async open(
     config: Config,
     dataFolder: DataFolder,
-    clock: Clock,
-    log: Log,
-    monitoring: Monitoring,
-    state: SharedState,
+    { clock, log, monitoring, state, uploadLimits }: CoreSurroundings,
   ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
-    const makeLocal = (neededFrom: () => LogPosition | undefined) =>
-      new FileEventLog({
+    let local: FileEventLog | undefined;
+    const makeLocal = (neededFrom: () => LogPosition | undefined) => {
+      local = new FileEventLog({
         folder: journalFolder(dataFolder.path),
         maximumFileSizeBytes: journal.maximum_file_size,
         retentionDays: journal.retention_days,
@@ -65,6 +78,8 @@ export class Core {
         clock,
         log,
       });
+      return local;
+    };
     const own = {
       // Of this data folder: a UUID of the configuration may be that of all nodes.
       node: dataFolder.serverUuid(),
@@ -85,10 +100,19 @@ export class Core {
       turns: ownTurns(),
       locks: state.locks,
       fileCache: new FileCache(clock, config.server.file_cache_size),
+      uploads: state.uploads ?? new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
       missingFolders: new MissingFolders(log),
       excludedPaths: [dataFolder.path],
     };
-    return new Core({ server, events, files, deliveries }, opened, temporaries);
+    // Of several nodes each has its own events for itself at first.
+    const journals = new Set([local, opened.journal].filter((journal) => journal !== undefined));
+    const isJournalled = async (uuid: string, sinceMs: number) => {
+      for (const journal of journals) if (await hasEvent(journal, uuid, sinceMs)) return true;
+      return false;
+    };
+    const upkeep = new UploadUpkeep({ files, isJournalled, clock, log });
+    await upkeep.start();
+    return new Core({ server, events, files, deliveries }, opened, { temporaries, upkeep });
   }
 
   /** Whether changes can be recorded, or why not. */
@@ -123,6 +147,7 @@ export class Core {
 
   /** @returns whether all deliveries under way ended in time */
   async close(timeoutMs: number): Promise<boolean> {
+    await this.#upkeep.stop();
     this.#temporaries.close();
     const inTime = await this.deliveries.stop(timeoutMs);
     await this.journal.close();

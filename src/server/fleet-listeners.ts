@@ -2,6 +2,7 @@ import type { BanOverview, SecurityPolicy } from '../auth/ban-list.ts';
 import type { EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { FileEventLog } from '../events/journal/file-event-log.ts';
+import { FileUploadStore } from '../files/uploads/file-upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { WorkerSources } from '../monitor/sources.ts';
@@ -12,6 +13,7 @@ import { memoryState, type SharedState } from './state.ts';
 import { type FleetOptions, WorkerFleet } from './workers/fleet.ts';
 import { JournalHost } from './workers/journal-host.ts';
 import { StateHost } from './workers/state-host.ts';
+import { UploadHost } from './workers/upload-host.ts';
 
 interface FleetServer {
   clock: Clock;
@@ -50,7 +52,8 @@ export class Fleet {
 
   /** Those who answer requests; nothing is started yet. */
   listeners(core: Core, dataFolderPath: string): Listeners {
-    if (!(core.journal instanceof FileEventLog)) throw new Error('Workers need a journal in files.');
+    const { uploads } = core.files;
+    if (!(core.journal instanceof FileEventLog && uploads instanceof FileUploadStore)) throw new Error('Workers need a journal in files.');
     const { clock, log, emit } = this.#server;
     this.#journal = new JournalHost(core.journal, core.events, this.#host.peers, clock);
     this.#workers = new WorkerFleet({
@@ -59,6 +62,7 @@ export class Fleet {
       dataFolderPath,
       state: this.#host,
       journal: this.#journal,
+      uploads: new UploadHost(uploads),
       announce: (id, data, component) => emit({ id, context: { account: processAccount(), component }, data }),
       clock,
       log,

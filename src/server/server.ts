@@ -5,6 +5,8 @@ import type { Config } from '../config/schema/schema.ts';
 import { ControlServer } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { uploadLimits } from '../files/uploads/options.ts';
+import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type DataFolder, openDataFolder } from '../lib/disk/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -114,7 +116,13 @@ class ServerRuntime implements Server {
     try {
       this.#state = await this.#openState();
       this.#assertGoesOn();
-      this.#core = await Core.open(this.#config, this.#dataFolder, this.#clock, this.#log, this.#monitoring, this.#state);
+      this.#core = await Core.open(this.#config, this.#dataFolder, {
+        clock: this.#clock,
+        log: this.#log,
+        monitoring: this.#monitoring,
+        state: this.#state,
+        uploadLimits: () => this.#uploadLimits(),
+      });
       this.#assertGoesOn();
       const { events } = this.#core;
       this.#listeners = this.#fleet?.listeners(this.#core, this.#dataFolder.path) ?? this.#ownListeners(this.#core, this.#state);
@@ -226,7 +234,11 @@ class ServerRuntime implements Server {
     if (state.type === 'memory') return memoryState(this.#clock, policy);
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./state-redis.ts');
-    return openRedisState(state, { clock: this.#clock, log: this.#log, policy });
+    return openRedisState(state, { clock: this.#clock, log: this.#log, policy, uploadLimits: () => this.#uploadLimits() });
+  }
+
+  #uploadLimits(): UploadLimits {
+    return uploadLimits(this.#config.server.uploads);
   }
 
   // Files are served without it, too: not every file system has sockets.

@@ -7,6 +7,8 @@ import { RedisSessions } from '../auth/sessions-redis.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { keptSpool, RedisEventLog } from '../events/journal/redis/redis-event-log.ts';
 import { RedisLocks } from '../files/locks/locks-redis.ts';
+import { RedisUploadStore } from '../files/uploads/redis-upload-store.ts';
+import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { RedisLink } from '../lib/redis/redis-link.ts';
@@ -33,7 +35,7 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
 /** The state of all nodes that share a Redis; a Redis that is away is waited for. @throws as `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
-  surroundings: { clock: Clock; log: Log; policy: () => SecurityPolicy },
+  surroundings: { clock: Clock; log: Log; policy: () => SecurityPolicy; uploadLimits: () => UploadLimits },
 ): Promise<SharedState> {
   const { clock, log, policy } = surroundings;
   const link = redisLinkOf(options, clock, log);
@@ -41,6 +43,7 @@ export async function openRedisState(
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock),
     places: ownPlaces(),
+    uploads: new RedisUploadStore(link, clock, surroundings.uploadLimits),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
     accepted: (method, lifetimeMs) =>

@@ -10,6 +10,7 @@ import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { LockStore } from '../files/locks/lock-store.ts';
 import { MemoryLocks } from '../files/locks/memory-locks.ts';
+import type { UploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlHealth } from '../lib/remote/url-health.ts';
 import { ownPlaces, type SharedPlaces } from '../lib/turns/places.ts';
@@ -30,6 +31,8 @@ export interface SharedState {
   readonly locks: LockStore;
   /** Those of the connections of this server, whatever other nodes have. */
   readonly places: SharedPlaces;
+  /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
+  readonly uploads?: UploadStore;
   /** @param onTimeout told of each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */

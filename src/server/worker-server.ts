@@ -19,6 +19,7 @@ import { bookOf, turnsOf } from './workers/files-client.ts';
 import { JournalClient, WorkerDispatcher } from './workers/journal-client.ts';
 import type { MethodStates, PrimaryApi, WorkerApi, WorkerSetup } from './workers/protocol.ts';
 import { StateClient } from './workers/state-client.ts';
+import { UploadClient } from './workers/upload-client.ts';
 
 /** What a worker has of the process that it is. */
 export interface WorkerSurroundings {
@@ -60,6 +61,7 @@ export class Worker {
         noteBans: (notes) => running().state.bans.note(notes),
         journalState: (fault) => running().journal.noteState(fault),
         lookAtAccounts: () => running().lookAtAccounts(),
+        wantUpload: (hold) => running().uploads.want(hold),
       },
       (error) => this.#running?.log.error('a message of the primary process could not be dealt with', { reason: error }),
     );
@@ -80,6 +82,7 @@ class RunningWorker {
   readonly log: Log;
   readonly state: StateClient;
   readonly journal: JournalClient;
+  readonly uploads: UploadClient;
   readonly listeners: OwnListeners;
   readonly monitoring: Monitoring;
   readonly #setup: WorkerSetup;
@@ -102,6 +105,7 @@ class RunningWorker {
     const { state } = this;
     state.bans.note(setup.bans);
     this.journal = new JournalClient(primary, setup.journal);
+    this.uploads = new UploadClient(primary);
     this.monitoring = new Monitoring(noSources, log, `worker-${worker}`);
     const { monitoring } = this;
     const events = new WorkerDispatcher(this.journal, primary, server, clock);
@@ -133,6 +137,7 @@ class RunningWorker {
         turns: turnsOf(primary),
         locks: state.locks,
         fileCache: this.#fileCache,
+        uploads: this.uploads,
         missingFolders: new MissingFolders(log),
         excludedPaths: [dataFolderPath],
       },

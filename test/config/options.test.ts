@@ -28,6 +28,7 @@ const at: Record<string, (yaml: string) => string> = {
   state: (yaml) => `server: {state: {${yaml}}}`,
   log: (yaml) => `server: {log: {${yaml}}}`,
   events: (yaml) => `server: {events: {${yaml}}}`,
+  uploads: (yaml) => `server: {uploads: {${yaml}}}`,
   password: (yaml) => `server: {password_policy: {${yaml}}}`,
   security: (yaml) => `server: {security_policy: {${yaml}}}`,
   callout: (yaml) => `authentications: {a: {type: http, url: "http://x/", ${yaml}}}`,
@@ -52,7 +53,7 @@ function optionText(where: string, option: string, value: string): string {
 }
 
 /** Options that stand in no table: entries of maps, and what the table's own texts already give. */
-const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'password_policy', 'security_policy']);
+const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'uploads', 'password_policy', 'security_policy']);
 
 test('the table has every option of the schema', () => {
   const { properties } = configJsonSchema() as { properties: Record<string, Node> };
@@ -67,6 +68,7 @@ test('the table has every option of the schema', () => {
     state: properties.server?.properties?.state,
     log: properties.server?.properties?.log,
     events: properties.server?.properties?.events,
+    uploads: properties.server?.properties?.uploads,
     password: properties.server?.properties?.password_policy,
     security: properties.server?.properties?.security_policy,
     callout,

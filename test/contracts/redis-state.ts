@@ -3,6 +3,7 @@ import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
 import { RedisSessions } from '../../src/auth/sessions-redis.ts';
 import { RedisLocks } from '../../src/files/locks/locks-redis.ts';
+import { RedisUploadStore } from '../../src/files/uploads/redis-upload-store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
@@ -12,6 +13,7 @@ import { bansContract, inTurns } from './bans.ts';
 import { lockStoreContract } from './lock-store.ts';
 import { sessionsContract } from './sessions.ts';
 import { acceptedContract, urlHealthContract } from './shared-state.ts';
+import { testLimits, uploadStoreContract } from './upload-store.ts';
 
 /** The contracts of all shared state on one kind of Redis. @param open makes a link to an empty one */
 export function stateContracts(kind: string, open: (t: TestContext) => Promise<RedisLink | undefined>): void {
@@ -30,6 +32,14 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
   acceptedContract(`accepted credentials in ${kind}`, async (t, lifetimeMs) => {
     const link = await open(t);
     return link && new RedisAcceptedCredentials(link, 'shared', 'method', lifetimeMs);
+  });
+  uploadStoreContract(`uploads in ${kind}`, async (t) => {
+    const link = await open(t);
+    const clock = new ManualClock();
+    // Leases go by real time.
+    const shared = { ...systemClock, nowMs: () => clock.nowMs() };
+    const store = () => new RedisUploadStore(link as RedisLink, shared, () => testLimits);
+    return link && { store: store(), reopen: async () => store(), advance: (ms) => clock.advance(ms) };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {
     const link = await open(t);

@@ -14,6 +14,7 @@ const decided = [
   20042, 20067, 20066, 20076, 20077, 20078, 20085, 20086, 20111, 20136, 20126, 20137, 20142, 20156, 20157, 20174, 20189, 40000, 40003,
   40004, 40039, 40040, 40035, 40005, 40036, 40007, 40014, 40010, 40011, 40030, 40012, 40013, 40026, 40027, 40015, 40037, 40016, 40025,
   40041, 40018, 40019, 40017, 40021, 40022, 40042, 40043, 40055, 40056, 40065, 40060, 40061, 40062, 40063, 40066, 40067, 40068, 40028,
+  40069,
 ];
 
 test('the catalogue has every decided event once, with groups that exist', () => {
@@ -81,6 +82,9 @@ class MemoryLog implements EventLog {
   assertWritable() {}
   openReader(): never {
     throw new Error('not used');
+  }
+  since() {
+    return undefined;
   }
   async waitForMore() {}
   flushNow(): void {}

@@ -15,6 +15,7 @@ import type { FilesEnvironment } from '../../src/files/file-scope.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
 import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
 import { ownBook, Quotas } from '../../src/files/quota.ts';
+import { FileUploadStore } from '../../src/files/uploads/file-upload-store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { Sparing } from '../../src/lib/sparing.ts';
@@ -73,6 +74,12 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     turns: ownTurns(),
     locks: new MemoryLocks(systemClock),
     fileCache: new FileCache(systemClock, 0),
+    uploads: new FileUploadStore({
+      dataFolderPath: data,
+      limits: () => ({ expireAfterMs: 60_000, mostOfAccount: 10 }),
+      clock: systemClock,
+      log,
+    }),
     missingFolders: new MissingFolders(log),
     excludedPaths: [data],
   };

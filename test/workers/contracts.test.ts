@@ -192,7 +192,7 @@ test('a worker that dies gives up its holds, turns and claims; what waits for it
   await first.channel.call('takeTurn', '/a');
   const turn = second.channel.call('takeTurn', '/a');
   const claim = { limitBytes: 100, replacedBytes: 0, bytes: 80 };
-  const countOf = (bytes: number) => ({ bytes, begun: { grownBytes: 0, changes: 0, moves: 0 } });
+  const countOf = (bytes: number) => ({ bytes, begun: { grownBytes: 0, changes: 0, moves: 0, kept: [] } });
   assert.equal(await first.channel.call('claimQuota', '/a', 1, claim, countOf(0)), 'taken');
   assert.equal(await second.channel.call('claimQuota', '/a', 1, claim, countOf(10)), 'refused');
   await new Promise((resolve) => setTimeout(resolve, 1500));

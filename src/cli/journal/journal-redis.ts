@@ -1,7 +1,7 @@
 import type { Source } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { readLosses } from '../../events/journal/redis/losses.ts';
-import { StreamReader } from '../../events/journal/redis/reader.ts';
+import { StreamReader, streamSince } from '../../events/journal/redis/reader.ts';
 import { journalStream } from '../../events/journal/redis/redis-event-log.ts';
 import { readGroups } from '../../events/journal/redis/retention.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -42,7 +42,7 @@ export async function redisJournal(config: Config, source: Source | undefined): 
     missing: undefined,
     serverUuid: config.server.uuid,
     openReader: (onBadLine) => new StreamReader(link, stream, onBadLine),
-    since: (sinceMs) => (sinceMs === undefined ? undefined : { segment: Math.max(Math.floor(sinceMs), 0), offset: 0 }),
+    since: streamSince,
     records: redisRecords(link),
     openReplayLog: () => redisReplayLog(link, systemClock.nowMs() - retentionDays * dayMs),
     async runningPositions() {

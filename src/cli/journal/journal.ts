@@ -1,13 +1,12 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../../config/check.ts';
 import { findConfigFile, type LoadedConfig } from '../../config/reading/load.ts';
 import type { Source } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { journalFolder } from '../../events/journal/file-event-log.ts';
-import type { LogPosition } from '../../events/journal/position.ts';
 import { JournalReader } from '../../events/journal/reader.ts';
-import { listSegments } from '../../events/journal/segments.ts';
+import { eventsSince } from '../../events/journal/segments.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -64,13 +63,6 @@ function fileJournal(config: Config | undefined, source: Source | undefined, fol
     runningPositions: async () => (ownerPid === undefined ? undefined : readPositions(recordsFolder, () => {})),
     close: async () => {},
   };
-}
-
-function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
-  if (sinceMs === undefined) return undefined;
-  const segments = listSegments(folder);
-  const first = segments.find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs) ?? segments.at(-1);
-  return first && { segment: first.number, offset: 0 };
 }
 
 async function configOf(options: JournalOptions): Promise<LoadedConfig | undefined> {

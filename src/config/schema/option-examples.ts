@@ -36,6 +36,7 @@ export const optionExamples: Readonly<Record<string, Readonly<Record<string, rea
     authentications: [['corporate', 'local'], 'corporate, local'],
     headers: ['Strict-Transport-Security: max-age=31536000', { 'X-Robots-Tag': 'noindex' }],
     accepted_origins: [['https://files.example.com']],
+    cors_origins: [['https://app.example.com']],
     client_forwarded_header: ['X-Forwarded-For'],
     trusted_proxies: ['10.0.0.5', ['10.0.0.0/8', '2001:db8::/32']],
     metadata_fields: ['x-labels', ['x-labels, required', 'project-*, optional']],

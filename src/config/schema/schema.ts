@@ -3,6 +3,7 @@ import { accountOptions, groupOptions } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { authenticationOptions } from '../../auth/options.ts';
 import { journalOptions } from '../../events/options.ts';
+import { uploadOptions } from '../../files/uploads/options.ts';
 import { httpOptions, httpsOptions } from '../../http/options.ts';
 import { logLevels } from '../../lib/log.ts';
 import { integer, number, optionalText, textList, uuidText } from '../../lib/option-types.ts';
@@ -103,6 +104,7 @@ const serverOptions = z
     file_cache_size: integer(0, 2 ** 34)
       .default(32 * 1024 * 1024)
       .describe('Bytes of memory for the content of small files (up to 128 KiB) on local disks; workers share them. 0 = none is kept.'),
+    uploads: uploadOptions.prefault({}),
     password_policy: passwordPolicyOptions.prefault({}),
     security_policy: securityPolicyOptions.prefault({}),
   })

@@ -92,6 +92,8 @@ export interface EventLog extends EventSink {
   /** What the journal takes up, in bytes. */
   sizeBytes(): Promise<number>;
   openReader(onBadLine: (bad: BadLine) => void): EventReader;
+  /** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
+  since(sinceMs: number | undefined): LogPosition | undefined;
   /**
    * Resolves once there is something to read at or behind a position, or the journal is closed.
    *

@@ -29,6 +29,12 @@ export function isSelected(event: ServiceEvent, selection: EventSelection): bool
   return !(selection.since !== undefined && atMs < selection.since) && !(selection.until !== undefined && atMs >= selection.until);
 }
 
+/** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
+export async function hasEvent(journal: SearchedJournal, uuid: string, sinceMs: number): Promise<boolean> {
+  for await (const { event } of journalEvents(journal, sinceMs, () => {})) if (event.uuid === uuid) return true;
+  return false;
+}
+
 /** The events of the journal, from a time on. */
 export async function* journalEvents(
   journal: SearchedJournal,

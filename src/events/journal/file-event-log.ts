@@ -11,6 +11,7 @@ import { RecentEvents } from './recent.ts';
 import { JournalReserve } from './reserve.ts';
 import { SegmentChain, type SegmentChainOptions } from './segment-chain.ts';
 import { isDiskFull, journalFault, journalFull, orEndProcess } from './segment-writer.ts';
+import { eventsSince } from './segments.ts';
 import { lineOf, serialisedEvents, type WaitingLine } from './serialised.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
@@ -47,6 +48,10 @@ export class FileEventLog implements EventLog {
 
   get end(): LogPosition {
     return this.#segments.end;
+  }
+
+  since(sinceMs: number | undefined): LogPosition | undefined {
+    return eventsSince(this.#options.folder, sinceMs);
   }
 
   append(event: ServiceEvent, marks: EventMarks = noMarks): LogPosition | undefined {

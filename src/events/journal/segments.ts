@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { isJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
+import type { LogPosition } from './position.ts';
 
 const newline = 0x0a;
 
@@ -35,6 +36,14 @@ export function listSegments(folder: string, kind: SegmentKind = 'events'): Segm
       return match ? [{ number: Number(match[1]), path: join(folder, name) }] : [];
     })
     .sort((a, b) => a.number - b.number);
+}
+
+/** Where the first event can be that is not older than a time (Unix time in milliseconds); undefined for all there are. */
+export function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
+  if (sinceMs === undefined) return undefined;
+  const segments = listSegments(folder);
+  const first = segments.find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs) ?? segments.at(-1);
+  return first && { segment: first.number, offset: 0 };
 }
 
 // A folder that is not there yet holds nothing.

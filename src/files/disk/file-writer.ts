@@ -1,4 +1,17 @@
-import { constants, fchmodSync, fchownSync, fstatSync, linkSync, openSync, renameSync, type Stats, unlinkSync, writevSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  openSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writevSync,
+} from 'node:fs';
 import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
@@ -25,9 +38,11 @@ const syncEveryBytes = 32 * 1024 * 1024;
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
   #target: WriteTarget;
-  readonly #temporaries: FilesEnvironment['temporaries'];
+  readonly #temporaries: Pick<FilesEnvironment['temporaries'], 'add' | 'delete' | 'giveBack'>;
   readonly #turns: FilesEnvironment['turns'];
   readonly #temporaryName: string;
+  readonly #onSynced: ((sizeBytes: number) => void) | undefined;
+  #isNameSynced: boolean;
   readonly #fd: number;
   #state: 'open' | 'ended' = 'open';
   /** Where the written part ends. */
@@ -36,24 +51,48 @@ export class FileWriter implements RandomWriter {
   #syncing: Promise<void> | undefined;
   #syncFailure: unknown;
 
-  /** @param newMode permission bits of a file that is new, before those that the process takes away (umask) */
-  constructor(target: WriteTarget, { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>, newMode = 0o666) {
+  /**
+   * @param newMode permission bits of a file that is new, before those that the process takes away (umask)
+   * @param kept the content that earlier requests left, to go on behind it
+   */
+  constructor(
+    target: WriteTarget,
+    { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>,
+    newMode = 0o666,
+    kept?: ContentToGoOn,
+  ) {
     this.#target = target;
-    this.#temporaries = temporaries;
+    this.#temporaries = kept ? unnoted : temporaries;
     this.#turns = turns;
-    this.#temporaryName = temporaries.take(target.parent.realPath);
+    this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
+    this.#onSynced = kept?.onSynced;
+    // Of an upload that nothing has come of yet there may be no file.
+    const isNew = kept === undefined || kept.sizeBytes === 0;
+    this.#isNameSynced = !isNew;
     try {
       this.#fd = openSync(
         target.parent.member(this.#temporaryName),
-        constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+        constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT : 0) | (kept ? 0 : constants.O_EXCL),
         target.existing ? target.existing.mode & 0o777 : newMode,
       );
+      if (kept) this.#cutTo(kept.sizeBytes);
       if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
     } catch (error) {
-      temporaries.delete(this.#temporaryRealPath);
+      this.#temporaries.delete(this.#temporaryRealPath);
       target.parent.close();
       throw asServiceError(error);
     }
+  }
+
+  // What lies behind was never confirmed; what does not reach so far has lost what was.
+  #cutTo(sizeBytes: number): void {
+    const stats = fstatSync(this.#fd);
+    if (!stats.isFile() || stats.size < sizeBytes) {
+      closeSync(this.#fd);
+      throw new ServiceError('not-found', 'The content of the upload is gone.');
+    }
+    ftruncateSync(this.#fd, sizeBytes);
+    this.sizeBytes = sizeBytes;
   }
 
   get #temporaryRealPath(): string {
@@ -96,13 +135,28 @@ export class FileWriter implements RandomWriter {
   #syncEarly(): void {
     if (this.#syncing || this.#unsyncedBytes < syncEveryBytes) return;
     this.#unsyncedBytes = 0;
+    const syncedBytes = this.sizeBytes;
     this.#syncing = fdatasyncAsync(this.#fd)
+      .then(() => this.#confirm(syncedBytes))
       .catch((error) => {
         this.#syncFailure ??= error;
       })
       .finally(() => {
         this.#syncing = undefined;
       });
+  }
+
+  // Content is worth nothing without its name.
+  async #confirm(syncedBytes: number): Promise<void> {
+    if (!this.#onSynced) return;
+    await this.#syncName();
+    this.#onSynced(syncedBytes);
+  }
+
+  async #syncName(): Promise<void> {
+    if (this.#isNameSynced) return;
+    await syncOpenedFolder(this.#target.parent.fd);
+    this.#isNameSynced = true;
   }
 
   async truncate(sizeBytes: number): Promise<void> {
@@ -223,6 +277,19 @@ export class FileWriter implements RandomWriter {
     return current && !current.isSymbolicLink() ? entryOf(this.#target.name, current) : undefined;
   }
 
+  /** Ends it for now: the temporary file stays, all of it on disk, for another one to go on with. */
+  async suspend(): Promise<void> {
+    try {
+      await this.sync();
+      await this.#syncName();
+    } catch (error) {
+      throw asServiceError(error);
+    } finally {
+      this.#state = 'ended';
+      void this.#close();
+    }
+  }
+
   /** Removes the temporary file; the old file stays as it was. Does nothing after `finish` succeeded. */
   async discard(): Promise<void> {
     if (this.#state === 'ended') return;
@@ -244,6 +311,19 @@ export class FileWriter implements RandomWriter {
     return closeFile(this.#fd, this.sizeBytes);
   }
 }
+
+/** Content that several writers write one after the other. */
+export interface ContentToGoOn {
+  /** Name of the hidden file, beside the target. */
+  name: string;
+  /** So much of it counts. */
+  sizeBytes: number;
+  /** Told when so much is on disk, while more still comes. */
+  onSynced: (sizeBytes: number) => void;
+}
+
+/** Content that is to outlive the process is noted elsewhere. */
+const unnoted = { add() {}, delete() {}, giveBack() {} };
 
 function bytesOf(chunks: readonly Buffer[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);

@@ -20,7 +20,7 @@ import type { Log } from '../../lib/log.ts';
 import { FreeNames } from './free-names.ts';
 import { freeInBackground } from './freeing.ts';
 
-const namePattern = /^\.svc-[0-9a-f]{24}\.part$/;
+const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept)$/;
 
 const removedPattern = /^\.nfs[0-9a-f]{24}$/;
 const workerRecord = /^uploads-under-way-(\d+)$/;
@@ -53,6 +53,9 @@ export function isHiddenName(name: string): boolean {
 /** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
 const abandonedAfterMs = 86_400_000;
 
+/** Content of an unfinished upload that nobody has written to for so long has lost its record: no upload may wait longer (`server.uploads`). */
+const keptAbandonedAfterMs = 31 * 86_400_000;
+
 /** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; too early for one that took its name over. */
 const notAbandonedBeforeMs = new Map<string, number>();
 const mostRemembered = 10_000;
@@ -70,8 +73,9 @@ export function removeAbandoned(path: string, nowMs: number): void {
   try {
     const stats = lstatSync(path);
     if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
-    notAbandonedBeforeMs.set(name, stats.ctimeMs + abandonedAfterMs);
-    if (stats.isFile() && nowMs - stats.ctimeMs > abandonedAfterMs) freeInBackground(path, stats, () => unlinkSync(path));
+    const aloneMs = isKeptName(name) ? keptAbandonedAfterMs : abandonedAfterMs;
+    notAbandonedBeforeMs.set(name, stats.ctimeMs + aloneMs);
+    if (stats.isFile() && nowMs - stats.ctimeMs > aloneMs) freeInBackground(path, stats, () => unlinkSync(path));
   } catch {
     // Gone, or not ours to remove.
   }
@@ -80,6 +84,16 @@ export function removeAbandoned(path: string, nowMs: number): void {
 /** A fresh name for an upload's temporary file, hidden and beside its target. */
 export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
+}
+
+/** A fresh name for the content of an upload that may go on after a restart: no start sweeps it. */
+export function keptName(): string {
+  return `.svc-${randomBytes(12).toString('hex')}.kept`;
+}
+
+/** Whether a member name is that of such content. */
+export function isKeptName(name: string): boolean {
+  return isTemporaryName(name) && name.endsWith('.kept');
 }
 
 /** A file or folder that is known again whatever its name is by then. */

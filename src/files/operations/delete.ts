@@ -3,6 +3,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { placeOf } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
+import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
 import { type LeftBehind, removeEmptyFolder, removeFile, removeTree } from './folder-remover.ts';
 
 /**
@@ -54,8 +55,10 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
 export async function deleteFolder(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
   let left: LeftBehind[];
+  let place: string;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
+    place = placeOf(realPath);
     const current = paths.entryAt(path);
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);
@@ -72,6 +75,7 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, verif
   else {
     await paths.forgetLocks(path);
     await paths.emitDurable(40026, path);
+    await endUploadsBelow(paths, place);
   }
   return left;
 }

@@ -6,6 +6,7 @@ import { openParent } from '../disk/opened.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
+import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
 import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 
@@ -29,7 +30,7 @@ export async function moveEntry(
 ): Promise<{ created: boolean }> {
   const data = { destination: to };
   let ends: MoveEnds | undefined;
-  let moved: Moved & { isFolder: boolean; sizeBytes: number };
+  let moved: Moved & { isFolder: boolean; sizeBytes: number; source: string; target: string };
   const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
   try {
     checkMove(paths, from, to, options);
@@ -40,7 +41,13 @@ export async function moveEntry(
     ends = openEnds(paths, realFrom, realTo);
     await checkChange(paths, from, to, entry, options, ends);
     paths.emit(entry.isFolder ? 40063 : 40062, from, data);
-    moved = { ...(await relocate(paths, from, to, entry, ends, options)), isFolder: entry.isFolder, sizeBytes: entry.sizeBytes };
+    moved = {
+      ...(await relocate(paths, from, to, entry, ends, options)),
+      isFolder: entry.isFolder,
+      sizeBytes: entry.sizeBytes,
+      source: `${ends.source.realPath}/${ends.sourceName}`,
+      target: `${ends.target.realPath}/${ends.targetName}`,
+    };
     if (moved.replaced) paths.environment.quotas.removed(paths.mounts.roots);
   } catch (error) {
     throw paths.reported(40056, from, error, data);
@@ -52,6 +59,7 @@ export async function moveEntry(
   await paths.forgetLocks(from);
   if (moved.replaced === 'folder') await paths.emitDurable(40026, to);
   const replaced = moved.replaced ? true : undefined;
+  if (moved.isFolder) await endUploadsBelow(paths, moved.source, moved.target);
   await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, { ...data, replaced });
   const { isTemporaryName = () => false } = options;
   if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))

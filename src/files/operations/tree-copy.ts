@@ -5,7 +5,7 @@ import { timeToSet } from '../disk/file-times.ts';
 import { type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
+import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
 import { contentOf } from '../file-content.ts';
 
 /** What a tree looked like: relative path (empty for the top) to what tells one state of a member from another. */
@@ -47,7 +47,8 @@ async function copyMember(
     try {
       mkdirSync(target, { mode: 0o700 });
       for (const member of readdirSync(folder.member('.'))) {
-        if (isRemovedName(member)) continue;
+        // What is kept of an unfinished upload does not move along.
+        if (isRemovedName(member) || isKeptName(member)) continue;
         checkMember(member);
         await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
       }

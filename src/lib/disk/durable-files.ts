@@ -56,6 +56,20 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
     await unlink(temporary).catch(() => {});
     throw error;
   }
+  await syncFolderOf(path);
+}
+
+/** Removes a file; that it is gone outlives a power cut. One that is not there is fine. */
+export async function removeDurably(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
+  }
+  await syncFolderOf(path);
+}
+
+async function syncFolderOf(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();

@@ -17,6 +17,7 @@ import { Member } from './member.ts';
 import type { Peer } from './peer.ts';
 import type { MethodStates, WorkerSetup } from './protocol.ts';
 import type { StateHost } from './state-host.ts';
+import type { UploadHost } from './upload-host.ts';
 import type { Fork } from './worker-process.ts';
 
 /** A worker that ended this soon after its start counts as one that cannot start. */
@@ -47,6 +48,7 @@ export interface FleetSurroundings {
   dataFolderPath: string;
   state: StateHost;
   journal: JournalHost;
+  uploads: UploadHost;
   announce: Announce;
   clock: Clock;
   log: Log;
@@ -190,9 +192,9 @@ export class WorkerFleet implements Listeners {
 
   async #launch(): Promise<void> {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
-    const { options, state, journal, server, dataFolderPath, clock, log } = this.#surroundings;
+    const { options, state, journal, uploads, server, dataFolderPath, clock, log } = this.#surroundings;
     const { config } = this.#parts as RequestParts;
-    const apiFor = (peer: Peer) => ({ ...state.apiFor(peer), ...journal.api });
+    const apiFor = (peer: Peer) => ({ ...state.apiFor(peer), ...journal.api, ...uploads.apiFor(peer) });
     const member = new Member(++this.#lastNumber, options.fork(), apiFor, clock, log);
     this.#members.add(member);
     void member.ended.then((how) => this.#lose(member, how));
@@ -221,9 +223,10 @@ export class WorkerFleet implements Listeners {
   }
 
   #lose(member: Member, how: string): void {
-    const { state, clock, log, dataFolderPath } = this.#surroundings;
+    const { state, uploads, clock, log, dataFolderPath } = this.#surroundings;
     this.#members.delete(member);
     state.lose(member);
+    uploads.lose(member);
     this.#figures.keep(member.remains);
     try {
       Temporaries.sweepWorkers(dataFolderPath, log, member.number);

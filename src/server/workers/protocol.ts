@@ -6,6 +6,7 @@ import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
 import type { FileLock, LockRequest } from '../../files/locks/lock-store.ts';
 import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../../files/quota-ledger.ts';
+import type { UploadOrder, UploadProgress, UploadRecord } from '../../files/uploads/upload-store.ts';
 import type { TlsContext } from '../../http/connection/tls-context.ts';
 import type { Channel, Fault } from '../../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
@@ -116,6 +117,15 @@ export interface PrimaryApi {
   beginMoveInQuota(folders: string, id: number): void;
   removedInQuota(folders: string): void;
   usedQuota(folders: string, count: Count | undefined): Promise<number | { count: CountBegun }>;
+  /** These act on the store of unfinished uploads. @see UploadStore */
+  addUpload(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
+  findUpload(id: string): Promise<UploadRecord | undefined>;
+  changeUpload(id: string, change: Partial<UploadProgress>): Promise<UploadRecord>;
+  removeUpload(id: string): Promise<void>;
+  /** @param hold the worker's own number of the hold, for `releaseUpload` and `wantUpload` */
+  holdUpload(id: string, hold: number): Promise<void>;
+  releaseUpload(hold: number): void;
+  uploadsWithin(realPath: string): Promise<UploadRecord[]>;
 }
 
 /** What a worker does for the primary process. */
@@ -135,6 +145,8 @@ export interface WorkerApi {
   noteBans(notes: BanNote[]): void;
   journalState(fault: Fault | undefined): void;
   lookAtAccounts(): void;
+  /** Another request wants the upload that this worker has. */
+  wantUpload(hold: number): void;
 }
 
 /** The way to the primary process, as a worker has it. */

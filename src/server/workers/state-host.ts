@@ -14,6 +14,7 @@ import { BanHost } from './ban-host.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { PrimaryApi } from './protocol.ts';
 import { SessionHost } from './session-host.ts';
+import type { UploadApi } from './upload-host.ts';
 
 /** What the state needs to know of the configuration in force. */
 export interface StateSurroundings {
@@ -25,7 +26,7 @@ export interface StateSurroundings {
 }
 
 /** The methods that workers call for the state that they share. */
-export type StateApi = Omit<PrimaryApi, 'appendEvents' | 'eventsWritten' | 'emitAndWait'>;
+export type StateApi = Omit<PrimaryApi, 'appendEvents' | 'eventsWritten' | 'emitAndWait' | keyof UploadApi>;
 
 /** The state that workers share, in the primary process; it outlives each of them. */
 export class StateHost {

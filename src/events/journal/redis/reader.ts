@@ -17,6 +17,11 @@ export function positionOfId(id: string): LogPosition {
   return { segment: Number(segment), offset: Number(offset) };
 }
 
+/** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
+export function streamSince(sinceMs: number | undefined): LogPosition | undefined {
+  return sinceMs === undefined ? undefined : { segment: Math.max(Math.floor(sinceMs), 0), offset: 0 };
+}
+
 /** The ID of the entry at a position. */
 export function idOfPosition({ segment, offset }: LogPosition): string {
   return `${segment}-${offset}`;

@@ -13,7 +13,7 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
 import { noteLoss } from './losses.ts';
-import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry, StreamReader } from './reader.ts';
+import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry, StreamReader, streamSince } from './reader.ts';
 import { trimStream } from './retention.ts';
 import { serverOf } from './stream.ts';
 
@@ -118,6 +118,10 @@ export class RedisEventLog implements EventLog {
 
   get end(): LogPosition {
     return this.#end;
+  }
+
+  since(sinceMs: number | undefined): LogPosition | undefined {
+    return streamSince(sinceMs);
   }
 
   /** Where the stream ended when this process first saw it; its own events stand behind. */

@@ -1,0 +1,57 @@
+import { lstatSync, unlinkSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import type { EventContext } from '../../events/event.ts';
+import { type ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { baseName } from '../../lib/virtual-path.ts';
+import { pathData } from '../account-paths.ts';
+import { freeInBackground } from '../disk/freeing.ts';
+import { isKeptName } from '../disk/temporaries.ts';
+import type { FilesEnvironment } from '../file-scope.ts';
+import { eventUuidOf } from './upload-events.ts';
+import type { UploadRecord } from './upload-store.ts';
+
+/** How an upload comes to its end without a file. */
+export interface UploadEnd {
+  /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
+  how: 'expired' | 'cancelled' | undefined;
+  /** Of the events. */
+  data: Readonly<Record<string, unknown>>;
+  context: EventContext;
+  /** Where the content is by now, when its folder was moved. */
+  contentPath?: string;
+}
+
+/**
+ * Ends an upload that comes to nothing: its content goes, event 40022 tells why, and so does the record for a while. For whoever holds it.
+ *
+ * @returns the record as it is kept
+ */
+export async function endUpload(
+  { events, uploads }: Pick<FilesEnvironment, 'events' | 'uploads'>,
+  record: UploadRecord,
+  reason: ServiceError,
+  { how, data, context, contentPath = record.contentPath }: UploadEnd,
+): Promise<UploadRecord> {
+  const { id, path } = record;
+  removeContent(contentPath);
+  const members = { ...pathData(path, `${dirname(record.contentPath)}/${baseName(path)}`), ...data, details: reason.message };
+  if (how) events.emit({ id: 40069, context, data: { ...members, reason: how }, uuid: eventUuidOf(id, 40069) });
+  await events.emitDurable({ id: 40022, context, data: members, uuid: eventUuidOf(id, 40022) });
+  if (how === 'cancelled') {
+    await uploads.remove(id);
+    return record;
+  }
+  return uploads.change(id, { completion: undefined, outcome: { kind: 'failed', code: reason.code, message: reason.message } });
+}
+
+/** Removes the content of an upload; it may be gone already. */
+export function removeContent(contentPath: string): void {
+  // The record decides nothing alone: only what has the name of such content is ever touched.
+  if (!isKeptName(basename(contentPath))) return;
+  try {
+    const stats = lstatSync(contentPath);
+    freeInBackground(contentPath, stats, () => unlinkSync(contentPath));
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
+  }
+}

@@ -1,0 +1,184 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
+import { closeAsync, fdatasyncAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
+import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { isWithin } from '../../lib/virtual-path.ts';
+import { UploadHolds } from './upload-holds.ts';
+import {
+  expiryOf,
+  isUploadId,
+  newProgress,
+  newUploadId,
+  type UploadHold,
+  type UploadLimits,
+  type UploadOrder,
+  type UploadProgress,
+  type UploadRecord,
+  type UploadStore,
+} from './upload-store.ts';
+
+/** The first line of a record's file: what changes often, in so many bytes that it is always written in place and whole. */
+const headBytes = 128;
+
+/** What stands there. */
+type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
+
+export interface FileUploadStoreOptions {
+  dataFolderPath: string;
+  limits: () => UploadLimits;
+  clock: Clock;
+  log: Log;
+}
+
+/** Unfinished uploads in the data folder, a file each, and all of them in memory. For the process that owns the data folder. */
+export class FileUploadStore implements UploadStore {
+  readonly #options: FileUploadStoreOptions;
+  readonly #folder: string;
+  readonly #records = new Map<string, UploadRecord>();
+  readonly #countOf = new Map<string, number>();
+  readonly #holds = new UploadHolds<object | undefined>();
+
+  /** Reads what an earlier run left. A file that cannot be read is an upload that nobody can go on with. */
+  constructor(options: FileUploadStoreOptions) {
+    this.#options = options;
+    this.#folder = join(options.dataFolderPath, 'uploads');
+    makeFolders(this.#folder, { mode: 0o700 });
+    for (const name of readdirSync(this.#folder)) {
+      if (!isUploadId(name)) continue;
+      try {
+        this.#keep(readRecord(name, readFileSync(join(this.#folder, name), 'utf8')));
+      } catch (error) {
+        options.log.warn('the record of an unfinished upload cannot be read', { file: name.slice(0, 6), reason: error });
+      }
+    }
+  }
+
+  async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
+    const { limits, clock } = this.#options;
+    const { mostOfAccount } = limits();
+    if ((this.#countOf.get(order.accountUuid) ?? 0) >= mostOfAccount)
+      throw new ServiceError('too-many-requests', `An account may have ${mostOfAccount} unfinished uploads.`);
+    const progress = newProgress(lengthBytes);
+    const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, clock.nowMs(), limits()) };
+    // Counted before it is on disk, so that of many at once none is too many.
+    this.#keep(record);
+    try {
+      await this.#write(record);
+    } catch (error) {
+      this.#drop(record.id);
+      throw error;
+    }
+    return record;
+  }
+
+  async find(id: string): Promise<UploadRecord | undefined> {
+    return this.#records.get(id);
+  }
+
+  async change(id: string, change: Partial<UploadProgress>): Promise<UploadRecord> {
+    const { limits, clock } = this.#options;
+    const before = this.#records.get(id);
+    if (!before) throw new ServiceError('not-found', 'The upload is gone.');
+    const changed = { ...before, ...change };
+    const record = { ...changed, expiresMs: expiryOf(changed, clock.nowMs(), limits()) };
+    const isHeadAlone = (['lengthBytes', 'completion', 'outcome'] as const).every((name) => record[name] === before[name]);
+    if (isHeadAlone) await this.#writeHead(record);
+    else await this.#write(record);
+    if (!this.#records.has(id)) throw new ServiceError('not-found', 'The upload is gone.');
+    this.#keep(record);
+    return record;
+  }
+
+  async remove(id: string): Promise<void> {
+    if (!this.#records.has(id)) return;
+    await removeDurably(this.#pathOf(id));
+    this.#drop(id);
+  }
+
+  hold(id: string, onWanted: () => void): Promise<UploadHold> {
+    return this.#holds.take(undefined, id, onWanted);
+  }
+
+  /** The same for a worker. */
+  holdFor(holder: object, id: string, onWanted: () => void): Promise<UploadHold> {
+    return this.#holds.take(holder, id, onWanted);
+  }
+
+  /** A worker is gone. */
+  lose(holder: object): void {
+    this.#holds.lose(holder);
+  }
+
+  async within(realPath: string): Promise<UploadRecord[]> {
+    return this.#all(({ contentPath, outcome }) => !outcome && isWithin(contentPath, realPath));
+  }
+
+  async expired(): Promise<UploadRecord[]> {
+    const nowMs = this.#options.clock.nowMs();
+    return this.#all(({ id, expiresMs }) => expiresMs <= nowMs && !this.#holds.has(id));
+  }
+
+  async completing(): Promise<UploadRecord[]> {
+    return this.#all(({ id, completion, outcome }) => completion !== undefined && !outcome && !this.#holds.has(id));
+  }
+
+  #all(isSuch: (record: UploadRecord) => boolean): UploadRecord[] {
+    return this.#records.size === 0 ? [] : [...this.#records.values()].filter(isSuch);
+  }
+
+  // What is over does not count: an account may have as many as it likes of those.
+  #keep(record: UploadRecord): void {
+    this.#drop(record.id);
+    this.#records.set(record.id, record);
+    this.#count(record, 1);
+  }
+
+  #drop(id: string): void {
+    const record = this.#records.get(id);
+    if (!record) return;
+    this.#records.delete(id);
+    this.#count(record, -1);
+  }
+
+  #count({ accountUuid, outcome }: UploadRecord, by: 1 | -1): void {
+    if (outcome) return;
+    const count = (this.#countOf.get(accountUuid) ?? 0) + by;
+    if (count === 0) this.#countOf.delete(accountUuid);
+    else this.#countOf.set(accountUuid, count);
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#folder, id);
+  }
+
+  async #write(record: UploadRecord): Promise<void> {
+    const { id: _, offsetBytes: __, requests: ___, activeMs: ____, expiresMs: _____, ...rest } = record;
+    await writeFileAtomically(this.#pathOf(record.id), `${headOf(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
+  }
+
+  // Overwriting bytes that are there already needs no change of the file system's own records: one small write is on disk, or none.
+  async #writeHead(record: UploadRecord): Promise<void> {
+    const fd = await openAsync(this.#pathOf(record.id), 'r+');
+    try {
+      await writeAsync(fd, Buffer.from(headOf(record)), 0, headBytes, 0);
+      await fdatasyncAsync(fd);
+    } finally {
+      await closeAsync(fd);
+    }
+  }
+}
+
+function headOf({ offsetBytes, requests, activeMs, expiresMs }: Head): string {
+  return `${JSON.stringify({ offsetBytes, requests, activeMs: Math.round(activeMs), expiresMs: Math.round(expiresMs) })}`
+    .padEnd(headBytes - 1)
+    .concat('\n');
+}
+
+function readRecord(id: string, text: string): UploadRecord {
+  const head = JSON.parse(text.slice(0, headBytes)) as Head;
+  const rest = JSON.parse(text.slice(headBytes)) as Omit<UploadRecord, keyof Head | 'id'>;
+  return { ...rest, ...head, id, lengthBytes: rest.lengthBytes, completion: rest.completion, outcome: rest.outcome };
+}

@@ -1,0 +1,75 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { keptName } from '../disk/temporaries.ts';
+import { openWriteTarget } from '../disk/write-target.ts';
+import { type Entry, entryOf } from '../entry.ts';
+import { ResumableUpload } from './resumable-upload.ts';
+import { isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
+
+/** What an upload is begun with. */
+export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backendUuid' | 'modifiedMs' | 'notes'> {
+  /** Announced size in bytes, when the client said it. */
+  lengthBytes: number | undefined;
+  /** Refuses by throwing. It is asked again at the end, by whoever completes the upload. */
+  verify: ((current: Entry | undefined) => void) | undefined;
+}
+
+/**
+ * Begins an upload that may take several requests; event 40021. The permission is checked by the caller, `AccountFiles`.
+ *
+ * @param realPath absolute path, links not resolved
+ * @throws ServiceError as `startUpload`, and `too-many-requests`
+ */
+export async function beginUpload(
+  paths: AccountPaths,
+  path: VirtualPath,
+  realPath: string,
+  { lengthBytes, verify, ...order }: ResumableOptions,
+  request: { realPath: () => Promise<string>; onWanted: () => void },
+): Promise<ResumableUpload> {
+  const { account, environment, context, mounts } = paths;
+  const { uploads, events, quotas } = environment;
+  const limitBytes = account.fileWriteSizeBytes;
+  if (limitBytes > 0 && (lengthBytes ?? 0) > limitBytes)
+    throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
+  const target = openWriteTarget(mounts.roots, realPath);
+  target.parent.close();
+  verify?.(target.existing && entryOf(target.name, target.existing));
+  const reservation = await quotas.reserve(mounts.roots, account.quotaSizeBytes, target.existing?.size ?? 0, lengthBytes ?? 0);
+  reservation.release();
+  const { request: _, ...origin } = context;
+  const contentPath = `${target.parent.realPath}/${keptName()}`;
+  const record = await uploads.add({ ...order, accountUuid: account.uuid, path, contentPath, origin }, lengthBytes);
+  const hold = await uploads.hold(record.id, request.onWanted);
+  const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
+  events.emitGrouped(paths.draft(40021, path, data));
+  return new ResumableUpload(paths, record, hold, request.realPath);
+}
+
+/** An upload that was begun before. @see AccountFiles.resumable */
+export async function findUpload(
+  paths: AccountPaths,
+  id: string,
+  request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: () => void },
+): Promise<ResumableUpload> {
+  const { uploads, clock } = paths.environment;
+  const isOwn = (record: UploadRecord | undefined): record is UploadRecord => record?.accountUuid === paths.account.uuid;
+  // Before anybody is made to wait, or is cut: of others' uploads nothing is told.
+  if (!isUploadId(id) || !isOwn(await uploads.find(id))) throw unknownUpload();
+  const hold: UploadHold = await uploads.hold(id, request.onWanted);
+  try {
+    if (hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
+    const record = await uploads.find(id);
+    if (!isOwn(record) || record.expiresMs <= clock.nowMs()) throw unknownUpload();
+    if (record.completion && !record.outcome) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
+    return new ResumableUpload(paths, record, hold, () => request.realPath(record.path));
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
+
+function unknownUpload(): ServiceError {
+  return new ServiceError('not-found', 'There is no such upload, or no more.');
+}

@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
+import { UploadHolds } from './upload-holds.ts';
+import {
+  expiryOf,
+  isUploadId,
+  keptWhenOverMs,
+  newProgress,
+  newUploadId,
+  type UploadHold,
+  type UploadLimits,
+  type UploadOrder,
+  type UploadProgress,
+  type UploadRecord,
+  type UploadStore,
+} from './upload-store.ts';
+
+/*
+ * `upload:ID` is the record's JSON; `uploads` has all IDs by their expiry; `upload-paths` those that are not over by the path of their content;
+ * `uploads-completing` those whose end was begun; `uploads-of:ACCOUNT` those that count for an account.
+ */
+
+/** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, most, life in ms. Returns whether it was kept. */
+const addScript = redisScript(`
+if redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[5]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[6])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+redis.call('ZADD', KEYS[3], 0, ARGV[4])
+redis.call('SADD', KEYS[4], ARGV[1])
+for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4]}) do
+  if redis.call('PTTL', key) < tonumber(ARGV[6]) then redis.call('PEXPIRE', key, ARGV[6]) end
+end
+return 1`);
+
+/** KEYS record, all, paths, of the account, completing; ARGV ID, record, expiry, path, life in ms, 'open', 'completing' or 'over'. Returns whether there was one. */
+const changeScript = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[5])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+if ARGV[6] == 'completing' then redis.call('SADD', KEYS[5], ARGV[1]) else redis.call('SREM', KEYS[5], ARGV[1]) end
+if ARGV[6] == 'over' then
+  redis.call('ZREM', KEYS[3], ARGV[4])
+  redis.call('SREM', KEYS[4], ARGV[1])
+end
+for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4], KEYS[5]}) do
+  if redis.call('PTTL', key) < tonumber(ARGV[5]) then redis.call('PEXPIRE', key, ARGV[5]) end
+end
+return 1`);
+
+/** KEYS record, all, paths, of the account, completing; ARGV ID, path. */
+const removeScript = redisScript(`
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[2])
+redis.call('SREM', KEYS[4], ARGV[1])
+redis.call('SREM', KEYS[5], ARGV[1])`);
+
+/** KEYS hold, wish; ARGV token, lease in ms. Returns whether it was taken; if not, the wish is noted. */
+const holdScript = redisScript(`
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+  return 1
+end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+return 0`);
+
+/** KEYS hold, wish; ARGV token, lease in ms. Returns 'lost', 'wanted' or 'held', and renews what is held. */
+const renewScript = redisScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return redis.call('EXISTS', KEYS[2]) == 1 and 'wanted' or 'held'`);
+
+/** KEYS hold; ARGV token. */
+const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
+
+/** A node that is gone keeps an upload from the others for so long. */
+const leaseMs = 10_000;
+
+/** How often a node renews what it holds, and looks whether somebody else wants it. */
+const renewEveryMs = 1000;
+
+/** How often a node that waits for another one asks. */
+const askEveryMs = 100;
+
+/** Records stay for so much longer than their time, so that some node tells of the end. */
+const marginMs = 86_400_000;
+
+/** Unfinished uploads of all nodes; their content is on the file system that the nodes share. */
+export class RedisUploadStore implements UploadStore {
+  readonly #link: RedisLink;
+  readonly #clock: Clock;
+  readonly #limits: () => UploadLimits;
+  readonly #holds = new UploadHolds<undefined>();
+
+  constructor(link: RedisLink, clock: Clock, limits: () => UploadLimits) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
+    const limits = this.#limits();
+    const progress = newProgress(lengthBytes);
+    const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, this.#clock.nowMs(), limits) };
+    const { id, expiresMs } = record;
+    const args = [id, JSON.stringify(record), expiresMs, pathMember(record), limits.mostOfAccount, this.#lifeMs(record)];
+    if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) === 1) return record;
+    throw new ServiceError('too-many-requests', `An account may have ${limits.mostOfAccount} unfinished uploads.`);
+  }
+
+  async find(id: string): Promise<UploadRecord | undefined> {
+    if (!isUploadId(id)) return undefined;
+    const text = await this.#link.call(['GET', this.#key(`upload:${id}`)]);
+    return text === null ? undefined : recordOf(text);
+  }
+
+  async change(id: string, change: Partial<UploadProgress>): Promise<UploadRecord> {
+    const before = await this.find(id);
+    const gone = () => new ServiceError('not-found', 'The upload is gone.');
+    if (!before) throw gone();
+    const changed = { ...before, ...change };
+    const record = { ...changed, expiresMs: expiryOf(changed, this.#clock.nowMs(), this.#limits()) };
+    const state = record.outcome ? 'over' : record.completion ? 'completing' : 'open';
+    const args = [id, JSON.stringify(record), record.expiresMs, pathMember(record), this.#lifeMs(record), state];
+    if ((await this.#link.run(changeScript, this.#keysOf(record), args)) !== 1) throw gone();
+    return record;
+  }
+
+  async remove(id: string): Promise<void> {
+    const record = await this.find(id);
+    if (record) await this.#link.run(removeScript, this.#keysOf(record), [id, pathMember(record)]);
+    else await this.#link.call(['ZREM', this.#key('uploads'), id]);
+  }
+
+  // First among the requests of this node, then among the nodes.
+  async hold(id: string, onWanted: () => void): Promise<UploadHold> {
+    const own = await this.#holds.take(undefined, id, onWanted);
+    try {
+      return await this.#holdForAll(id, own, onWanted);
+    } catch (error) {
+      own.release();
+      throw error;
+    }
+  }
+
+  async #holdForAll(id: string, own: UploadHold, onWanted: () => void): Promise<UploadHold> {
+    const token = randomUUID();
+    const keys = [this.#key(`upload-hold:${id}`), this.#key(`upload-wish:${id}`)];
+    while ((await this.#link.run(holdScript, keys, [token, leaseMs])) !== 1) await this.#clock.sleep(askEveryMs);
+    let isWanted = false;
+    let confirmedMs = this.#clock.monotonicMs();
+    const want = () => {
+      if (isWanted) return;
+      isWanted = true;
+      onWanted();
+    };
+    const renew = async () => {
+      const answer = await this.#link.run(renewScript, keys, [token, leaseMs]).catch(() => undefined);
+      if (answer !== undefined) confirmedMs = this.#clock.monotonicMs();
+      // What was not confirmed for most of the lease may be another node's soon.
+      if (String(answer) === 'lost' || String(answer) === 'wanted' || this.#clock.monotonicMs() - confirmedMs > leaseMs / 2) want();
+    };
+    const timer = this.#clock.every(renewEveryMs, () => void renew());
+    return {
+      get isWanted() {
+        return isWanted || own.isWanted;
+      },
+      release: () => {
+        timer.cancel();
+        const released = this.#link.run(releaseScript, keys.slice(0, 1), [token]).catch(() => {});
+        void released.then(() => own.release());
+      },
+    };
+  }
+
+  async within(realPath: string): Promise<UploadRecord[]> {
+    const folder = realPath === '/' ? '' : realPath;
+    const paths = this.#key('upload-paths');
+    // The member of a path goes on with a slash, for what lies below, or with NUL, behind which stands the ID.
+    const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
+    const records = await Promise.all(below.map((member) => this.find(idOf(String(member)))));
+    return records.flatMap((record) => (record && !record.outcome ? [record] : []));
+  }
+
+  async expired(): Promise<UploadRecord[]> {
+    const ids = (await this.#link.call([
+      ...['ZRANGEBYSCORE', this.#key('uploads'), '-inf', String(Math.floor(this.#clock.nowMs()))],
+      ...['LIMIT', '0', '1000'],
+    ])) as unknown[];
+    return this.#unheld(ids.map(String));
+  }
+
+  async completing(): Promise<UploadRecord[]> {
+    const ids = (await this.#link.call(['SMEMBERS', this.#key('uploads-completing')])) as unknown[];
+    return (await this.#unheld(ids.map(String))).filter(({ completion, outcome }) => completion !== undefined && !outcome);
+  }
+
+  async #unheld(ids: readonly string[]): Promise<UploadRecord[]> {
+    const records: UploadRecord[] = [];
+    for (const id of ids) {
+      if (this.#holds.has(id) || (await this.#link.call(['EXISTS', this.#key(`upload-hold:${id}`)])) === 1) continue;
+      const record = await this.find(id);
+      if (record) records.push(record);
+      else await this.remove(id);
+    }
+    return records;
+  }
+
+  #lifeMs({ expiresMs, outcome }: Pick<UploadRecord, 'expiresMs' | 'outcome'>): number {
+    return Math.ceil((outcome ? keptWhenOverMs : expiresMs - this.#clock.nowMs()) + marginMs);
+  }
+
+  #keysOf({ id, accountUuid }: Pick<UploadRecord, 'id' | 'accountUuid'>): string[] {
+    return [`upload:${id}`, 'uploads', 'upload-paths', `uploads-of:${accountUuid}`, 'uploads-completing'].map((name) => this.#key(name));
+  }
+
+  #key(name: string): string {
+    return this.#link.key(name);
+  }
+}
+
+function pathMember({ contentPath, id }: Pick<UploadRecord, 'contentPath' | 'id'>): string {
+  return `${contentPath}\0${id}`;
+}
+
+function idOf(member: string): string {
+  return member.slice(member.lastIndexOf('\0') + 1);
+}
+
+function recordOf(text: unknown): UploadRecord {
+  const record = JSON.parse(String(text)) as UploadRecord;
+  return { ...record, lengthBytes: record.lengthBytes, completion: record.completion, outcome: record.outcome };
+}

@@ -1,0 +1,333 @@
+import { fstatSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { readAsync } from '../../lib/disk/descriptors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { FileWriter } from '../disk/file-writer.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { openWriteTarget } from '../disk/write-target.ts';
+import type { Entry } from '../entry.ts';
+import { transferData } from '../operations/file-download.ts';
+import type { UploadResult } from '../operations/file-upload.ts';
+import type { QuotaReservation } from '../quota.ts';
+import { endUpload } from './end-upload.ts';
+import { eventUuidOf, resumedData } from './upload-events.ts';
+import type { UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
+
+/** Faults after which a later request may still go on: nothing is wrong with the upload itself. */
+const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests'] as const;
+
+/** Whether a fault is the end of an upload: every later request would meet it again, or must not begin. */
+export function isFinal(error: unknown): boolean {
+  return !isServiceError(error, ...passing);
+}
+
+/** So much of the content is read at a time. */
+const readBytes = 1024 * 1024;
+
+const overrun = { details: { overrun: true } };
+
+/** Whether a fault is that more came than was announced. */
+export function isOverrun(error: unknown): boolean {
+  return isServiceError(error) && error.details.overrun === true;
+}
+
+/** What one request brought. */
+interface Receiving {
+  readonly writer: FileWriter;
+  readonly reservation: QuotaReservation;
+  readonly startedMs: number;
+  /** Real path that the file will have. */
+  readonly target: string;
+}
+
+/**
+ * An upload that may take several requests, in the hands of one of them. It ends with `keep`, `commit` and then `conclude`, `end` or
+ * `release`; whoever waits for it gets it then.
+ */
+export class ResumableUpload {
+  readonly #paths: AccountPaths;
+  readonly #hold: UploadHold;
+  readonly #realPath: () => Promise<string>;
+  #record: UploadRecord;
+  #receiving: Receiving | undefined;
+  #failure: unknown;
+  #noted: Promise<unknown> = Promise.resolve();
+  #isReleased = false;
+  /** Told when so much of it is on disk while a request brings more; not of all there is. */
+  onProgress: ((offsetBytes: number) => void) | undefined;
+
+  /** @param realPath asks anew whatever may refuse the upload, and resolves with where it will be written */
+  constructor(paths: AccountPaths, record: UploadRecord, hold: UploadHold, realPath: () => Promise<string>) {
+    this.#paths = paths;
+    this.#record = record;
+    this.#hold = hold;
+    this.#realPath = realPath;
+  }
+
+  get record(): UploadRecord {
+    return this.#record;
+  }
+
+  /** Bytes that have come, on disk or not yet. */
+  get receivedBytes(): number {
+    return this.#receiving?.writer.sizeBytes ?? this.#record.offsetBytes;
+  }
+
+  /**
+   * Notes the size of the whole.
+   *
+   * @throws ServiceError `too-large` for more than a file of this account may have
+   */
+  async setLength(lengthBytes: number): Promise<void> {
+    this.#checkSize(lengthBytes);
+    if (this.#record.lengthBytes === undefined) this.#record = await this.#store.change(this.#record.id, { lengthBytes });
+  }
+
+  /**
+   * Begins to take content behind what is there.
+   *
+   * @param announces whether what is on disk may be told and kept before the request has ended; not where a digest decides about all of it
+   * @throws ServiceError what may refuse any upload; then the upload is over, unless it may pass
+   */
+  async open(announces: boolean): Promise<void> {
+    try {
+      await this.#open(announces);
+    } catch (error) {
+      if (isFinal(error)) await this.end(error);
+      else this.release();
+      throw asServiceError(error);
+    }
+  }
+
+  async #open(announces: boolean): Promise<void> {
+    const { environment, mounts, account } = this.#paths;
+    const { offsetBytes, lengthBytes, contentPath } = this.#record;
+    const target = openWriteTarget(mounts.roots, await this.#realPath());
+    let reservation: QuotaReservation;
+    try {
+      if (target.parent.realPath !== dirname(contentPath))
+        throw new ServiceError('not-found', 'The folder of the upload is another one by now.');
+      const kept = { name: basename(contentPath), sizeBytes: offsetBytes };
+      const replacedBytes = target.existing?.size ?? 0;
+      reservation = await environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, replacedBytes, lengthBytes ?? 0, kept);
+    } catch (error) {
+      target.parent.close();
+      throw error;
+    }
+    const onSynced = (sizeBytes: number) => {
+      if (announces) this.#note(sizeBytes);
+    };
+    try {
+      const writer = new FileWriter(target, environment, undefined, { name: basename(contentPath), sizeBytes: offsetBytes, onSynced });
+      const startedMs = environment.clock.monotonicMs();
+      this.#receiving = { writer, reservation, startedMs, target: `${target.parent.realPath}/${target.name}` };
+    } catch (error) {
+      reservation.release();
+      throw error;
+    }
+  }
+
+  // The whole is never noted before it is done: a client that is told so would not ask for the end any more.
+  #note(sizeBytes: number): void {
+    const { id, lengthBytes } = this.#record;
+    if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
+    this.#noted = this.#noted.then(async () => {
+      try {
+        this.#record = await this.#store.change(id, { offsetBytes: sizeBytes });
+        this.onProgress?.(sizeBytes);
+      } catch (error) {
+        this.#failure ??= error;
+      }
+    });
+  }
+
+  /** Appends. @throws ServiceError `too-large`, `storage-full`, `length-mismatch` behind the announced end, `not-found` when it was ended meanwhile */
+  async write(chunks: readonly Buffer[]): Promise<void> {
+    const { writer, reservation } = this.#opened;
+    if (this.#failure !== undefined) throw this.#failure;
+    const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    const sizeBytes = writer.sizeBytes + bytes;
+    const { lengthBytes } = this.#record;
+    if (lengthBytes !== undefined && sizeBytes > lengthBytes)
+      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, and more came.`, overrun);
+    this.#checkSize(sizeBytes);
+    await reservation.take(bytes);
+    await writer.write(chunks);
+  }
+
+  /** Reads all that has come, in order. */
+  async read(onChunk: (chunk: Buffer) => void): Promise<void> {
+    const { fd, sizeBytes } = this.#opened.writer;
+    const buffer = Buffer.allocUnsafe(Math.min(readBytes, sizeBytes));
+    for (let done = 0; done < sizeBytes; ) {
+      const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, done);
+      if (bytesRead === 0) throw new ServiceError('not-found', 'The content of the upload is gone.');
+      onChunk(buffer.subarray(0, bytesRead));
+      done += bytesRead;
+    }
+  }
+
+  /** Drops what this request brought. */
+  async rollBack(): Promise<void> {
+    await this.#opened.writer.truncate(this.#record.offsetBytes);
+  }
+
+  /**
+   * Ends the request, and keeps what it brought for another one to go on; all of it is on disk then.
+   *
+   * @param mayBeWhole whether all of the announced length may be told; else the last byte has to come again, so that somebody completes it
+   */
+  async keep(mayBeWhole: boolean): Promise<void> {
+    const { writer, reservation, startedMs } = this.#opened;
+    const { id, lengthBytes, offsetBytes, requests, activeMs } = this.#record;
+    const came = writer.sizeBytes > offsetBytes;
+    this.#receiving = undefined;
+    try {
+      await writer.suspend();
+      await this.#noted;
+      if (this.#failure !== undefined) throw this.#failure;
+      const isTooMuch = !mayBeWhole && lengthBytes !== undefined && writer.sizeBytes >= lengthBytes;
+      const sizeBytes = isTooMuch ? Math.max(offsetBytes, lengthBytes - 1) : writer.sizeBytes;
+      this.#record = await this.#store.change(id, {
+        offsetBytes: sizeBytes,
+        requests: requests + (came ? 1 : 0),
+        activeMs: activeMs + this.#paths.environment.clock.monotonicMs() - startedMs,
+      });
+      await reservation.keep(sizeBytes);
+    } catch (error) {
+      reservation.release();
+      throw asServiceError(error);
+    } finally {
+      this.release();
+    }
+  }
+
+  /**
+   * Makes the upload the file's content; event 40017, on disk when the promise resolves. `conclude` follows.
+   *
+   * @param verify refuses by throwing, in the turn of the rename
+   * @throws ServiceError; the upload is over then, unless the fault may pass
+   */
+  async commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
+    try {
+      return await this.#commit(verify);
+    } catch (error) {
+      // The file has its name: whoever looks after uploads tells of it as soon as that can be done.
+      if (!this.#receiving) this.release();
+      else if (isFinal(error)) await this.end(error);
+      else await this.#goBack();
+      throw asServiceError(error);
+    }
+  }
+
+  async #goBack(): Promise<void> {
+    await this.#store.change(this.#record.id, { completion: undefined });
+    await this.keep(false);
+  }
+
+  async #commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
+    const { events, clock } = this.#paths.environment;
+    const { writer, reservation, target } = this.#opened;
+    const { id, lengthBytes, path, backendUuid, modifiedMs } = this.#record;
+    events.assertWritable();
+    await this.#paths.requireUnlocked(path, 'content');
+    await this.#noted;
+    if (this.#failure !== undefined) throw this.#failure;
+    if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
+      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
+    const { dev, ino } = fstatSync(writer.fd, { bigint: true });
+    const data = this.#eventData();
+    const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data };
+    this.#record = await this.#store.change(id, { completion });
+    const { entry, isReplacement } = await writer.finish({ modifiedMs, verify, reservation });
+    this.#receiving = undefined;
+    const draft = {
+      ...this.#paths.draft(40017, path, { ...data, replaced: isReplacement || undefined }),
+      uuid: completion.eventUuid,
+    };
+    if (backendUuid === undefined) {
+      await events.emitDurable(draft);
+      return { entry, delivery: undefined };
+    }
+    const { delivery } = await events.emitAndWait(draft, backendUuid);
+    return { entry, delivery };
+  }
+
+  /** Keeps how the end was answered, and lets the next request have that. */
+  async conclude(outcome: UploadOutcome): Promise<void> {
+    try {
+      const { lengthBytes, id } = this.#record;
+      const sizeBytes = lengthBytes ?? (this.#record.completion?.data.total_write as number);
+      this.#record = await this.#store.change(id, { offsetBytes: sizeBytes, lengthBytes: sizeBytes, outcome });
+    } finally {
+      this.release();
+    }
+  }
+
+  /**
+   * Gives the upload up: its content goes, the old file stays as it was. Event 40022.
+   *
+   * @param reason why; later requests are told
+   * @param how `cancelled` by its client: event 40069 besides, and it is forgotten at once
+   */
+  async end(reason: unknown, how?: 'cancelled'): Promise<void> {
+    const receiving = this.#receiving;
+    this.#receiving = undefined;
+    try {
+      await this.#noted;
+      receiving?.reservation.release();
+      const data = receiving ? this.#eventData(receiving) : resumedData(this.#record, this.#record.requests, this.#record.offsetBytes);
+      await receiving?.writer.discard();
+      this.#record = await endUpload(this.#paths.environment, this.#record, asServiceError(reason), {
+        how,
+        data,
+        context: this.#paths.context,
+      });
+      this.#paths.environment.quotas.removed(this.#paths.mounts.roots);
+    } finally {
+      this.release();
+    }
+  }
+
+  /** Forgets an upload that is over. */
+  async forget(): Promise<void> {
+    try {
+      await this.#store.remove(this.#record.id);
+    } finally {
+      this.release();
+    }
+  }
+
+  /** Lets the next request have it. Does nothing when that has happened. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#hold.release();
+  }
+
+  get #store() {
+    return this.#paths.environment.uploads;
+  }
+
+  get #opened(): Receiving {
+    if (!this.#receiving) throw new Error('The upload was not opened.');
+    return this.#receiving;
+  }
+
+  #eventData(receiving = this.#opened): Record<string, unknown> {
+    const { requests, activeMs, offsetBytes } = this.#record;
+    const { writer, startedMs } = receiving;
+    const elapsedMs = activeMs + this.#paths.environment.clock.monotonicMs() - startedMs;
+    return {
+      ...resumedData(this.#record, requests + (writer.sizeBytes > offsetBytes ? 1 : 0), writer.sizeBytes),
+      ...transferData(elapsedMs / 1000, writer.sizeBytes, 'write'),
+    };
+  }
+
+  #checkSize(bytes: number): void {
+    const limitBytes = this.#paths.account.fileWriteSizeBytes;
+    if (limitBytes > 0 && bytes > limitBytes)
+      throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`, { details: { of_file: true } });
+  }
+}

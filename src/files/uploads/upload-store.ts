@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import type { EventContext } from '../../events/event.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+
+/** What an upload that may take several requests was begun with. It does not change. */
+export interface UploadOrder {
+  /** Account that may go on with it, and nobody else. */
+  readonly accountUuid: string;
+  /** Where the file will be. */
+  readonly path: VirtualPath;
+  /** Real path, its folder's links resolved, of the hidden file that holds the content so far. */
+  readonly contentPath: string;
+  /** Who began it and where, for what happens while no request is there to tell of. */
+  readonly origin: EventContext;
+  /** Parsed upload metadata, `data.metadata` of the events. */
+  readonly metadata?: Record<string, string[]> | undefined;
+  /** UUID of the event handler whose reply the end of the upload waits for. */
+  readonly backendUuid?: string | undefined;
+  /** Modification time to set, Unix time in milliseconds. */
+  readonly modifiedMs?: number | undefined;
+  /** What the protocol has to know again when a later request goes on: strings alone, such as headers of the first one. */
+  readonly notes: Readonly<Record<string, string>>;
+}
+
+/** How the end of an upload was answered, kept for clients that did not get the reply. */
+export type UploadOutcome =
+  | { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] }
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string };
+
+/** What may have been begun of giving an upload its name, so that whoever comes later can tell how far it came. */
+export interface UploadCompletion {
+  /** Of the content, as `inodeOf` writes it: known again under its final name. */
+  readonly inode: string;
+  /** Real path of that. */
+  readonly target: string;
+  /** Of the event 40017 that tells of it. */
+  readonly eventUuid: string;
+  /** Unix time in milliseconds. */
+  readonly atMs: number;
+  /** Of the event. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What a request may change of an upload. */
+export interface UploadProgress {
+  /** So much of the content is on disk. */
+  readonly offsetBytes: number;
+  /** Size of the whole, as soon as the client has said it. */
+  readonly lengthBytes: number | undefined;
+  /** Requests that brought content so far. */
+  readonly requests: number;
+  /** What these requests took together, in milliseconds. */
+  readonly activeMs: number;
+  readonly completion: UploadCompletion | undefined;
+  /** Set once the upload is over. */
+  readonly outcome: UploadOutcome | undefined;
+}
+
+/** An upload that may take several requests. */
+export interface UploadRecord extends UploadOrder, UploadProgress {
+  /** Names the upload in its URL; cannot be guessed. */
+  readonly id: string;
+  /** When it is given up, or forgotten when it is over, unless something is heard of it before; Unix time in milliseconds. */
+  readonly expiresMs: number;
+}
+
+/** What `server.uploads` allows. */
+export interface UploadLimits {
+  readonly expireAfterMs: number;
+  readonly mostOfAccount: number;
+}
+
+/** An upload for one request alone. */
+export interface UploadHold {
+  /** Whether a newer request wants the upload: this one must come to its end. */
+  readonly isWanted: boolean;
+  /** Lets the next one have it. Call once. */
+  release(): void;
+}
+
+/**
+ * Where unfinished uploads are kept; their content is in the account's folders. What a promise has confirmed outlives the process.
+ * Every implementation passes `test/contracts/upload-store.ts`.
+ */
+export interface UploadStore {
+  /**
+   * Keeps a new upload.
+   *
+   * @throws ServiceError `too-many-requests` when the account has as many as it may have
+   */
+  add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
+  /** The upload of an ID, however it was made up; undefined when there is none. It may be over, or past its time. */
+  find(id: string): Promise<UploadRecord | undefined>;
+  /**
+   * Notes what a request has done. Its time starts anew.
+   *
+   * @throws ServiceError `not-found` when the upload is gone
+   */
+  change(id: string, change: Partial<UploadProgress>): Promise<UploadRecord>;
+  /** Forgets an upload. */
+  remove(id: string): Promise<void>;
+  /**
+   * Waits until nobody else has the upload. Whoever has it, or waits for it, is told to come to its end: the newest wins.
+   *
+   * @param onWanted told when a newer request wants it
+   */
+  hold(id: string, onWanted: () => void): Promise<UploadHold>;
+  /** The uploads whose content lies below a real folder, that are not over. */
+  within(realPath: string): Promise<UploadRecord[]>;
+  /** The uploads whose time is over. */
+  expired(): Promise<UploadRecord[]>;
+  /** The uploads whose end was begun and not told of, for who looks after those that a killed process left. */
+  completing(): Promise<UploadRecord[]>;
+}
+
+/** A record of an upload that is over is kept for so long, for a client whose reply was lost. */
+export const keptWhenOverMs = 600_000;
+
+const idPattern = /^[A-Za-z0-9_-]{43}$/;
+
+/** A new ID: 256 random bits. */
+export function newUploadId(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Whether a text has the form of an ID: nothing else becomes part of a path or a key. */
+export function isUploadId(text: string): boolean {
+  return idPattern.test(text);
+}
+
+/** The state of an upload that has just begun. */
+export function newProgress(lengthBytes: number | undefined): UploadProgress {
+  return { offsetBytes: 0, lengthBytes, requests: 0, activeMs: 0, completion: undefined, outcome: undefined };
+}
+
+/** When the time of an upload is over, from now on. */
+export function expiryOf({ outcome }: UploadProgress, nowMs: number, { expireAfterMs }: UploadLimits): number {
+  return nowMs + (outcome ? keptWhenOverMs : expireAfterMs);
+}

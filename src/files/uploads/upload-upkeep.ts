@@ -1,0 +1,124 @@
+import { dirname } from 'node:path';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { baseName } from '../../lib/virtual-path.ts';
+import { pathData } from '../account-paths.ts';
+import { inodeOf } from '../disk/temporaries.ts';
+import type { FilesEnvironment } from '../file-scope.ts';
+import { endUpload, removeContent } from './end-upload.ts';
+import { resumedData } from './upload-events.ts';
+import type { UploadCompletion, UploadRecord } from './upload-store.ts';
+
+/** How often somebody looks after uploads that no request looks after. */
+const periodMs = 10_000;
+
+/** What looks after unfinished uploads has of the server. */
+export interface UpkeepSurroundings {
+  files: Pick<FilesEnvironment, 'events' | 'uploads'>;
+  /** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
+  isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * Looks after uploads that no request looks after: those whose time is over, and those whose end a killed process left half-way, so that each
+ * file is told of once.
+ */
+export class UploadUpkeep {
+  readonly #surroundings: UpkeepSurroundings;
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(surroundings: UpkeepSurroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /** Looks once, and from then on again and again. */
+  async start(): Promise<void> {
+    await this.look();
+    this.#timer = this.#surroundings.clock.every(periodMs, () => void this.look());
+  }
+
+  /** Ends once what is under way is done. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  /** Looks after all that there is now. Never rejects: what cannot be done is tried again. */
+  look(): Promise<void> {
+    this.#running ??= this.#look().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #look(): Promise<void> {
+    const { uploads } = this.#surroundings.files;
+    try {
+      for (const { id } of await uploads.completing()) await this.#held(id, (record) => this.#settle(record));
+      for (const { id } of await uploads.expired()) await this.#held(id, (record) => this.#expire(record));
+    } catch (error) {
+      this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { reason: error });
+    }
+  }
+
+  // What was seen before may have changed until it is ours.
+  async #held(id: string, action: (record: UploadRecord) => Promise<void>): Promise<void> {
+    const { uploads } = this.#surroundings.files;
+    const hold = await uploads.hold(id, () => {});
+    try {
+      const record = await uploads.find(id);
+      if (record) await action(record);
+    } finally {
+      hold.release();
+    }
+  }
+
+  async #expire(record: UploadRecord): Promise<void> {
+    const { files, clock } = this.#surroundings;
+    if (record.expiresMs > clock.nowMs()) return;
+    if (record.outcome) {
+      removeContent(record.contentPath);
+      await files.uploads.remove(record.id);
+      return;
+    }
+    const reason = new ServiceError('not-found', 'Nobody went on with the upload in time.');
+    const data = resumedData(record, record.requests, record.offsetBytes);
+    await endUpload(files, record, reason, { how: 'expired', data, context: record.origin });
+  }
+
+  async #settle(record: UploadRecord): Promise<void> {
+    const { completion } = record;
+    if (!completion || record.outcome) return;
+    const { files } = this.#surroundings;
+    if (inodeOf(record.contentPath) === completion.inode) {
+      // It does not have its name yet: whoever goes on with it comes here again.
+      await files.uploads.change(record.id, { completion: undefined });
+      return;
+    }
+    if (await this.#isStored(record, completion)) {
+      const sizeBytes = completion.data.total_write as number;
+      await files.uploads.change(record.id, {
+        offsetBytes: sizeBytes,
+        lengthBytes: sizeBytes,
+        outcome: { kind: 'stored', headers: [] },
+      });
+      return;
+    }
+    const reason = new ServiceError('not-found', 'The content of the upload is gone.');
+    await endUpload(files, record, reason, { how: undefined, data: completion.data, context: record.origin });
+  }
+
+  // Either its event is in the journal, or it has its name and its event is missing.
+  async #isStored({ path, origin }: UploadRecord, { eventUuid, atMs, target, inode, data }: UploadCompletion): Promise<boolean> {
+    const { files, isJournalled } = this.#surroundings;
+    if (await isJournalled(eventUuid, atMs)) return true;
+    if (inodeOf(target) !== inode) return false;
+    const members = { ...pathData(path, `${dirname(target)}/${baseName(path)}`), ...data };
+    await files.events.emitDurable({ id: 40017, context: origin, data: members, uuid: eventUuid });
+    return true;
+  }
+}

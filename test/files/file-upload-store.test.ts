@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FileUploadStore } from '../../src/files/uploads/file-upload-store.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { orderOf, testLimits, uploadStoreContract } from '../contracts/upload-store.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+function open(t: TestContext) {
+  const clock = new ManualClock();
+  const options = { dataFolderPath: temporaryFolder(t), limits: () => testLimits, clock, log: silentLog };
+  return { options, clock, store: new FileUploadStore(options), reopen: async () => new FileUploadStore(options) };
+}
+
+uploadStoreContract('uploads in files', async (t) => {
+  const { store, clock, reopen } = open(t);
+  return { store, reopen, advance: (ms) => clock.advance(ms) };
+});
+
+test('a record that was torn or spoilt is an upload that nobody can go on with; the others are', async (t) => {
+  const { options, store, reopen } = open(t);
+  const [torn, whole] = [await store.add(orderOf('/srv/1'), 1), await store.add(orderOf('/srv/2'), 1)];
+  const path = join(options.dataFolderPath, 'uploads', torn.id);
+  writeFileSync(path, readFileSync(path, 'utf8').slice(0, 200));
+  writeFileSync(join(options.dataFolderPath, 'uploads', 'stray.txt'), 'nothing of ours');
+  const later = await reopen();
+  assert.equal(await later.find(torn.id), undefined);
+  assert.deepEqual(await later.find(whole.id), whole);
+});
+
+test('what a lost worker held is free, and who waits behind what it only waited for still waits for those before', async (t) => {
+  const { store } = open(t);
+  const { id } = await store.add(orderOf('/srv/1'), 1);
+  const [worker, other] = [{}, {}];
+  const first = await store.holdFor(worker, id, () => {});
+  const lost = store.holdFor(other, id, () => {});
+  let isHeld = false;
+  const last = store
+    .hold(id, () => {})
+    .then((hold) => {
+      isHeld = true;
+      return hold;
+    });
+  store.lose(other);
+  await new Promise(setImmediate);
+  assert.equal(isHeld, false);
+  store.lose(worker);
+  await lost;
+  (await last).release();
+  first.release();
+});
+
+test('a thousand changes of how far an upload is leave one file of the same size', async (t) => {
+  const { options, store } = open(t);
+  const { id } = await store.add(orderOf('/srv/1'), 2 ** 40);
+  const folder = join(options.dataFolderPath, 'uploads');
+  const sizeBytes = readFileSync(join(folder, id)).length;
+  for (let index = 1; index <= 1000; index++) await store.change(id, { offsetBytes: index * 2 ** 30, requests: index });
+  assert.deepEqual(readdirSync(folder), [id]);
+  assert.equal(readFileSync(join(folder, id)).length, sizeBytes);
+});

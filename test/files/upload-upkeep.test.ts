@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { existsSync, linkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { inodeOf, keptName } from '../../src/files/disk/temporaries.ts';
+import { eventUuidOf } from '../../src/files/uploads/upload-events.ts';
+import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
+import { UploadUpkeep } from '../../src/files/uploads/upload-upkeep.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { orderOf } from '../contracts/upload-store.ts';
+import { testFiles } from '../support/sftp-session.ts';
+
+/** An upload whose end was begun when its process was killed. @param isJournalled whether its event is in the journal */
+async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
+  const { environment: files, events, home } = testFiles(t);
+  const contentPath = join(home, keptName());
+  const target = join(home, 'a.bin');
+  writeFileSync(contentPath, 'content');
+  const { id } = await files.uploads.add(orderOf(contentPath), 7);
+  const completion = { inode: String(inodeOf(contentPath)), target, eventUuid: eventUuidOf(id, 40017), atMs: 0, data: { total_write: 7 } };
+  await files.uploads.change(id, { offsetBytes: 3, completion });
+  const asked: string[] = [];
+  const upkeep = new UploadUpkeep({
+    files,
+    isJournalled: async (uuid) => asked.push(uuid) > 0 && isJournalled,
+    clock: systemClock,
+    log: silentLog,
+  });
+  return { files, events, contentPath, target, id, asked, look: () => upkeep.look(), record: () => files.uploads.find(id) };
+}
+
+test('killed before the rename: the upload is open again, where it was', async (t) => {
+  const { look, record, events } = await killedAtItsEnd(t, false);
+  await look();
+  const found = await record();
+  assert.deepEqual([found?.offsetBytes, found?.completion, found?.outcome], [3, undefined, undefined]);
+  assert.deepEqual(events, []);
+});
+
+test('killed between the rename and its event: the event is told, once', async (t) => {
+  const { contentPath, target, look, record, events } = await killedAtItsEnd(t, false);
+  renameSync(contentPath, target);
+  await look();
+  await look();
+  assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
+  assert.equal((await record())?.offsetBytes, 7);
+  assert.deepEqual(
+    events.map(({ id, data }) => [id, data.real_path, data.total_write]),
+    [[40017, join(target, '..', 'ä b.bin'), 7]],
+  );
+});
+
+test('killed after the event: nothing is told again, even when the file is another one by now', async (t) => {
+  const { id, contentPath, target, look, record, events, asked } = await killedAtItsEnd(t, true);
+  unlinkSync(contentPath);
+  writeFileSync(target, 'somebody else');
+  await look();
+  assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
+  assert.deepEqual(events, []);
+  assert.deepEqual(asked, [eventUuidOf(id, 40017)]);
+});
+
+test('the content is gone, and neither file nor event is there: the upload came to nothing, which is told', async (t) => {
+  const { contentPath, look, record, events } = await killedAtItsEnd(t, false);
+  unlinkSync(contentPath);
+  await look();
+  assert.equal((await record())?.outcome?.kind, 'failed');
+  assert.deepEqual(
+    events.map(({ id }) => id),
+    [40022],
+  );
+});
+
+test('only what has the name of kept content is ever removed', async (t) => {
+  const { environment: files, home } = testFiles(t);
+  const innocent = join(home, 'report.pdf');
+  writeFileSync(innocent, 'x');
+  const kept = join(home, keptName());
+  linkSync(innocent, kept);
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
+  for (const path of [innocent, kept]) await files.uploads.add(orderOf(path), 1);
+  // The store goes by the system's clock: what is past its time by another one is looked at all the same.
+  const upkeep = new UploadUpkeep({
+    files: { ...files, uploads: past(files.uploads, () => files.uploads.within(home)) },
+    isJournalled: async () => false,
+    clock,
+    log: silentLog,
+  });
+  await upkeep.look();
+  assert.deepEqual([existsSync(innocent), existsSync(kept)], [true, false]);
+});
+
+/** The same store, which says of other uploads that their time is over. */
+function past(store: UploadStore, expired: UploadStore['expired']): UploadStore {
+  return {
+    add: (...args) => store.add(...args),
+    find: (id) => store.find(id),
+    change: (...args) => store.change(...args),
+    remove: (id) => store.remove(id),
+    hold: (...args) => store.hold(...args),
+    within: (path) => store.within(path),
+    completing: () => store.completing(),
+    expired,
+  };
+}
