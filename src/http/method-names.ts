@@ -4,7 +4,7 @@ export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTI
 export const webdavMethods: ReadonlySet<string> = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK']);
 
 /** All methods that some URL of a service answers. */
-export const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
+export const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
 /** Methods on files and folders whose outcome the permissions decide. */
 export const permittedMethods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PROPFIND', 'MKCOL', 'COPY', 'MOVE'] as const;

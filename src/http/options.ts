@@ -108,6 +108,11 @@ const shared = {
   trusted_proxies: proxyRanges().describe(
     'Addresses and ranges of proxies whose `client_forwarded_header` is believed; the client is the last address in it, from the right, that is not one of them. Default: loopback and private ranges.',
   ),
+  cors_origins: origins
+    .default([])
+    .describe(
+      'Other origins whose pages may use the API from a browser, with credentials in headers alone; cookies of theirs count for nothing.',
+    ),
   announce_session_authentication: yesNo().default(true).describe('Name the `session` scheme in the challenges of a 401.'),
   announce_version: yesNo().default(true).describe('Show the version in the `server` header.'),
   webdav_compatibility: yesNo().default(false).describe('Relax WebDAV for Finder, Explorer and Office.'),

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import type { HttpEnvironment, HttpHandler } from './environment.ts';
+import type { HttpContext, HttpEnvironment, HttpHandler } from './environment.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { assets } from './html/pages/assets.ts';
@@ -7,6 +7,7 @@ import { postTheme } from './html/theme.ts';
 import { allowedMethods, exceptHead, refuse, when } from './methods.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { holdSession } from './middleware/hold-session.ts';
+import { answerPreflight, isPreflight } from './preflight.ts';
 import { respond } from './reply/respond.ts';
 import type { Exchange } from './request/exchange.ts';
 import { deleteFile, deleteFolder } from './rest/delete.ts';
@@ -17,6 +18,12 @@ import { showOpenapi } from './rest/openapi.ts';
 import { showPasswordPage, updatePassword } from './rest/password-update.ts';
 import { putFile, putFolder } from './rest/put.ts';
 import { describeRoot, describeServer, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
+import { describeUploads, overridden, withUploadLimit } from './uploads/describe-uploads.ts';
+import { beginsUpload, postUpload, putUpload } from './uploads/draft-create.ts';
+import { appendToUpload, cancelUpload, showUpload } from './uploads/draft-resource.ts';
+import { createTusUpload } from './uploads/tus-create.ts';
+import { speaksTus } from './uploads/tus-fields.ts';
+import { appendTusUpload, endTusUpload, showTusUpload } from './uploads/tus-resource.ts';
 import { copyMember, moveMember } from './webdav/copy-move.ts';
 import { lockMember, unlockMember } from './webdav/locks.ts';
 import { makeCollection } from './webdav/mkcol.ts';
@@ -32,13 +39,19 @@ const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
  */
 export function addRoutes(app: Hono<HttpEnvironment>): void {
   const describe: HttpHandler = (c) => respond(c, optionsReply(c.env, allowedMethods(app, c)));
+  const describeFile: HttpHandler = (c) => respond(c, withUploadLimit(c.env, optionsReply(c.env, allowedMethods(app, c))));
+  const allowed = (c: HttpContext) => allowedMethods(app, c);
   const describeOrRefuse: HttpHandler = (c) =>
     c.env.method === 'OPTIONS' ? respond(c, { status: 204, headers: { allow: allowedMethods(app, c) } }) : refuse(c);
 
+  // Browsers ask for pages of other origins before they send anything else.
+  app.options('*', when(isPreflight, answerPreflight));
+
   // /home/…, a file. OPTIONS comes before the credentials, as WebDAV clients ask before they authenticate.
-  app.options('/file/*', describe);
+  app.options('/file/*', describeFile);
   app.use('/file/*', authenticate, holdSession);
   app.get('/file/*', getFile);
+  app.put('/file/*', when(beginsUpload, putUpload));
   app.put('/file/*', putFile);
   app.delete('/file/*', deleteFile);
   app.on('PROPFIND', '/file/*', propfind);
@@ -66,8 +79,24 @@ export function addRoutes(app: Hono<HttpEnvironment>): void {
   app.on('UNLOCK', '/folder/*', when(isClassTwo, unlockMember));
   app.all('/folder/*', refuse);
 
-  // /home/__svc__/…, for those who have signed in.
+  // /home/__svc__/…, for those who have signed in. Browsers of other origins ask what there is before they sign in.
+  app.on('OPTIONS', ['/account-service/uploads', '/account-service/uploads/*'], describeUploads(allowed));
   app.use('/account-service/*', authenticate);
+
+  // Uploads that may take several requests, by tus and by the draft of HTTP's own.
+  app.use('/account-service/uploads/*', holdSession);
+  app.post('/account-service/uploads', when(speaksTus, createTusUpload));
+  app.post('/account-service/uploads', postUpload);
+  app.all('/account-service/uploads', refuse);
+  app.get('/account-service/uploads/*', when(speaksTus, showTusUpload));
+  app.get('/account-service/uploads/*', showUpload);
+  app.patch('/account-service/uploads/*', when(speaksTus, appendTusUpload));
+  app.patch('/account-service/uploads/*', appendToUpload);
+  app.delete('/account-service/uploads/*', when(speaksTus, endTusUpload));
+  app.delete('/account-service/uploads/*', cancelUpload);
+  app.post('/account-service/uploads/*', overridden({ PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload }));
+  app.all('/account-service/uploads/*', refuse);
+
   app.get('/account-service/password-update', showPasswordPage);
   app.post('/account-service/password-update', updatePassword);
   app.all('/account-service/password-update', describeOrRefuse);

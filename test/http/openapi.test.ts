@@ -71,6 +71,7 @@ test('every operation and status: live replies are as described', async (t) => {
 
   await sessionOperations(main, exerciseOf(main, contract), exerciseOf(banned, contract), exerciseOf(denied, contract), denied);
   await fileOperations(exerciseOf(main, contract));
+  await uploadOperations(main, exerciseOf(main, contract), { denied, small, banned }, contract);
   await folderOperations(main, exerciseOf(main, contract));
   await loginRedirects(t, main, contract);
   for (const server of [banned, denied, small]) await refusals(server, exerciseOf(server, contract), { banned, denied, small });
@@ -184,6 +185,76 @@ async function fileOperations(send: Exercise) {
   await send('DELETE', file, '/home/a%20b', 401, { user: null, headers: json });
   await to('DELETE', '/home/a%20b', 204);
   await to('DELETE', '/home/a%20b', 404);
+}
+
+async function uploadOperations(
+  main: TestServer,
+  send: Exercise,
+  others: Record<'denied' | 'small' | 'banned', TestServer>,
+  contract: Contract,
+) {
+  const [asDenied, asSmall, asBanned] = [others.denied, others.small, others.banned].map((server) => exerciseOf(server, contract)) as [
+    Exercise,
+    Exercise,
+    Exercise,
+  ];
+  const user = `alice:${testUser}`;
+  const collection = '/home/__svc__/uploads/';
+  const post = (status: number, headers: Record<string, string>, body?: string) =>
+    send('POST', collection, collection, status, { user, headers: { ...json, ...headers }, ...(body !== undefined && { body }) });
+  const tus = { 'tus-resumable': '1.0.0' };
+  const named = { 'upload-metadata': 'path L3Vw' };
+  const part = { 'upload-complete': '?0', ...named };
+  const bytes = { 'content-type': 'application/offset+octet-stream' };
+  await post(201, { 'upload-complete': '?1', ...named }, 'all');
+  await post(400, { ...tus, ...named });
+  await send('POST', collection, collection, 401, { user: null, headers: json });
+  await post(403, { ...part, 'upload-metadata': 'path L19fc3ZjX18vYQ==' });
+  await post(409, { ...part, 'upload-metadata': 'path L25vbmUvYQ==' });
+  await post(412, { ...part, 'if-none-match': '*' });
+  await post(413, { ...tus, ...named, ...bytes, 'upload-length': '100001' }, 'x'.repeat(100_001));
+  await post(415, { ...tus, ...named, 'upload-length': '1' }, 'x');
+  await asSmall('POST', collection, collection, 507, { headers: { ...json, ...tus, ...named, 'upload-length': '100' } });
+  await asDenied('POST', collection, collection, 403, { headers: { ...json, ...part } });
+
+  const upload = '/home/__svc__/uploads/{upload}';
+  const draft = String((await post(201, part, 'begin')).headers.location);
+  const byTus = String((await post(201, { ...tus, ...named, 'upload-length': '10' })).headers.location);
+  const deferred = String((await post(201, { ...tus, ...named, 'upload-defer-length': '1' })).headers.location);
+  const to = (method: string, target: string, status: number, headers: Record<string, string> = {}, body?: string) =>
+    send(method, upload, target, status, { user, headers: { ...json, ...headers }, ...(body !== undefined && { body }) });
+  for (const target of [byTus, deferred]) await to('HEAD', target, 200, tus);
+  await to('HEAD', draft, 204);
+  await asBanned('POST', collection, collection, 429, { headers: json });
+  for (const method of ['PATCH', 'DELETE']) await asBanned(method, upload, draft, 429, { headers: json });
+  for (const method of ['HEAD', 'PATCH', 'DELETE']) {
+    await send(method, upload, draft, 401, { user: null, headers: json });
+    const headers = { 'upload-offset': '0', 'upload-complete': '?0', 'content-type': 'application/partial-upload' };
+    await to(method, `${collection}unknown`, 404, headers);
+  }
+  const append = { 'upload-offset': '5', 'upload-complete': '?0', 'content-type': 'application/partial-upload' };
+  await to('PATCH', draft, 204, append, 'more');
+  await to('PATCH', draft, 409, append, 'more');
+  await to('PATCH', draft, 415, { ...append, 'content-type': 'text/plain' }, 'more');
+  await to('PATCH', draft, 400, { 'content-type': 'application/partial-upload' });
+  await to('PATCH', draft, 413, { ...append, 'upload-offset': '9' }, 'x'.repeat(100_001));
+  await to('PATCH', draft, 201, { ...append, 'upload-offset': '9', 'upload-complete': '?1' }, 'end');
+  const offset = (bytesThere: number) => ({ ...tus, ...bytes, 'upload-offset': String(bytesThere) });
+  await to('PATCH', byTus, 460, { ...offset(0), 'upload-checksum': 'md5 AAAAAAAAAAAAAAAAAAAAAA==' }, 'x');
+  await to('PATCH', byTus, 412, { ...offset(0), 'tus-resumable': '2.0.0' }, 'x');
+  await to('PATCH', byTus, 204, offset(0), 'ten bytes!');
+  const taken = String((await post(201, { ...tus, 'upload-metadata': 'path L3Rha2Vu', 'upload-length': '1' })).headers.location);
+  await send('PUT', '/home/{folder}/', '/home/taken/', 201, { user });
+  await to('PATCH', taken, 422, offset(0), 'x');
+  await to('HEAD', taken, 410);
+  await to('PATCH', taken, 410, { ...append, 'upload-offset': '0' });
+  await to('DELETE', deferred, 204, tus);
+  for (const [path, target] of [
+    [collection, collection],
+    [upload, draft],
+  ] as const)
+    await send('OPTIONS', path, target, 204, { user: null });
+  await main.send('DELETE', '/home/up', { user });
 }
 
 async function folderOperations(server: TestServer, send: Exercise) {

@@ -313,7 +313,7 @@ export class FileWriter implements RandomWriter {
 }
 
 /** Content that several writers write one after the other. */
-export interface ContentToGoOn {
+interface ContentToGoOn {
   /** Name of the hidden file, beside the target. */
   name: string;
   /** So much of it counts. */

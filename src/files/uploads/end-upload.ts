@@ -11,7 +11,7 @@ import { eventUuidOf } from './upload-events.ts';
 import type { UploadRecord } from './upload-store.ts';
 
 /** How an upload comes to its end without a file. */
-export interface UploadEnd {
+interface UploadEnd {
   /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
   how: 'expired' | 'cancelled' | undefined;
   /** Of the events. */

@@ -26,7 +26,7 @@ const headBytes = 128;
 /** What stands there. */
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
 
-export interface FileUploadStoreOptions {
+interface FileUploadStoreOptions {
   dataFolderPath: string;
   limits: () => UploadLimits;
   clock: Clock;

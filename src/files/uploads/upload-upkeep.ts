@@ -14,7 +14,7 @@ import type { UploadCompletion, UploadRecord } from './upload-store.ts';
 const periodMs = 10_000;
 
 /** What looks after unfinished uploads has of the server. */
-export interface UpkeepSurroundings {
+interface UpkeepSurroundings {
   files: Pick<FilesEnvironment, 'events' | 'uploads'>;
   /** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;

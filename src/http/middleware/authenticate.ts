@@ -34,11 +34,13 @@ export const authenticate: HttpMiddleware = async (c, next) => {
 async function findClient(exchange: Exchange): Promise<void> {
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined) return authenticateHeader(exchange, authorization);
-  const cookie = cookieValue(header(exchange, 'cookie'), sessionCookie);
+  // What a browser sends by itself says nothing about a page of another origin.
+  const isForeign = exchange.corsOrigin !== undefined;
+  const cookie = isForeign ? undefined : cookieValue(header(exchange, 'cookie'), sessionCookie);
   const session = cookie === undefined ? undefined : await exchange.service.sessions.find(cookie);
   if (session) return accept(exchange, session.account, session);
   await checkBan(exchange);
-  const certificate = certificateCredentials(exchange);
+  const certificate = isForeign ? undefined : certificateCredentials(exchange);
   if (certificate) return checkCredentials(exchange, certificate);
   const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
   if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);

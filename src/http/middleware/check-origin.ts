@@ -6,7 +6,7 @@ import { isOwnOrigin } from '../request/own-origin.ts';
 
 /**
  * Refuses state-changing requests that a page of somebody else made a browser send (docs/spec/http.md#cross-site-requests): an
- * `Origin`, else a `Referer`, that is present must be the service's own.
+ * `Origin`, else a `Referer`, that is present must be the service's own, or one of `cors_origins`, whose requests no cookie authenticates.
  *
  * @throws ServiceError `bad-request`
  */
@@ -14,6 +14,7 @@ export const checkOrigin: RequestCheck = ({ env: exchange }) => {
   if (!isChange(exchange)) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined) return;
+  if (exchange.corsOrigin !== undefined) return;
   if (URL.canParse(origin) && isOwnOrigin(exchange, new URL(origin))) return;
   throw new ServiceError('bad-request', 'The request comes from another origin, which accepted_origins does not list.');
 };

@@ -59,10 +59,11 @@ export function statusTitle(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
 }
 
-/** The headers that a fault brings along: `Allow`, `Retry-After`, `Content-Range`. */
+/** The headers that a fault brings along: `Allow`, `Retry-After`, `Content-Range`, and those that whoever threw it named. */
 export function faultHeaders(fault: ServiceError): ReplyHeaders {
-  const { allow, retry_after_s, content_range } = fault.details;
+  const { allow, retry_after_s, content_range, reply_headers } = fault.details;
   return {
+    ...(reply_headers as ReplyHeaders | undefined),
     allow: typeof allow === 'string' ? allow : undefined,
     'retry-after': typeof retry_after_s === 'number' ? Math.ceil(retry_after_s) : fault.code === 'unavailable' ? 5 : undefined,
     'content-range': typeof content_range === 'string' ? content_range : undefined,

@@ -30,6 +30,7 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
     if (requestId !== undefined) outgoing.setHeader(requestIdHeader, requestId);
     for (const name in base) setHeader(outgoing, name, base[name]);
     for (const name in headers) setHeader(outgoing, name, headers[name]);
+    if (base.vary !== undefined && headers.vary !== undefined) setHeader(outgoing, 'vary', `${base.vary}, ${headers.vary}`);
     outgoing.statusCode = status;
     return;
   }
@@ -37,12 +38,13 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
   outgoing.writeHead(status, headerLines(requestId, base, headers));
 }
 
-/** The header lines of a reply, names and values in turn; where both have a header, that of `headers`. */
+/** The header lines of a reply, names and values in turn; where both have a header, that of `headers`, but for `vary`, which adds up. */
 export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
   if (requestId !== undefined && !hasHeader(headers, requestIdHeader)) lines.push(requestIdHeader, requestId);
   for (const name in base) if (!hasHeader(headers, name)) addLines(lines, name, base[name]);
-  for (const name in headers) addLines(lines, name, headers[name]);
+  for (const name in headers)
+    addLines(lines, name, name === 'vary' && base.vary !== undefined ? `${base.vary}, ${headers.vary}` : headers[name]);
   return lines;
 }
 

@@ -75,6 +75,11 @@ export class Exchange {
   readonly request: RequestTrace;
   /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
   sendContinue: () => void;
+  /**
+   * The foreign origin of the request when `cors_origins` lets it use the API (docs/spec/http.md#cross-origin-requests): its pages sign in by
+   * headers alone.
+   */
+  readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
 
@@ -99,6 +104,8 @@ export class Exchange {
     this.target = targetOf(this.method, this.rawTarget);
     this.peer = clientPeer(incoming, service.proxies);
     this.request = requestTrace(incoming.headers);
+    const { origin } = incoming.headers;
+    this.corsOrigin = origin !== undefined && service.options.cors_origins.includes(origin) ? origin : undefined;
     this.sendContinue = () => {
       if (expectsContinue) outgoing.writeContinue();
       expectsContinue = false;
@@ -111,11 +118,19 @@ export class Exchange {
    */
   get baseHeaders(): ReplyHeaders {
     const { service, target } = this;
-    if (target.kind !== 'member') return service.baseHeaders;
+    const isShared = service.options.cors_origins.length > 0;
+    if (target.kind !== 'member' && !isShared) return service.baseHeaders;
     // Spread into a literal it would cost ten times as much, and so would its reader.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders);
-    headers['server-path'] = serverPathOf(target.path);
-    return headers;
+    if (target.kind === 'member') headers['server-path'] = serverPathOf(target.path);
+    return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
+  }
+
+  // Fetch, CORS protocol. No credentials of the browser's own are ever asked for, so that `*` stands for all headers.
+  #corsHeaders(): ReplyHeaders {
+    const { corsOrigin } = this;
+    const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };
+    return { vary: 'origin', ...allowed };
   }
 
   /**

@@ -29,6 +29,12 @@ export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: numb
   return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
 }
 
+/** Method and conditions of a request, headers by their names in lower case. */
+interface ConditionalRequest {
+  method: string;
+  headers: Readonly<Record<string, string | undefined>>;
+}
+
 /** Decides about a change by what the path means at that moment; throws `precondition-failed`. */
 export type Preconditions = (current: Entry | undefined) => void;
 
@@ -36,15 +42,19 @@ export type Preconditions = (current: Entry | undefined) => void;
  * The preconditions of a request that changes something: `If-Match`, `If-None-Match` and the dates (RFC 9110 §13.2.2), and
  * `If` (RFC 4918 §10.4). Folders have no entity tag.
  *
+ * @param asked the conditions, where they are those of another request than this one
  * @returns what to call with the state of the request's own resource, in the turn of the change
  * @throws ServiceError `bad-request` for an `If` that is malformed or names what is no URL of this service
  */
-export async function preconditions(exchange: Exchange, path: VirtualPath): Promise<Preconditions> {
-  const holds = await ifConditions(exchange, path);
+export async function preconditions(
+  exchange: Exchange,
+  path: VirtualPath,
+  asked: ConditionalRequest = { method: exchange.method, headers: { ...conditionHeaders(exchange), if: header(exchange, 'if') } },
+): Promise<Preconditions> {
+  const holds = await ifConditions(exchange, path, asked.headers.if);
   return (current) => {
     const verdict = evaluateConditions({
-      method: exchange.method,
-      headers: conditionHeaders(exchange),
+      ...asked,
       current: validatorsOrNone(current),
     });
     if (verdict !== 'proceed' || !holds(current))
@@ -56,8 +66,11 @@ function validatorsOrNone(entry: Entry | undefined): { etag: string; lastModifie
   return entry?.isFolder ? { etag: '', lastModifiedMs: entry.modifiedMs } : entry && validatorsOf(entry);
 }
 
-async function ifConditions(exchange: Exchange, own: VirtualPath): Promise<(current: Entry | undefined) => boolean> {
-  const text = header(exchange, 'if');
+async function ifConditions(
+  exchange: Exchange,
+  own: VirtualPath,
+  text: string | undefined,
+): Promise<(current: Entry | undefined) => boolean> {
   if (text === undefined) return () => true;
   const lists = await Promise.all(
     parseIfHeader(text).map(async ({ resource, conditions }) => {

@@ -61,7 +61,7 @@ function tooLarge(limitBytes: number): ServiceError {
  * RFC 9110 §14.4: a partial PUT that a server takes for a whole one destroys the file. §8.4: stored as sent, a coded
  * body would come back as something else.
  */
-function refuseUnsupportedHeaders(exchange: Exchange): void {
+export function refuseUnsupportedHeaders(exchange: Exchange): void {
   if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
   const coding = header(exchange, 'content-encoding')?.trim().toLowerCase();
   if (coding !== undefined && coding !== 'identity' && coding !== '') {

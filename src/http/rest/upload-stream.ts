@@ -16,7 +16,7 @@ const gatherBytes = 1024 * 1024;
  */
 export async function receiveBody(
   exchange: Exchange,
-  upload: FileUpload,
+  upload: Pick<FileUpload, 'write'>,
   verifier: DigestVerifier | undefined,
   limitBytes: number,
 ): Promise<number> {
@@ -51,12 +51,13 @@ function bodyAtHand({ incoming }: Exchange): Buffer | undefined {
  *
  * @param take told of each chunk; may throw what refuses it
  */
-function streamBody(exchange: Exchange, upload: FileUpload, take: (chunk: Buffer) => void): Promise<void> {
+function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take: (chunk: Buffer) => void): Promise<void> {
   const { incoming } = exchange;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
   let isWriting = false;
   let hasEnded = false;
+  let fault: { error: unknown } | undefined;
   return new Promise((resolve, reject) => {
     const flush = async () => {
       isWriting = true;
@@ -69,7 +70,8 @@ function streamBody(exchange: Exchange, upload: FileUpload, take: (chunk: Buffer
           await upload.write(chunks);
         }
         isWriting = false;
-        if (hasEnded) resolve();
+        if (fault) reject(fault.error);
+        else if (hasEnded) resolve();
       } catch (error) {
         stop();
         reject(error);
@@ -89,7 +91,9 @@ function streamBody(exchange: Exchange, upload: FileUpload, take: (chunk: Buffer
       },
       onFault(error) {
         waitingBytes = 0;
-        reject(error);
+        fault = { error };
+        // Whoever hears of it closes the file, which a write that is under way must not find closed.
+        if (!isWriting) reject(error);
       },
     });
   });

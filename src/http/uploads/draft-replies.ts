@@ -1,0 +1,90 @@
+import type { ResumableUpload } from '../../files/uploads/resumable-upload.ts';
+import type { UploadRecord } from '../../files/uploads/upload-store.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { errorsReply } from '../reply/error-reply.ts';
+import { sendInterim } from '../reply/interim-reply.ts';
+import type { Reply, ReplyHeaders } from '../reply/reply.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
+import { completeField, interopVersion, limitField, uploadUrl } from './upload-fields.ts';
+
+/** Where the draft's problem types are described (IANA registry of RFC 9457). */
+const problemTypes = 'https://iana.org/assignments/http-problem-types#';
+
+/** The headers that tell how far an upload is. */
+export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplete: boolean): Record<string, string> {
+  return {
+    'upload-offset': String(record.offsetBytes),
+    'upload-complete': completeField(isComplete),
+    'upload-limit': uploadLimit(exchange, record),
+  };
+}
+
+/** The value of `Upload-Limit` for an upload of this account. */
+function uploadLimit(exchange: Exchange, record: UploadRecord): string {
+  const { fileWriteSizeBytes } = clientOf(exchange).account;
+  return limitField({
+    maxSize: fileWriteSizeBytes || undefined,
+    maxAppendSize: exchange.service.options.maximum_request_size || undefined,
+    maxAge: Math.max(0, Math.floor((record.expiresMs - exchange.service.clock.nowMs()) / 1000)),
+  });
+}
+
+/** Tells a client that understands it where its upload can go on. @returns whether it was told */
+export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
+  const version = interopVersion(exchange);
+  if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
+  send104(exchange, version, { location: uploadUrl(record.id), 'upload-limit': uploadLimit(exchange, record) });
+  return true;
+}
+
+/** Has a client that understands it told how much of its upload is on disk. */
+export function announceProgress(exchange: Exchange, upload: ResumableUpload): void {
+  const version = interopVersion(exchange);
+  if (version === undefined) return;
+  upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
+}
+
+function send104({ incoming, outgoing }: Exchange, version: number, headers: Readonly<Record<string, string>>): void {
+  sendInterim(incoming, outgoing, 104, 'Upload Resumption Supported', {
+    'upload-draft-interop-version': String(version),
+    ...headers,
+  });
+}
+
+/** What is told of an upload that came to nothing, for as long as it is remembered. */
+export function overReply(message: string, headers: ReplyHeaders): Reply {
+  return errorsReply(410, [{ message }], { 'cache-control': 'no-store', ...headers });
+}
+
+/** An offset that is not the upload's. */
+export function offsetProblem(exchange: Exchange, record: UploadRecord, providedBytes: number): Reply {
+  const title = 'offset from request does not match offset of resource';
+  const members = { 'expected-offset': record.offsetBytes, 'provided-offset': providedBytes };
+  return problemReply(409, 'mismatching-upload-offset', title, members, stateHeaders(exchange, record, false));
+}
+
+/** Lengths that contradict one another, or what came. */
+export function lengthProblem(isOver: boolean): Reply {
+  const headers = { 'upload-complete': completeField(isOver) };
+  return problemReply(400, 'inconsistent-upload-length', 'inconsistent length values for upload', {}, headers);
+}
+
+function problemReply(
+  status: number,
+  type: string,
+  title: string,
+  members: Readonly<Record<string, number>>,
+  headers: ReplyHeaders,
+): Reply {
+  return {
+    status,
+    headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
+    body: JSON.stringify({ type: problemTypes + type, title, status, ...members }),
+  };
+}
+
+/** Adds headers to the reply that a fault gets. */
+export function withHeaders(error: unknown, headers: Readonly<Record<string, string>>): unknown {
+  if (error instanceof ServiceError) error.details.reply_headers = headers;
+  return error;
+}

@@ -1,0 +1,126 @@
+import { isOverrun, type ResumableUpload } from '../../files/uploads/resumable-upload.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { HttpContext } from '../environment.ts';
+import { mergeHeaders, type Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { announcedLength, hasBody } from '../request/request-body.ts';
+import { completeUpload, headersOfLines } from './complete-upload.ts';
+import { afterFault } from './draft-create.ts';
+import { announceProgress, lengthProblem, offsetProblem, overReply, stateHeaders, withHeaders } from './draft-replies.ts';
+import { checkRequestSize, receiveContent } from './receive-content.ts';
+import { completeField, interopVersion, uploadComplete, uploadIdOf, uploadLength, uploadOffset } from './upload-fields.ts';
+import { contentDigests } from './upload-order.ts';
+
+const partialUpload = 'application/partial-upload';
+
+/** The upload that a request is about, for it alone: whoever had it is cut. @throws ServiceError `not-found` for others' too */
+export function uploadOf(exchange: Exchange): Promise<ResumableUpload> {
+  return clientOf(exchange).files.resumable(uploadIdOf(exchange), () => exchange.outgoing.destroy());
+}
+
+/** HEAD and GET of an upload: how far it is (docs/spec/uploads.md#the-draft). */
+export async function showUpload(c: HttpContext): Promise<Response> {
+  const upload = await uploadOf(c.env);
+  upload.release();
+  const { record } = upload;
+  const { outcome, lengthBytes } = record;
+  if (outcome?.kind === 'failed') return respond(c, overReply(outcome.message, { 'upload-complete': completeField(true) }));
+  const headers = {
+    ...stateHeaders(c.env, record, outcome !== undefined),
+    'upload-length': lengthBytes,
+    'cache-control': 'no-store',
+  };
+  return respond(c, { status: 204, headers });
+}
+
+/** DELETE of an upload: it is given up. Of one that is done, only what is known of it goes. */
+export async function cancelUpload(c: HttpContext): Promise<Response> {
+  await cancel(c.env);
+  return respond(c, { status: 204 });
+}
+
+export async function cancel(exchange: Exchange): Promise<void> {
+  const upload = await uploadOf(exchange);
+  if (upload.record.outcome) await upload.forget();
+  else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');
+}
+
+/** PATCH of an upload: more content, or the end of it. */
+export async function appendToUpload(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const offsetBytes = uploadOffset(exchange);
+  const isComplete = uploadComplete(exchange);
+  checkType(exchange);
+  checkRequestSize(exchange);
+  if (offsetBytes === undefined || isComplete === undefined)
+    throw new ServiceError('bad-request', 'A PATCH of an upload has Upload-Offset and Upload-Complete.');
+  const digests = contentDigests(exchange);
+  const upload = await uploadOf(exchange);
+  const refusal = await refusalOf(exchange, upload, offsetBytes, isComplete);
+  if (refusal) return respond(c, refusal);
+  if (digests.length === 0) announceProgress(exchange, upload);
+  try {
+    await receiveContent(exchange, upload, { digests, isTold: true, overrunEnds: true });
+    if (!isComplete) return await keep(c, upload);
+    if (upload.receivedBytes !== (upload.record.lengthBytes ?? upload.receivedBytes)) {
+      await upload.keep(false);
+      return await respond(c, lengthProblem(false));
+    }
+    const headers = await completeUpload(exchange, upload);
+    return await respond(c, { status: 201, headers: mergeHeaders(stateHeaders(exchange, upload.record, true), headers) });
+  } catch (error) {
+    if (isOverrun(error)) return respond(c, lengthProblem(true));
+    throw afterFault(error, upload);
+  }
+}
+
+/** Why a request does not go on with an upload; it is released, or over, then. */
+async function refusalOf(
+  exchange: Exchange,
+  upload: ResumableUpload,
+  offsetBytes: number,
+  isComplete: boolean,
+): Promise<Reply | undefined> {
+  const { record } = upload;
+  const released = (reply: Reply) => {
+    upload.release();
+    return reply;
+  };
+  if (record.outcome?.kind === 'failed') return released(overReply(record.outcome.message, { 'upload-complete': completeField(true) }));
+  if (offsetBytes !== record.offsetBytes) return released(offsetProblem(exchange, record, offsetBytes));
+  if (record.outcome) {
+    const isSame = isComplete && !hasBody(exchange);
+    const headers = mergeHeaders(stateHeaders(exchange, record, true), headersOfLines(record.outcome.headers));
+    return released(isSame ? { status: 201, headers } : lengthProblem(false));
+  }
+  const contentBytes = announcedLength(exchange);
+  const endBytes = contentBytes === undefined ? undefined : offsetBytes + contentBytes;
+  const announced = [uploadLength(exchange), isComplete ? endBytes : undefined].filter((length) => length !== undefined);
+  const lengthBytes = record.lengthBytes ?? announced[0];
+  if (lengthBytes !== undefined && (endBytes ?? offsetBytes) > lengthBytes) {
+    await upload.end(new ServiceError('length-mismatch', 'More came than the upload was announced with.'));
+    return lengthProblem(true);
+  }
+  if (announced.some((length) => length !== lengthBytes)) return released(lengthProblem(false));
+  try {
+    if (lengthBytes !== undefined) await upload.setLength(lengthBytes);
+  } catch (error) {
+    await upload.end(error);
+    throw afterFault(error, upload);
+  }
+  return undefined;
+}
+
+async function keep(c: HttpContext, upload: ResumableUpload): Promise<Response> {
+  await upload.keep(true);
+  return respond(c, { status: 204, headers: stateHeaders(c.env, upload.record, false) });
+}
+
+// Interop version 5 had no type of its own.
+function checkType(exchange: Exchange): void {
+  const type = header(exchange, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type === partialUpload || interopVersion(exchange) === 5) return;
+  const fault = new ServiceError('media-type-unsupported', `The content of a PATCH is ${partialUpload}.`);
+  throw withHeaders(fault, { 'accept-patch': partialUpload });
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLog } from '../../../src/lib/log.ts';
+import { createServer } from '../../../src/server/server.ts';
+import { Client } from '../../support/client.ts';
+import { append, begin, content, hidden, part, sha256, stored, whole } from '../../support/draft-uploads.ts';
+import { until } from '../../support/receiver.ts';
+import { startServer, testConfig } from '../../support/server.ts';
+import { ShiftedClock } from '../../support/shifted-clock.ts';
+import { WatchedRequest } from '../../support/watched-request.ts';
+
+/** A clock whose periodic work is also done when it is told to. */
+class SteppedClock extends ShiftedClock {
+  readonly #periodic: (() => void)[] = [];
+  override readonly every = (periodMs: number, action: () => void) => {
+    this.#periodic.push(action);
+    return systemClock.every(periodMs, action);
+  };
+
+  runPeriodic(): void {
+    for (const action of this.#periodic) action();
+  }
+}
+
+test('what may refuse an upload is asked at its end, too, and nothing is left behind', async (t) => {
+  const permissions = [['allow-full-control'], ['/read-only/*', 'allow-read']];
+  const server = await startServer(t, { group: { quota_size: 1_000_000, file_write_size: 900_000, permissions } });
+  mkdirSync(join(server.home, 'sub'));
+  mkdirSync(join(server.home, 'read-only'));
+  writeFileSync(join(server.home, 'there'), 'x');
+  assert.equal((await server.put('/home/read-only/a', 'x', { headers: part })).status, 403);
+  assert.equal((await server.put('/home/there', 'x', { headers: { ...part, 'if-none-match': '*' } })).status, 412);
+  assert.equal((await server.put('/home/big', 'x', { headers: { ...part, 'upload-length': '900001' } })).status, 413);
+  assert.equal((await server.put('/home/none/a', 'x', { headers: part })).status, 409);
+  const end = async (name: string, headers: Record<string, string>, meanwhile: () => unknown) => {
+    const url = await begin(server, name, content, headers);
+    await meanwhile();
+    const reply = await server.send('PATCH', url, { headers: append(content.length, true) });
+    assert.equal(reply.headers['upload-complete'], '?1', `${name} ${reply.status}`);
+    return reply.status;
+  };
+  assert.equal(await end('new', { 'if-none-match': '*' }, () => writeFileSync(join(server.home, 'new'), 'somebody else')), 412);
+  assert.equal(String(stored(server, 'new')), 'somebody else');
+  assert.equal(await end('folder', {}, () => mkdirSync(join(server.home, 'folder'))), 409);
+  // 300,000 bytes of the upload are there, and 650,000 more leave no room for the rest.
+  const url = await begin(server, 'full', content);
+  assert.equal((await server.put('/home/filler', Buffer.alloc(750_000))).status, 507, 'what is unfinished counts');
+  assert.equal((await server.put('/home/filler', Buffer.alloc(650_000))).status, 201);
+  const full = await server.send('PATCH', url, { headers: append(content.length, true), body: content });
+  assert.deepEqual([full.status, full.headers['upload-complete']], [507, '?1']);
+  assert.deepEqual(hidden(server), []);
+  const starts = (await server.events()).filter(({ id, data }) => id === '40021' && data.path !== '/filler').length;
+  const ends = (await server.events()).filter(({ id, data }) => id === '40022' && data.resumed !== undefined).length;
+  assert.equal(ends, starts, 'each is told of once');
+});
+
+test('progress is told and kept while content comes, but not to those with a digest, and never all of it', async (t) => {
+  const server = await startServer(t);
+  const large = Buffer.alloc(80 * 1024 * 1024, 'x');
+  const headers = { 'content-length': String(large.length) };
+  const told = await new WatchedRequest(server, 'PUT', '/home/a', { ...whole, ...headers }).end(large);
+  const offsets = told.interim.slice(1).map(({ headers: { 'upload-offset': offset } }) => Number(offset));
+  assert.ok(offsets.length > 0 && offsets.every((offset) => offset > 0 && offset < large.length), String(offsets));
+  assert.deepEqual(
+    offsets,
+    offsets.toSorted((a, b) => a - b),
+  );
+  assert.equal(
+    told.interim.slice(1).some(({ headers: { location } }) => location !== undefined),
+    false,
+  );
+  const secret = await new WatchedRequest(server, 'PUT', '/home/b', { ...whole, ...headers, 'content-digest': sha256(large) }).end(large);
+  assert.deepEqual([secret.status, secret.interim.length], [201, 1]);
+});
+
+test('an upload goes on after a restart and a reload, with the limits of then', async (t) => {
+  const server = await startServer(t, { server: { uploads: { maximum_per_account: 2 } } });
+  const url = await begin(server, 'a', content.subarray(0, 1000));
+  await begin(server, 'b', content);
+  assert.equal((await server.put('/home/c', 'x', { headers: part })).status, 429);
+  await server.stop();
+  const config = await testConfig(server.folder, { server: { uploads: { maximum_per_account: 5 } } });
+  const service = createServer(config, { clock: systemClock, log: silentLog });
+  await service.start();
+  t.after(() => service.stop());
+  const client = new Client(service.listening()[0]?.url ?? '');
+  assert.equal((await client.put('/home/c', 'x', { headers: part })).status, 201);
+  await service.reload(await testConfig(server.folder, { server: { uploads: { maximum_per_account: 3 } } }));
+  const reloaded = new Client(service.listening()[0]?.url ?? '');
+  assert.equal((await reloaded.put('/home/d', 'x', { headers: part })).status, 429);
+  assert.equal((await reloaded.send('HEAD', url)).headers['upload-offset'], '1000');
+  const reply = await reloaded.send('PATCH', url, { headers: append(1000, true), body: content.subarray(1000) });
+  assert.equal(reply.status, 201);
+  assert.deepEqual(stored(server, 'a'), content);
+});
+
+test('what nobody goes on with expires, with events', async (t) => {
+  const clock = new SteppedClock();
+  const server = await startServer(t, { server: { uploads: { expire_after: 3600 } } }, clock);
+  const url = await begin(server, 'a', content);
+  clock.shift(3_601_000);
+  assert.equal((await server.send('HEAD', url)).status, 404);
+  clock.runPeriodic();
+  await until('it is swept', () => hidden(server).length === 0);
+  const ends = async () => (await server.events()).filter(({ id }) => ['40069', '40022'].includes(id));
+  await until('it is told', async () => (await ends()).length === 2);
+  assert.deepEqual(
+    (await ends()).map(({ id, account, data }) => [id, account.name, data.path]),
+    [
+      ['40069', 'alice', '/a'],
+      ['40022', 'alice', '/a'],
+    ],
+  );
+});
+
+test('uploads end with their folder, and do not move along', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'a', 'b'), { recursive: true });
+  mkdirSync(join(server.home, 'c'));
+  const deep = await begin(server, 'a/b/x', content);
+  const beside = await begin(server, 'c/x', content);
+  assert.equal((await server.send('DELETE', '/home/a/')).status, 204);
+  assert.equal((await server.send('HEAD', deep)).status, 410);
+  const moved = await server.send('MOVE', '/home/c/', { headers: { destination: '/home/d/' } });
+  assert.equal(moved.status, 201);
+  assert.equal((await server.send('HEAD', beside)).status, 410);
+  assert.deepEqual(readdirSync(join(server.home, 'd')), []);
+  assert.equal((await server.events()).filter(({ id }) => id === '40022').length, 2);
+});

@@ -1,0 +1,59 @@
+import { type IncomingHttpHeaders, request } from 'node:http';
+import type { Client } from './client.ts';
+import { testUser } from './secrets.ts';
+
+/** A reply with the interim ones that came before it. */
+export interface WatchedReply {
+  interim: { status: number; headers: IncomingHttpHeaders }[];
+  /** 0 when the connection ended without a reply. */
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** A request on a connection of its own that goes step by step. */
+export class WatchedRequest {
+  readonly interim: WatchedReply['interim'] = [];
+  readonly done: Promise<WatchedReply>;
+  readonly #outgoing: ReturnType<typeof request>;
+
+  constructor(client: Client, method: string, target: string, headers: Record<string, string> = {}, user = testUser) {
+    const { hostname, port } = new URL(client.url);
+    const authorization = `Basic ${Buffer.from(user).toString('base64')}`;
+    this.#outgoing = request({ hostname, port, method, path: target, headers: { authorization, ...headers }, agent: false });
+    this.#outgoing.on('information', ({ statusCode, headers: told }) => this.interim.push({ status: statusCode, headers: told }));
+    this.done = new Promise((resolve) => {
+      const ended = (status: number, told: IncomingHttpHeaders, text: string) =>
+        resolve({ interim: this.interim, status, headers: told, text });
+      this.#outgoing.on('error', () => ended(0, {}, ''));
+      this.#outgoing.on('response', (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('error', () => ended(0, {}, ''));
+        incoming.on('end', () => ended(incoming.statusCode ?? 0, incoming.headers, Buffer.concat(chunks).toString()));
+      });
+    });
+    this.#outgoing.flushHeaders();
+  }
+
+  /** Sends a part of the body; resolves when it has left. */
+  write(chunk: Buffer): Promise<void> {
+    return new Promise((resolve) => this.#outgoing.write(chunk, () => resolve()));
+  }
+
+  end(chunk?: Buffer): Promise<WatchedReply> {
+    this.#outgoing.end(chunk);
+    return this.done;
+  }
+
+  /** Cuts the connection. */
+  cut(): void {
+    this.#outgoing.destroy();
+  }
+
+  /** The URL that the first interim reply named. */
+  async location(): Promise<string> {
+    for (let tries = 0; this.interim.length === 0 && tries < 500; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+    return String(this.interim[0]?.headers.location);
+  }
+}
