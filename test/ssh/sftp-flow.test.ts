@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { testSession } from '../support/sftp-session.ts';
 
-const { read } = openFlags;
+const { read, write, create, truncate } = openFlags;
 
 test('what was asked for before the end of the channel is answered', async (t) => {
   const { client, home, served } = testSession(t);
@@ -18,6 +18,27 @@ test('what was asked for before the end of the channel is answered', async (t) =
   client.stream.end();
   assert.deepEqual(Buffer.concat((await replies).slice(0, -1) as Buffer[]), Buffer.alloc(300_000, 'x'));
   await served;
+});
+
+test('files that are closed together are put in place together, so that they share syncs', { timeout: 60_000 }, async (t) => {
+  const { client, environment, home } = testSession(t);
+  const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
+  const { events } = environment;
+  const emitDurable = events.emitDurable.bind(events);
+  // Nobody's event gets into the journal before all are there: one CLOSE after the other would wait for ever.
+  let waiting = 0;
+  let open = () => {};
+  const allWait = new Promise<void>((resolve) => (open = resolve));
+  events.emitDurable = async (draft) => {
+    if (++waiting === names.length) open();
+    await allWait;
+    return emitDurable(draft);
+  };
+  const handles = await Promise.all(names.map((name) => client.open(name, write | create | truncate)));
+  await Promise.all(handles.map((handle) => client.write(handle, 0, Buffer.from('x'))));
+  const replies = await Promise.all(handles.map((handle) => client.close(handle)));
+  assert.deepEqual(new Set(replies), new Set([0]));
+  assert.deepEqual(readdirSync(home).sort(), names.sort());
 });
 
 test('replies to READs come in the order of the requests', async (t) => {
