@@ -1,8 +1,7 @@
-import type { IncomingMessage } from 'node:http';
-import type { Http2ServerRequest } from 'node:http2';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { clientBehindProxies } from '../../lib/headers/forwarded-header.ts';
+import type { Incoming } from '../request/exchange.ts';
 
 /** The peer of a request whose connection is already gone. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
@@ -19,7 +18,7 @@ export interface ForwardedTrust {
  * Who sent a request: the connection's other end or, where that is a trusted proxy, the client that the configured header names
  * (docs/spec/authentication.md#client-address).
  */
-export function clientPeer(incoming: IncomingMessage | Http2ServerRequest, trust: ForwardedTrust): EventPeer {
+export function clientPeer(incoming: Incoming, trust: ForwardedTrust): EventPeer {
   const near = nearPeer(incoming);
   if (trust.header === '' || !trust.isProxy(near.address)) return near;
   const value = incoming.headers[trust.header.toLowerCase()];
@@ -28,11 +27,11 @@ export function clientPeer(incoming: IncomingMessage | Http2ServerRequest, trust
 }
 
 /** Whether a request came through a proxy whose headers are believed. */
-export function isForwarded(incoming: IncomingMessage | Http2ServerRequest, trust: ForwardedTrust): boolean {
+export function isForwarded(incoming: Incoming, trust: ForwardedTrust): boolean {
   return trust.header !== '' && trust.isProxy(nearPeer(incoming).address);
 }
 
-function nearPeer({ socket }: IncomingMessage | Http2ServerRequest): EventPeer {
+function nearPeer({ socket }: Incoming): EventPeer {
   let known = ofSockets.get(socket);
   if (!known && socket.remoteAddress !== undefined) {
     known = peerAt(socket.remoteAddress, socket.remotePort ?? 0);

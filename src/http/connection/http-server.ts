@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
-import type { Server } from 'node:http';
-import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { processAccount } from '../../events/event-factory.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
 import type { Timer } from '../../lib/clock.ts';
@@ -9,15 +9,17 @@ import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { isHttp2, type Outgoing, requestIdOf } from '../reply/outgoing.ts';
+import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
-import type { HttpService, Incoming } from '../request/exchange.ts';
+import type { HttpService, Incoming, StreamRequest } from '../request/exchange.ts';
 import { Connections } from './connections.ts';
 import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
-import { createNodeServer, tlsContextOf } from './node-server.ts';
+import { speakHttp2 } from './http2-session.ts';
+import { createNodeServer } from './node-server.ts';
 import { mostPending, PendingReplies } from './pending-replies.ts';
 import { readTlsContext } from './tls-context.ts';
+import { createTlsServer, tlsContextOf } from './tls-server.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
 /** A client has so long to send its header section. */
@@ -29,7 +31,10 @@ const drainStepMs = 50;
 /** The listening side of one HTTP or HTTPS service; outlives reloads that keep its address. */
 export class HttpServer {
   #service: HttpService;
-  readonly #server: Server | Http2SecureServer;
+  readonly #http1: Server;
+  /** In front of the one of HTTP/1, where the service is https. */
+  readonly #tls: TlsServer | undefined;
+  readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
   #tlsWatch: Timer | undefined;
   #isLeaving = false;
@@ -38,41 +43,43 @@ export class HttpServer {
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
-    const { server, answer } = createNodeServer(() => this.#service);
-    this.#server = server;
-    const onRequest = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean): void => {
-      const congestion = this.#service.sharing?.congestion();
-      if (congestion) {
-        congestion.then(() => onRequest(incoming, outgoing, expectsContinue)).catch((error) => this.#cut(error, outgoing));
-        return;
-      }
-      const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
-      if (!isTaken) this.#refuseFlood(incoming, outgoing);
-    };
-    const reply = (_: Incoming, outgoing: Outgoing) => outgoing;
-    const beginning = (incoming: Incoming, outgoing: Outgoing) => {
-      if (this.#isLeaving && !isHttp2(outgoing)) outgoing.setHeader('connection', 'close');
+    const { server, answer, answerStream } = createNodeServer(() => this.#service);
+    this.#http1 = server;
+    this.#tls = service.options.type === 'https' ? createTlsServer(service) : undefined;
+    this.#answerStream = answerStream;
+    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
+      this.#afterCongestion(outgoing, () => {
+        const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
+        if (!isTaken) this.#refuseFlood(incoming, outgoing);
+      });
+    const reply = (_: IncomingMessage, outgoing: ServerResponse) => outgoing;
+    const beginning = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      if (this.#isLeaving) outgoing.setHeader('connection', 'close');
       onRequest(incoming, outgoing, false);
     };
-    this.#on('request', beginning, reply);
-    this.#on('checkContinue', (incoming: Incoming, outgoing: Outgoing) => onRequest(incoming, outgoing, true), reply);
-    this.#on('checkExpectation', (incoming: Incoming, outgoing: Outgoing) => this.#refuseExpectation(incoming, outgoing), reply);
+    const ofSocket = (socket: Socket) => socket;
+    const ofFailed = (_: Error, socket: Socket) => socket;
+    const refuseGarbage = (error: Error, socket: Socket) => this.#refuseGarbage(error, socket);
+    this.#on(server, 'request', beginning, reply);
+    this.#on(server, 'checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => onRequest(incoming, outgoing, true), reply);
     this.#on(
-      'clientError',
-      (error: Error, socket: Socket) => this.#refuseGarbage(error, socket),
-      (_, socket) => socket,
+      server,
+      'checkExpectation',
+      (incoming: IncomingMessage, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing),
+      reply,
     );
-    this.#on(
-      'connection',
-      (socket: Socket) => this.#count(socket),
-      (socket) => socket,
-    );
-    this.#on(
-      'session',
-      (session: ServerHttp2Session) => this.#watch(session),
-      (session) => session,
-    );
+    this.#on(server, 'clientError', refuseGarbage, ofFailed);
+    this.#on(this.#listener, 'connection', (socket: Socket) => this.#count(socket), ofSocket);
+    if (this.#tls) {
+      this.#on(this.#tls, 'tlsClientError', refuseGarbage, ofFailed);
+      this.#on(this.#tls, 'secureConnection', (socket: TLSSocket) => this.#handOver(socket), ofSocket);
+    }
     this.#applyLimits();
+  }
+
+  /** What listens. */
+  get #listener(): Server | TlsServer {
+    return this.#tls ?? this.#http1;
   }
 
   /**
@@ -87,10 +94,12 @@ export class HttpServer {
         const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
         reject(new ServiceError('unavailable', `${type} service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
       };
-      this.#server.once('error', onError);
-      this.#server.listen({ host: address, port, backlog: 4096 }, () => {
-        this.#server.off('error', onError);
-        this.#server.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
+      this.#listener.once('error', onError);
+      this.#listener.listen({ host: address, port, backlog: 4096 }, () => {
+        this.#listener.off('error', onError);
+        // Has the server of HTTP/1 look after the times of connections that another one accepts.
+        if (this.#tls) this.#http1.emit('listening');
+        this.#listener.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
         resolve();
       });
     });
@@ -105,7 +114,7 @@ export class HttpServer {
 
   /** The address that clients use, with the port that the system chose for port 0. */
   get url(): string {
-    const { address, port } = this.#server.address() as AddressInfo;
+    const { address, port } = this.#listener.address() as AddressInfo;
     const host = address.includes(':') ? `[${address}]` : address;
     return `${this.#service.options.type}://${host}:${port}`;
   }
@@ -132,7 +141,7 @@ export class HttpServer {
 
   /** Takes over new options; requests under way keep the old ones. */
   replace(service: HttpService): void {
-    if (service.options.type === 'https') (this.#server as Http2SecureServer).setSecureContext(tlsContextOf(service));
+    this.#tls?.setSecureContext(tlsContextOf(service));
     this.#service = service;
     this.#applyLimits();
   }
@@ -141,9 +150,9 @@ export class HttpServer {
   async drain(timeoutMs: number): Promise<boolean> {
     const { clock } = this.#service;
     this.#tlsWatch?.cancel();
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
     this.#connections.closeHttp2();
-    const closeIdle = () => (this.#server as Server).closeIdleConnections?.();
+    const closeIdle = () => this.#http1.closeIdleConnections();
     closeIdle();
     const stepper = clock.every(drainStepMs, closeIdle);
     let inTime = true;
@@ -154,6 +163,8 @@ export class HttpServer {
     await closed;
     stepper.cancel();
     deadline.cancel();
+    // No more looking after times, where it did not listen itself.
+    this.#http1.close();
     return inTime;
   }
 
@@ -161,7 +172,7 @@ export class HttpServer {
   #renewTls(): boolean {
     const { log, uuid, options } = this.#service;
     try {
-      (this.#server as Http2SecureServer).setSecureContext(readTlsContext(options));
+      this.#tls?.setSecureContext(readTlsContext(options));
       log.info('the TLS files changed and are in use', { service: uuid });
       return true;
     } catch (error) {
@@ -171,10 +182,10 @@ export class HttpServer {
   }
 
   #applyLimits(): void {
-    const server = this.#server as Server;
-    const idleMs = this.#service.options.idle_connection_timeout * 1000;
+    const idleMs = this.#idleMs;
     // A process that shares its address would pass what is too many on to the others, and these back again, for ever.
-    server.maxConnections = this.#service.sharing ? Number.POSITIVE_INFINITY : this.#connectionLimit();
+    this.#listener.maxConnections = this.#service.sharing ? Number.POSITIVE_INFINITY : this.#connectionLimit();
+    const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
     // A large upload may take any time; a stalled one is ended by the idle timeout.
     server.requestTimeout = 0;
@@ -182,12 +193,16 @@ export class HttpServer {
     server.setTimeout(idleMs);
   }
 
+  get #idleMs(): number {
+    return this.#service.options.idle_connection_timeout * 1000;
+  }
+
   #connectionLimit(): number {
     const { options, sharing } = this.#service;
     return Math.ceil(options.maximum_concurrent_connections / (sharing?.processes ?? 1));
   }
 
-  #refuseFlood(incoming: Incoming, outgoing: Outgoing): void {
+  #refuseFlood(incoming: IncomingMessage, outgoing: ServerResponse): void {
     incoming.resume();
     const message = `A connection must not have more than ${mostPending} requests under way.`;
     sendReply(outgoing, false, this.#service.baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
@@ -219,17 +234,45 @@ export class HttpServer {
     else this.#connections.add(socket);
   }
 
-  #watch(session: ServerHttp2Session): void {
+  /** Gives a connection to those who speak what it was agreed to speak. */
+  #handOver(socket: TLSSocket): void {
+    if (socket.alpnProtocol !== 'h2') return void this.#http1.emit('connection', socket);
+    const onFault = (error: unknown, victim: { destroy(): void }) => this.#cut(error, victim);
+    const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
+    session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
-    const { remoteAddress, remotePort } = session.socket;
-    const onFault = (error: unknown) => this.#cut(error, session);
-    endFloods(session, this.#service.clock, (what) => this.#noteGarbage(remoteAddress, remotePort, what), onFault);
+    const { remoteAddress, remotePort } = socket;
+    const onFlood = (what: string) => this.#noteGarbage(remoteAddress, remotePort, what);
+    endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
   }
 
-  /** Listens to the server. A fault ends what `victim` picks of the arguments, and nothing else. */
-  #on<Args extends unknown[]>(event: string, listener: (...args: Args) => void, victim: (...args: Args) => { destroy(): void }): void {
+  #onStream(request: StreamRequest): void {
+    const { stream, headers } = request;
+    this.#afterCongestion(stream, () => {
+      if (stream.destroyed) return;
+      const { expect } = headers;
+      const expectsContinue = expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);
+      if (expect === undefined || expectsContinue) this.#answerStream(request, expectsContinue);
+      else this.#refuseExpectation(request, stream);
+    });
+  }
+
+  /** Runs what begins a request, once the events of before are taken in. */
+  #afterCongestion(outgoing: Outgoing, begin: () => void): void {
+    const congestion = this.#service.sharing?.congestion();
+    if (!congestion) begin();
+    else congestion.then(() => this.#afterCongestion(outgoing, begin)).catch((error) => this.#cut(error, outgoing));
+  }
+
+  /** Listens to a server. A fault ends what `victim` picks of the arguments, and nothing else. */
+  #on<Args extends unknown[]>(
+    server: EventEmitter,
+    event: string,
+    listener: (...args: Args) => void,
+    victim: (...args: Args) => { destroy(): void },
+  ): void {
     const onFault = (error: unknown, ...args: Args) => this.#cut(error, victim(...args));
-    (this.#server as EventEmitter).on(event, guarded(listener, onFault) as (...args: unknown[]) => void);
+    server.on(event, guarded(listener, onFault) as (...args: unknown[]) => void);
   }
 
   // What is no request yet cannot be answered.

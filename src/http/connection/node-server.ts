@@ -1,17 +1,15 @@
-import { createServer, type Server, type ServerOptions } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from 'node:http2';
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { acceptAnyHead } from '../../lib/adapter-request.ts';
 import { createApp } from '../app.ts';
+import { knownMethods } from '../method-names.ts';
 import { failRequest } from '../reply/internal-error.ts';
-import { isClientGone, type Outgoing } from '../reply/outgoing.ts';
-import { Exchange, type HttpService, type Incoming } from '../request/exchange.ts';
+import { isClientGone } from '../reply/outgoing.ts';
+import { Exchange, type HttpService, type StreamRequest } from '../request/exchange.ts';
 import { headerLimitBytes } from './garbage-reply.ts';
-import { mostPending } from './pending-replies.ts';
-import { readTlsContext, type TlsContext } from './tls-context.ts';
 
-const http1Options: ServerOptions = {
+const serverOptions: ServerOptions = {
   maxHeaderSize: headerLimitBytes,
   insecureHTTPParser: false,
   connectionsCheckingInterval: 1000,
@@ -20,78 +18,70 @@ const http1Options: ServerOptions = {
   requireHostHeader: false,
 };
 
-function tlsOptions(context: TlsContext): SecureServerOptions {
-  return {
-    ...context,
-    ...http1Options,
-    allowHTTP1: true,
-    // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
-    ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
-    settings: { maxConcurrentStreams: mostPending, maxHeaderListSize: headerLimitBytes },
-    maxSessionInvalidFrames: 100,
-  };
-}
-
-/** Certificate and key of a service. @throws ServiceError `unavailable` when the files cannot be used and none were kept */
-export function tlsContextOf({ uuid, options, sharing }: HttpService): TlsContext {
-  try {
-    return readTlsContext(options);
-  } catch (error) {
-    const kept = sharing?.tlsContext(uuid);
-    if (!kept) throw error;
-    return kept;
-  }
-}
-
 // A property costs the garbage collector less than an entry of a WeakMap.
 const exchangeKey = Symbol('exchange');
 
-type Answering = Outgoing & { [exchangeKey]?: Exchange };
+type Answering = ServerResponse & { [exchangeKey]?: Exchange };
 
-type AdapterListener = (incoming: Incoming, outgoing: Outgoing) => Promise<void>;
+type AdapterListener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
 
 interface NodeServer {
-  server: Server | Http2SecureServer;
+  server: Server;
   /**
-   * Has the app answer a request.
+   * Has the app answer a request of HTTP/1.
    *
    * @param expectsContinue whether the client waits for leave to send its body
    */
-  answer(incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean): void;
+  answer(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void;
+  /** Has the app answer a request of HTTP/2. */
+  answerStream(request: StreamRequest, expectsContinue: boolean): void;
 }
 
 /**
- * The server of Node.js for a service, made by Hono's adapter: HTTP/1, or HTTP/2 and HTTP/1 over TLS. Who listens to it has `answer` called
- * for each request in its turn, as the adapter knows of no pipelining, congestion and `Expect`.
+ * The server of Node.js for HTTP/1, made by Hono's adapter, and what answers streams of HTTP/2 with the same app. Who listens to it has
+ * `answer` called for each request in its turn, as the adapter knows of no pipelining, congestion and `Expect`.
  *
  * @param service asked at each request, so that a reload takes effect at once
- * @throws ServiceError `unavailable` when the TLS files cannot be used
  */
 export function createNodeServer(service: () => HttpService): NodeServer {
-  const isTls = service().options.type === 'https';
   const app = createApp();
   let listener: AdapterListener | undefined;
   const server = createAdaptorServer({
     fetch: async (request, { outgoing }) => {
       const response = await app.fetch(request, (outgoing as Answering)[exchangeKey]);
       // Of what went to the socket, HEAD's included, Hono makes a response like any other.
-      return outgoing.headersSent || isClientGone(outgoing) ? RESPONSE_ALREADY_SENT : response;
+      return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
     // A native `Response` costs four times as much; and what becomes of a body that nobody read is up to `endUnreadBody`.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',
-    serverOptions: isTls ? tlsOptions(tlsContextOf(service())) : http1Options,
+    serverOptions,
     createServer: ((options: ServerOptions, adapter: AdapterListener) => {
       listener = adapter;
-      return isTls ? createSecureServer(options as SecureServerOptions) : createServer(options);
+      return createServer(options);
     }) as typeof createServer,
-  }) as Server | Http2SecureServer;
-  const answer = (incoming: Incoming, outgoing: Outgoing, expectsContinue: boolean) => {
+  }) as Server;
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => {
     const exchange = new Exchange(service(), incoming, outgoing, expectsContinue, failRequest);
     (outgoing as Answering)[exchangeKey] = exchange;
     acceptAnyHead(incoming);
     listener?.(incoming, outgoing).catch((error) => failRequest(exchange, error));
   };
-  return { server, answer };
+  const answerStream = (request: StreamRequest, expectsContinue: boolean) => {
+    const exchange = new Exchange(service(), request, request.stream, expectsContinue, failRequest);
+    // The reply went to the stream (`respond`, `stream`).
+    Promise.resolve(app.fetch(requestOf(exchange.method), exchange)).catch((error) => failRequest(exchange, error));
+  };
+  return { server, answer, answerStream };
+}
+
+/** A request with a method that nothing answers: names of methods are case-sensitive, and `Request` would take `get` for GET. */
+const otherRequest = new Request('https://svc/', { method: 'OTHER' });
+
+const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));
+
+/** What Hono routes by: of a `Request` it reads the method alone, as all else stands in the exchange, so that one of each method is enough. */
+function requestOf(method: string): Request {
+  return requests.get(method) ?? otherRequest;
 }

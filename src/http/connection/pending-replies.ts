@@ -1,15 +1,13 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { guarded } from '../../lib/guarded.ts';
-import { isClientGone, isHttp2, type Outgoing } from '../reply/outgoing.ts';
-import type { Incoming } from '../request/exchange.ts';
 
 /** Requests that one connection may have under way at once: pipelined ones, or streams of HTTP/2. */
 export const mostPending = 128;
 
 /** A request that waits for the reply before it. */
 interface Waiting {
-  outgoing: Outgoing;
+  outgoing: ServerResponse;
   run: () => void;
 }
 
@@ -19,10 +17,10 @@ interface Waiting {
  */
 export class PendingReplies {
   readonly #bySocket = new WeakMap<Socket, Waiting[]>();
-  readonly #onFault: (error: unknown, outgoing: Outgoing) => void;
+  readonly #onFault: (error: unknown, outgoing: ServerResponse) => void;
 
   /** @param onFault deals with what a request threw that it should have dealt with itself; must not throw */
-  constructor(onFault: (error: unknown, outgoing: Outgoing) => void) {
+  constructor(onFault: (error: unknown, outgoing: ServerResponse) => void) {
     this.#onFault = onFault;
   }
 
@@ -31,15 +29,7 @@ export class PendingReplies {
    *
    * @returns false when the connection has too many already; then it is not run
    */
-  add(incoming: Incoming, outgoing: Outgoing, run: () => void): boolean {
-    if (isHttp2(outgoing)) {
-      const onFault = (error: unknown) => this.#onFault(error, outgoing);
-      endWithClient(outgoing.stream, onFault);
-      // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
-      setImmediate(guarded(() => isClientGone(outgoing) || run(), onFault));
-      return true;
-    }
-    const { socket } = incoming;
+  add({ socket }: IncomingMessage, outgoing: ServerResponse, run: () => void): boolean {
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
     if (pending.length >= mostPending) return false;
     pending.push({ outgoing, run });
@@ -75,16 +65,4 @@ export class PendingReplies {
     this.#bySocket.set(socket, pending);
     return pending;
   }
-}
-
-/**
- * Node.js keeps a stream whose client gave it up without an error code for as long as the request is not read to its end, and tells nobody
- * who writes to it: what was opened for its reply would stay open.
- */
-function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
-  stream.once(
-    'aborted',
-    guarded(() => stream.destroy(), onFault),
-  );
-  if (stream.endAfterHeaders) stream.resume();
 }

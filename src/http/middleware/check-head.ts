@@ -1,18 +1,19 @@
+import { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RequestCheck } from '../environment.ts';
-import { isHttp2 } from '../reply/outgoing.ts';
 import type { Exchange } from '../request/exchange.ts';
 
 /** Refuses a head that is not well-formed. @throws ServiceError `version-not-supported`, `bad-request` */
 export const checkHead: RequestCheck = ({ env: exchange }) => {
-  if (!isHttp2(exchange.outgoing)) checkHttp1Head(exchange);
+  const { incoming } = exchange;
+  if (incoming instanceof IncomingMessage) checkHttp1Head(incoming, exchange);
 };
 
 /**
  * RFC 9112 §2.3 and §3.2: a version of HTTP/1, and with HTTP/1.1 exactly one, well-formed Host, and no other one in a target of
  * absolute form. Several are the start of cache poisoning and request smuggling.
  */
-function checkHttp1Head({ incoming, host, rawTarget }: Exchange): void {
+function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange): void {
   if (incoming.httpVersionMajor !== 1)
     throw new ServiceError('version-not-supported', `HTTP/${incoming.httpVersion} is not supported here.`);
   const hosts = incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');

@@ -1,5 +1,6 @@
 import type { RequestCheck } from '../environment.ts';
 import { knownMethods, webdavMethods } from '../method-names.ts';
+import { sentStatus } from '../reply/outgoing.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
@@ -12,7 +13,7 @@ export const observeRequest: RequestCheck = ({ env: exchange }) => {
   const tell = () => {
     const method = knownMethods.has(exchange.method) ? exchange.method : 'other';
     // 499, as proxies count it: the client went away before the reply.
-    const status = exchange.outgoing.headersSent ? exchange.outgoing.statusCode : 499;
+    const status = exchange.outgoing.headersSent ? sentStatus(exchange.outgoing) : 499;
     observe({ method, style: styleOf(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
   };
   exchange.outgoing.once('close', exchange.guarded(tell));

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone } from './outgoing.ts';
 
@@ -7,15 +7,14 @@ import { clientGone, isClientGone } from './outgoing.ts';
  * buffer may be used again and a slow client slows its sender, not the memory.
  */
 export class BodyWriter {
-  readonly #outgoing: ServerResponse;
+  readonly #outgoing: Writable;
   #onGone: ((error: Error) => void) | undefined;
   /** Whether the client went away before the end. */
   isGone = false;
 
   constructor(exchange: Exchange) {
     const { outgoing } = exchange;
-    // HTTP/2's response has the same methods; TypeScript cannot see the overloads of both at once.
-    this.#outgoing = outgoing as ServerResponse;
+    this.#outgoing = outgoing;
     const onClose = () => {
       if (!outgoing.writableFinished) this.#gone();
     };
@@ -81,6 +80,6 @@ export function endReply({ outgoing }: Exchange, body: Buffer | string): Promise
   return new Promise((resolve) => {
     if (isClientGone(outgoing)) return resolve(false);
     outgoing.once('close', resolve.bind(undefined, false));
-    (outgoing as ServerResponse).end(body, 'latin1', resolve.bind(undefined, true));
+    (outgoing as Writable).end(body, 'latin1', resolve.bind(undefined, true));
   });
 }

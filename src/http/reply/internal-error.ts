@@ -2,6 +2,7 @@ import { noteInternalError } from '../../events/internal-error.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { endUnreadBody } from '../request/unread-body.ts';
 import { errorsReply } from './error-reply.ts';
+import { isHttp2 } from './outgoing.ts';
 import { sendReply } from './reply.ts';
 
 /** What a client is told of an internal error. */
@@ -22,7 +23,7 @@ export function failRequest(exchange: Exchange, error: unknown): void {
   });
   try {
     if (outgoing.headersSent) throw error;
-    for (const name of outgoing.getHeaderNames()) outgoing.removeHeader(name);
+    if (!isHttp2(outgoing)) for (const name of outgoing.getHeaderNames()) outgoing.removeHeader(name);
     endUnreadBody(exchange);
     sendReply(outgoing, isHead, exchange.baseHeaders, errorsReply(500, [{ message: internalErrorText(reference) }]));
   } catch {

@@ -1,18 +1,23 @@
 import { ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
+import type { ServerHttp2Stream } from 'node:http2';
 import { ServiceError } from '../../lib/errors.ts';
 
-/** The Node response of either protocol version. */
-export type Outgoing = ServerResponse | Http2ServerResponse;
+/** Where a reply goes: the Node response of HTTP/1, or the stream of HTTP/2. */
+export type Outgoing = ServerResponse | ServerHttp2Stream;
 
 /** Whether a reply goes out on a stream of HTTP/2. Its class says so: the version in a request line is whatever the client wrote. */
-export function isHttp2(outgoing: Outgoing): outgoing is Http2ServerResponse {
+export function isHttp2(outgoing: Outgoing): outgoing is ServerHttp2Stream {
   return !(outgoing instanceof ServerResponse);
 }
 
 /** Whether nobody waits for a reply any more: its connection ended, or its stream was reset. */
 export function isClientGone(outgoing: Outgoing): boolean {
-  return isHttp2(outgoing) ? outgoing.stream.destroyed : outgoing.destroyed;
+  return outgoing.destroyed;
+}
+
+/** The status of a reply that has begun. */
+export function sentStatus(outgoing: Outgoing): number {
+  return isHttp2(outgoing) ? Number(outgoing.sentHeaders[':status']) : outgoing.statusCode;
 }
 
 /** What is thrown when the client is found gone. */

@@ -1,4 +1,5 @@
-import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, validateHeaderValue } from 'node:http';
+import type { Writable } from 'node:stream';
 import { requestIdHeader } from '../request/request-trace.ts';
 import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 
@@ -25,17 +26,28 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
  * @param base headers of every reply of the service; those of the reply win
  */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
-  const requestId = requestIdOf(outgoing);
-  if (isHttp2(outgoing)) {
-    if (requestId !== undefined) outgoing.setHeader(requestIdHeader, requestId);
-    for (const name in base) setHeader(outgoing, name, base[name]);
-    for (const name in headers) setHeader(outgoing, name, headers[name]);
-    if (base.vary !== undefined && headers.vary !== undefined) setHeader(outgoing, 'vary', `${base.vary}, ${headers.vary}`);
-    outgoing.statusCode = status;
-    return;
-  }
+  const lines = headerLines(requestIdOf(outgoing), base, headers);
   // As a list Node.js writes them in one go; set one by one they cost twice as much.
-  outgoing.writeHead(status, headerLines(requestId, base, headers));
+  if (!isHttp2(outgoing)) outgoing.writeHead(status, lines);
+  // On a stream that is gone it would throw.
+  else if (!outgoing.destroyed) outgoing.respond(http2Head(status, lines));
+}
+
+/** What a stream of HTTP/2 must not have (RFC 9113 §8.2.2): it is about a connection of HTTP/1. */
+const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
+
+/** Header lines as Node.js wants them for a stream, with names in lower case. Unlike for HTTP/1 it does not look at the values. */
+function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
+  const head: OutgoingHttpHeaders = { ':status': status };
+  for (let at = 0; at < lines.length; at += 2) {
+    const name = String(lines[at]).toLowerCase();
+    if (connectionHeaders.has(name)) continue;
+    const value = String(lines[at + 1]);
+    validateHeaderValue(name, value);
+    const before = head[name];
+    head[name] = before === undefined ? value : [before, value].flat().map(String);
+  }
+  return head;
 }
 
 /** The header lines of a reply, names and values in turn; where both have a header, that of `headers`, but for `vary`, which adds up. */
@@ -61,10 +73,6 @@ function hasHeader(headers: ReplyHeaders, name: string): boolean {
   return false;
 }
 
-function setHeader(outgoing: Outgoing, name: string, value: ReplyHeaders[string]): void {
-  if (value !== undefined) outgoing.setHeader(name, typeof value === 'object' ? [...value] : value);
-}
-
 function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders[string]): void {
   if (typeof value === 'object') for (const one of value) lines.push(name, one);
   else if (value !== undefined) lines.push(name, value);
@@ -87,5 +95,5 @@ export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeader
   if (!hasNoBody) headers['content-length'] ??= body?.length ?? 0;
   writeHead(outgoing, reply.status, base, headers);
   if (isHead || hasNoBody || body === undefined) outgoing.end();
-  else (outgoing as ServerResponse).end(body, 'latin1');
+  else (outgoing as Writable).end(body, 'latin1');
 }

@@ -4,12 +4,13 @@ import type { HttpContext } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { endUnreadBody } from '../request/unread-body.ts';
 import { failRequest } from './internal-error.ts';
-import { isClientGone } from './outgoing.ts';
+import { isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, type Reply, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
 
 /**
  * The response to a request, with the headers of every reply. What a `Response` cannot say exactly goes to the socket: the length of a body
- * that HEAD leaves out, and several lines of one header, which it joins into one. Never rejects.
+ * that HEAD leaves out, and several lines of one header, which it joins into one. So does every reply of HTTP/2, where no adapter would take
+ * the `Response`. Never rejects.
  */
 export async function respond({ env: exchange }: HttpContext, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
@@ -18,7 +19,7 @@ export async function respond({ env: exchange }: HttpContext, reply: Reply): Pro
     await service.events.grouped();
     if (outgoing.headersSent || isClientGone(outgoing)) return RESPONSE_ALREADY_SENT;
     endUnreadBody(exchange);
-    const response = isHead ? undefined : responseOf(exchange, reply);
+    const response = isHead || isHttp2(outgoing) ? undefined : responseOf(exchange, reply);
     if (response) return response;
     sendReply(outgoing, isHead, exchange.baseHeaders, reply);
   } catch (error) {

@@ -18,18 +18,18 @@ interface BodyListener {
  * @returns stops reading: nobody is called any more
  */
 export function listenToBody(exchange: Exchange, listener: BodyListener): () => void {
-  const { incoming, outgoing } = exchange;
+  const { body, outgoing } = exchange;
   let isOver = false;
   const stop = () => {
     if (isOver) return;
     isOver = true;
-    incoming.off('data', onData);
-    incoming.off('end', onEnd);
-    incoming.off('close', onGone);
-    incoming.off('error', onGone);
+    body.off('data', onData);
+    body.off('end', onEnd);
+    body.off('close', onGone);
+    body.off('error', onGone);
     // A late fault of a connection that nobody listens to any more must not end the process.
-    incoming.on('error', () => {});
-    incoming.pause();
+    body.on('error', () => {});
+    body.pause();
   };
   const fail = (error: unknown) => {
     if (isOver) return;
@@ -40,7 +40,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   const onGone = exchange.guarded(() => fail(clientGone()));
   const onEnd = guarded(() => {
     // A stream that is reset without an error code ends like a whole one.
-    if (incoming.aborted) return fail(clientGone());
+    if (body.aborted) return fail(clientGone());
     stop();
     listener.onEnd();
   }, listener.onFault);
@@ -48,10 +48,12 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
     fail(clientGone());
     return stop;
   }
-  incoming.on('data', onData);
-  incoming.once('end', onEnd);
-  incoming.once('close', onGone);
-  incoming.once('error', onGone);
+  body.on('data', onData);
+  body.once('end', onEnd);
+  body.once('close', onGone);
+  body.once('error', onGone);
+  // The end of an empty body of HTTP/2 is told when it comes, whoever listens.
+  if (body.readableEnded) queueMicrotask(onEnd);
   exchange.sendContinue();
   return stop;
 }

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
-import type { Http2ServerRequest } from 'node:http2';
+import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
@@ -17,12 +18,26 @@ import type { Log } from '../../lib/log.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
 import type { TlsContext } from '../connection/tls-context.ts';
 import type { HttpServiceOptions } from '../options.ts';
-import type { Outgoing } from '../reply/outgoing.ts';
+import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
 import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
-export type Incoming = IncomingMessage | Http2ServerRequest;
+/** A request on a stream of HTTP/2, which is also its body. */
+export interface StreamRequest {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  /** With the pseudo-header fields. */
+  readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+  /** Of the connection. */
+  readonly socket: Socket;
+  readonly stream: ServerHttp2Stream;
+}
+
+/** A request as Node.js has it. */
+export type Incoming = IncomingMessage | StreamRequest;
 
 /** One HTTP or HTTPS service: what all its requests share. Replaced as a whole at a reload. */
 export interface HttpService {
@@ -107,9 +122,16 @@ export class Exchange {
     const { origin } = incoming.headers;
     this.corsOrigin = origin !== undefined && service.options.cors_origins.includes(origin) ? origin : undefined;
     this.sendContinue = () => {
-      if (expectsContinue) outgoing.writeContinue();
+      if (!expectsContinue) return;
       expectsContinue = false;
+      if (isHttp2(outgoing)) outgoing.additionalHeaders({ ':status': 100 });
+      else outgoing.writeContinue();
     };
+  }
+
+  /** What the body is read from. */
+  get body(): IncomingMessage | ServerHttp2Stream {
+    return this.incoming instanceof IncomingMessage ? this.incoming : this.incoming.stream;
   }
 
   /**

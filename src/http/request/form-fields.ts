@@ -65,7 +65,7 @@ const tooMany = [
 ] as const;
 
 function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
-  const { incoming } = exchange;
+  const { body } = exchange;
   const fields = new FormFields();
   const parser = createParser(exchange);
   return new Promise((resolve, reject) => {
@@ -111,10 +111,10 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
         resolve(fields);
       }, stop);
     });
-    on('drain', () => incoming.resume());
+    on('drain', () => body.resume());
     stopListening = listenToBody(exchange, {
       onData(chunk) {
-        if (!parser.write(chunk)) incoming.pause();
+        if (!parser.write(chunk)) body.pause();
       },
       onEnd: () => parser.end(),
       onFault: stop,

@@ -25,7 +25,7 @@ export function announcedLength(exchange: Exchange): number | undefined {
 export function hasBody(exchange: Exchange): boolean {
   if (exchange.incoming.headers['transfer-encoding'] !== undefined) return true;
   const length = announcedLength(exchange);
-  return length === undefined ? isHttp2(exchange.outgoing) && !exchange.outgoing.stream.endAfterHeaders : length > 0;
+  return length === undefined ? isHttp2(exchange.outgoing) && !exchange.outgoing.endAfterHeaders : length > 0;
 }
 
 /**

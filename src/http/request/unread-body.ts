@@ -1,3 +1,4 @@
+import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { isHttp2 } from '../reply/outgoing.ts';
 import type { Exchange } from './exchange.ts';
@@ -16,7 +17,7 @@ const lingerMs = 2000;
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
-  if (incoming.complete || isHttp2(outgoing) || !mayHaveBody(exchange)) return;
+  if (!(incoming instanceof IncomingMessage) || isHttp2(outgoing) || incoming.complete || !mayHaveBody(exchange)) return;
   incoming.on('error', () => {});
   incoming.resume();
   const announcedBytes = Number(incoming.headers['content-length'] ?? Number.NaN);

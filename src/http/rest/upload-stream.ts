@@ -36,13 +36,13 @@ export async function receiveBody(
 }
 
 /** A body that came with its headers, as small ones do: nobody need listen for it. */
-function bodyAtHand({ incoming }: Exchange): Buffer | undefined {
-  const { readableLength } = incoming;
+function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
+  const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
-  const body: Buffer | null = incoming.read();
+  const whole: Buffer | null = body.read();
   // Reads the end behind it.
-  incoming.resume();
-  return body ?? undefined;
+  body.resume();
+  return whole ?? undefined;
 }
 
 /**
@@ -52,7 +52,7 @@ function bodyAtHand({ incoming }: Exchange): Buffer | undefined {
  * @param take told of each chunk; may throw what refuses it
  */
 function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take: (chunk: Buffer) => void): Promise<void> {
-  const { incoming } = exchange;
+  const { body } = exchange;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
   let isWriting = false;
@@ -66,7 +66,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
           const chunks = waiting;
           waiting = [];
           waitingBytes = 0;
-          if (incoming.isPaused()) incoming.resume();
+          if (body.isPaused()) body.resume();
           await upload.write(chunks);
         }
         isWriting = false;
@@ -82,7 +82,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
         take(chunk);
         waiting.push(chunk);
         waitingBytes += chunk.length;
-        if (waitingBytes >= gatherBytes) incoming.pause();
+        if (waitingBytes >= gatherBytes) body.pause();
         if (!isWriting) void flush();
       },
       onEnd() {
