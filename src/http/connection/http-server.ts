@@ -8,16 +8,15 @@ import type { Timer } from '../../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import type { HttpServiceOptions } from '../options.ts';
-import { errorsReply } from '../reply/error-reply.ts';
 import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
-import { sendReply } from '../reply/reply.ts';
-import type { HttpService, Incoming, StreamRequest } from '../request/exchange.ts';
+import type { HttpService, StreamRequest } from '../request/exchange.ts';
 import { Connections } from './connections.ts';
 import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
 import { speakHttp2 } from './http2-session.ts';
 import { createNodeServer } from './node-server.ts';
-import { mostPending, PendingReplies } from './pending-replies.ts';
+import { PendingReplies } from './pending-replies.ts';
+import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 import { readTlsContext } from './tls-context.ts';
 import { createTlsServer, tlsContextOf } from './tls-server.ts';
 import { watchTlsFiles } from './tls-watch.ts';
@@ -50,7 +49,7 @@ export class HttpServer {
     const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
       this.#afterCongestion(outgoing, () => {
         const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
-        if (!isTaken) this.#refuseFlood(incoming, outgoing);
+        if (!isTaken) refuseFlood(this.#service, incoming, outgoing);
       });
     const reply = (_: IncomingMessage, outgoing: ServerResponse) => outgoing;
     const beginning = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -65,7 +64,7 @@ export class HttpServer {
     this.#on(
       server,
       'checkExpectation',
-      (incoming: IncomingMessage, outgoing: ServerResponse) => this.#refuseExpectation(incoming, outgoing),
+      (incoming: IncomingMessage, outgoing: ServerResponse) => refuseExpectation(this.#service, incoming, outgoing),
       reply,
     );
     this.#on(server, 'clientError', refuseGarbage, ofFailed);
@@ -202,27 +201,14 @@ export class HttpServer {
     return Math.ceil(options.maximum_concurrent_connections / (sharing?.processes ?? 1));
   }
 
-  #refuseFlood(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    incoming.resume();
-    const message = `A connection must not have more than ${mostPending} requests under way.`;
-    sendReply(outgoing, false, this.#service.baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
-  }
-
-  #refuseExpectation(incoming: Incoming, outgoing: Outgoing): void {
-    const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
-    sendReply(outgoing, incoming.method === 'HEAD', this.#service.baseHeaders, reply);
-    this.#noteGarbage(incoming.socket.remoteAddress, incoming.socket.remotePort, 'Expectation not supported.');
-  }
-
   // What the HTTP parser refused has no request to answer; it gets a bare reply and the connection ends.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (systemErrorCode(error) === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    const { remoteAddress, remotePort } = socket;
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
-    this.#noteGarbage(remoteAddress, remotePort, message);
+    noteGarbage(this.#service, socket, message);
     // Behind the beginning of a reply the client would take another for its content.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
@@ -241,8 +227,9 @@ export class HttpServer {
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
     session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
+    // By the time of a flood's end the socket may not know any more.
     const { remoteAddress, remotePort } = socket;
-    const onFlood = (what: string) => this.#noteGarbage(remoteAddress, remotePort, what);
+    const onFlood = (what: string) => noteGarbage(this.#service, { remoteAddress, remotePort }, what);
     endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
   }
 
@@ -253,7 +240,7 @@ export class HttpServer {
       const { expect } = headers;
       const expectsContinue = expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);
       if (expect === undefined || expectsContinue) this.#answerStream(request, expectsContinue);
-      else this.#refuseExpectation(request, stream);
+      else refuseExpectation(this.#service, request, stream);
     });
   }
 
@@ -281,14 +268,5 @@ export class HttpServer {
     const context = () => ({ account: processAccount(), component });
     noteInternalError(this.#service, error, { logged: { request_id: requestIdOf(victim as Outgoing) }, context, data: { status: 500 } });
     victim.destroy();
-  }
-
-  #noteGarbage(address: string | undefined, port: number | undefined, details: string): void {
-    const { events, component } = this.#service;
-    const account = {
-      ...processAccount(),
-      peer: { address: address ?? '0.0.0.0', port: port ?? 0, protocol: 'TCP', family: 'IPv4' } as const,
-    };
-    events.emit({ id: 40019, context: { account, component }, data: { details } });
   }
 }

@@ -1,0 +1,32 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { processAccount } from '../../events/event-factory.ts';
+import { errorsReply } from '../reply/error-reply.ts';
+import type { Outgoing } from '../reply/outgoing.ts';
+import { sendReply } from '../reply/reply.ts';
+import type { HttpService, Incoming } from '../request/exchange.ts';
+import { mostPending } from './pending-replies.ts';
+
+/** Refuses a pipelined request of a connection that has too many already. */
+export function refuseFlood({ baseHeaders }: HttpService, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  incoming.resume();
+  const message = `A connection must not have more than ${mostPending} requests under way.`;
+  sendReply(outgoing, false, baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
+}
+
+/** Refuses a request with an `Expect` that nothing here meets. */
+export function refuseExpectation(service: HttpService, incoming: Incoming, outgoing: Outgoing): void {
+  const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
+  sendReply(outgoing, incoming.method === 'HEAD', service.baseHeaders, reply);
+  noteGarbage(service, incoming.socket, 'Expectation not supported.');
+}
+
+/** Emits event 40019 for what is no request. @param from the connection's other end */
+export function noteGarbage(
+  { events, component }: HttpService,
+  from: { remoteAddress?: string | undefined; remotePort?: number | undefined },
+  details: string,
+): void {
+  const { remoteAddress: address = '0.0.0.0', remotePort: port = 0 } = from;
+  const account = { ...processAccount(), peer: { address, port, protocol: 'TCP', family: 'IPv4' } as const };
+  events.emit({ id: 40019, context: { account, component }, data: { details } });
+}
