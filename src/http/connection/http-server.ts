@@ -68,7 +68,7 @@ export class HttpServer {
       reply,
     );
     this.#on(server, 'clientError', refuseGarbage, ofFailed);
-    this.#on(this.#listener, 'connection', (socket: Socket) => this.#count(socket), ofSocket);
+    this.#on(this.#server, 'connection', (socket: Socket) => this.#count(socket), ofSocket);
     if (this.#tls) {
       this.#on(this.#tls, 'tlsClientError', refuseGarbage, ofFailed);
       this.#on(this.#tls, 'secureConnection', (socket: TLSSocket) => this.#handOver(socket), ofSocket);
@@ -77,7 +77,7 @@ export class HttpServer {
   }
 
   /** What listens. */
-  get #listener(): Server | TlsServer {
+  get #server(): Server | TlsServer {
     return this.#tls ?? this.#http1;
   }
 
@@ -93,12 +93,12 @@ export class HttpServer {
         const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
         reject(new ServiceError('unavailable', `${type} service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
       };
-      this.#listener.once('error', onError);
-      this.#listener.listen({ host: address, port, backlog: 4096 }, () => {
-        this.#listener.off('error', onError);
+      this.#server.once('error', onError);
+      this.#server.listen({ host: address, port, backlog: 4096 }, () => {
+        this.#server.off('error', onError);
         // Has the server of HTTP/1 look after the times of connections that another one accepts.
         if (this.#tls) this.#http1.emit('listening');
-        this.#listener.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
+        this.#server.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
         resolve();
       });
     });
@@ -113,7 +113,7 @@ export class HttpServer {
 
   /** The address that clients use, with the port that the system chose for port 0. */
   get url(): string {
-    const { address, port } = this.#listener.address() as AddressInfo;
+    const { address, port } = this.#server.address() as AddressInfo;
     const host = address.includes(':') ? `[${address}]` : address;
     return `${this.#service.options.type}://${host}:${port}`;
   }
@@ -149,7 +149,7 @@ export class HttpServer {
   async drain(timeoutMs: number): Promise<boolean> {
     const { clock } = this.#service;
     this.#tlsWatch?.cancel();
-    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#connections.closeHttp2();
     const closeIdle = () => this.#http1.closeIdleConnections();
     closeIdle();
@@ -183,7 +183,7 @@ export class HttpServer {
   #applyLimits(): void {
     const idleMs = this.#idleMs;
     // A process that shares its address would pass what is too many on to the others, and these back again, for ever.
-    this.#listener.maxConnections = this.#service.sharing ? Number.POSITIVE_INFINITY : this.#connectionLimit();
+    this.#server.maxConnections = this.#service.sharing ? Number.POSITIVE_INFINITY : this.#connectionLimit();
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
     // A large upload may take any time; a stalled one is ended by the idle timeout.
