@@ -1,7 +1,7 @@
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { clientBehindProxies } from '../../lib/headers/forwarded-header.ts';
-import type { Incoming } from '../request/exchange.ts';
+import type { Incoming } from '../request/incoming.ts';
 
 /** The peer of a request whose connection is already gone. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };

@@ -1,7 +1,7 @@
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { guarded } from '../../lib/guarded.ts';
-import type { StreamRequest } from '../request/exchange.ts';
+import type { StreamRequest } from '../request/incoming.ts';
 import { headerLimitBytes } from './garbage-reply.ts';
 import { mostPending } from './pending-replies.ts';
 
@@ -20,7 +20,7 @@ export interface StreamListener {
 
 /**
  * Speaks HTTP/2 on a connection. The requests are streams of Node.js's core API: its imitation of HTTP/1's request and response costs a small
- * reply a third of its time (docs/operate/performance.md#tls-and-http2).
+ * reply a third of its time (docs/operate/performance.md#costs-that-shaped-the-code).
  */
 export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);

@@ -6,7 +6,8 @@ import { createApp } from '../app.ts';
 import { knownMethods } from '../method-names.ts';
 import { failRequest } from '../reply/internal-error.ts';
 import { isClientGone } from '../reply/outgoing.ts';
-import { Exchange, type HttpService, type StreamRequest } from '../request/exchange.ts';
+import { Exchange, type HttpService } from '../request/exchange.ts';
+import type { StreamRequest } from '../request/incoming.ts';
 import { headerLimitBytes } from './garbage-reply.ts';
 
 const serverOptions: ServerOptions = {

@@ -3,7 +3,8 @@ import { processAccount } from '../../events/event-factory.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Outgoing } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
-import type { HttpService, Incoming } from '../request/exchange.ts';
+import type { HttpService } from '../request/exchange.ts';
+import type { Incoming } from '../request/incoming.ts';
 import { mostPending } from './pending-replies.ts';
 
 /** Refuses a pipelined request of a connection that has too many already. */

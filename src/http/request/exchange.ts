@@ -1,6 +1,5 @@
-import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
-import type { Socket } from 'node:net';
 import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
@@ -20,24 +19,9 @@ import type { TlsContext } from '../connection/tls-context.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
+import type { Incoming } from './incoming.ts';
 import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
-
-/** A request on a stream of HTTP/2, which is also its body. */
-export interface StreamRequest {
-  readonly method: string | undefined;
-  readonly url: string | undefined;
-  /** With the pseudo-header fields. */
-  readonly headers: IncomingHttpHeaders;
-  /** Names and values in turn. */
-  readonly rawHeaders: readonly string[];
-  /** Of the connection. */
-  readonly socket: Socket;
-  readonly stream: ServerHttp2Stream;
-}
-
-/** A request as Node.js has it. */
-export type Incoming = IncomingMessage | StreamRequest;
 
 /** One HTTP or HTTPS service: what all its requests share. Replaced as a whole at a reload. */
 export interface HttpService {
