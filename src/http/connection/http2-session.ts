@@ -1,4 +1,4 @@
-import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { guarded } from '../../lib/guarded.ts';
 import type { StreamRequest } from '../request/incoming.ts';
@@ -24,9 +24,18 @@ export interface StreamListener {
  */
 export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);
-  const onStream = (stream: ServerHttp2Stream, headers: StreamRequest['headers'], _: number, rawHeaders: readonly string[]) => {
+  const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _: number, rawHeaders: readonly string[]) => {
     endWithClient(stream, (error) => onFault(error, stream));
-    const request = { method: headers[':method'], url: headers[':path'], headers, rawHeaders, socket, stream } as StreamRequest;
+    const request: StreamRequest = {
+      httpVersionMajor: 2,
+      httpVersionMinor: 0,
+      method: headers[':method'],
+      url: headers[':path'],
+      headers,
+      rawHeaders,
+      socket,
+      stream,
+    };
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };

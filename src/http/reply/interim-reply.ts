@@ -1,4 +1,4 @@
-import type { Incoming } from '../request/exchange.ts';
+import type { Incoming } from '../request/incoming.ts';
 import { isHttp2, type Outgoing } from './outgoing.ts';
 
 /** What `ServerResponse` writes its own interim replies (100, 102, 103) with: for others Node.js 20 has nothing. */
@@ -20,8 +20,7 @@ export function sendInterim(
 ): void {
   if (outgoing.headersSent) return;
   if (isHttp2(outgoing)) {
-    const { stream } = outgoing;
-    if (!stream.destroyed && !stream.closed) stream.additionalHeaders({ ':status': status, ...headers });
+    if (!outgoing.destroyed && !outgoing.closed) outgoing.additionalHeaders({ ':status': status, ...headers });
     return;
   }
   if (incoming.httpVersionMinor === 0) return;
