@@ -6,18 +6,59 @@ import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 export interface RawProtocol {
   session(id: number, windowBytes: number, packetBytes: number): void;
   exec(id: number, command: string, wantsReply: boolean): void;
+  shell(id: number, wantsReply: boolean): void;
+  pty(id: number, rows: number, columns: number, height: number, width: number, term: string, modes: null, wantsReply: boolean): void;
+  env(id: number, name: string, value: string, wantsReply: boolean): void;
   subsystem(id: number, name: string, wantsReply: boolean): void;
   channelData(id: number, data: Buffer): void;
   channelEOF(id: number): void;
   channelClose(id: number): void;
   tcpipForward(address: string, port: number, wantsReply: boolean): void;
   rekey(): void;
+  ping(): void;
   _decipher: { _onPayload: (payload: Buffer) => void };
   _handlers: Record<string, (protocol: unknown, ...args: never[]) => void>;
 }
 
 export function protocolOf(client: unknown): RawProtocol {
   return (client as { _protocol: RawProtocol })._protocol;
+}
+
+/** How a server has answered what a client asked about channels. */
+export interface ChannelAnswers {
+  /** The server's numbers of the channels that it opened. */
+  opened: number[];
+  refused: number;
+  /** Requests on channels. */
+  granted: number;
+  denied: number;
+  /** The client's numbers of the channels that the server closed. */
+  closed: number[];
+  /** Resolves when all that was sent so far was answered. */
+  settled(): Promise<void>;
+}
+
+/** Counts answers instead of the client, which would take channels that it does not know for a fault. */
+export function countAnswers(client: unknown): ChannelAnswers {
+  const protocol = protocolOf(client);
+  let onPong: () => void = () => {};
+  const answers: ChannelAnswers = {
+    ...{ opened: [], refused: 0, granted: 0, denied: 0, closed: [] },
+    settled: () =>
+      new Promise((resolve) => {
+        onPong = resolve;
+        protocol.ping();
+      }),
+  };
+  Object.assign(protocol._handlers, {
+    CHANNEL_OPEN_CONFIRMATION: (_protocol: unknown, { sender }: { sender: number }) => answers.opened.push(sender),
+    CHANNEL_OPEN_FAILURE: () => answers.refused++,
+    CHANNEL_SUCCESS: () => answers.granted++,
+    CHANNEL_FAILURE: () => answers.denied++,
+    CHANNEL_CLOSE: (_protocol: unknown, id: number) => answers.closed.push(id),
+    REQUEST_FAILURE: () => onPong(),
+  });
+  return answers;
 }
 
 /** A channel with the SFTP subsystem whose window is what the test says, and is never enlarged. */
@@ -29,7 +70,7 @@ export interface RawChannel {
 }
 
 /** Opens a channel beside those that the client knows of. @param id of the client's, one that it does not use itself */
-export async function openRawChannel(client: unknown, id: number, windowBytes: number): Promise<RawChannel> {
+export async function openRawChannel(client: unknown, id: number, windowBytes: number, packetBytes = 32_768): Promise<RawChannel> {
   const protocol = protocolOf(client);
   const before = { ...protocol._handlers };
   let received = Buffer.alloc(0);
@@ -51,7 +92,7 @@ export async function openRawChannel(client: unknown, id: number, windowBytes: n
     }
     onReply?.();
   };
-  protocol.session(id, windowBytes, 32_768);
+  protocol.session(id, windowBytes, packetBytes);
   const theirs = await opened;
   protocol.subsystem(theirs, 'sftp', false);
   protocol.channelData(theirs, requestPacket(packetTypes.init, 3));

@@ -96,6 +96,7 @@ export type LoginAttempt = Record<string, unknown> & { type: string; username: s
 interface ClientOfSsh2 {
   on(event: string, listener: (...args: never[]) => void): ClientOfSsh2;
   connect(options: Record<string, unknown>): void;
+  setNoDelay(): void;
   end(): void;
 }
 
@@ -115,7 +116,10 @@ export function tryLogins(
     const client = new Client();
     t.after(() => client.end());
     let asked = 0;
-    client.on('ready', () => resolve({ client, refused: asked - 1 }));
+    client.on('ready', () => {
+      client.setNoDelay();
+      resolve({ client, refused: asked - 1 });
+    });
     client.on('error', () => {});
     client.on('close', () => resolve({ client: undefined, refused: Math.max(asked - 1, 0) }));
     const authHandler = () => attempts[asked++] ?? false;

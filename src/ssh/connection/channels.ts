@@ -44,8 +44,11 @@ export class Channels {
       if (!isCounted || isServed || !(isClosed || this.#client.leaving.aborted)) return;
       isCounted = false;
       this.#client.ended.removeEventListener('abort', close);
+      this.#client.leaving.removeEventListener('abort', end);
       if (--this.count === 0) this.onEmpty();
     };
+    // The service stops: a channel that nothing runs on is not waited for.
+    this.#client.leaving.addEventListener('abort', end);
     const answerOn = (channel: Server.Channel | undefined, refuse: Refuse, command: string | undefined) => {
       if (!channel) return refuse?.();
       isServed = true;

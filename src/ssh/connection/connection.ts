@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EventEmitter } from 'node:events';
+import { type EventEmitter, setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../../accounts/account.ts';
@@ -57,6 +57,8 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#traffic = new Traffic(socket, service.clock);
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
+    // As many as there may be channels.
+    setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
     // A broken connection is the client's affair; `close` follows.
     socket.on('error', () => {});
     this.#on(socket, 'close', () => this.#closed());
