@@ -60,21 +60,28 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
   return { from: fields.handle(), offset: fields.uint64(), lengthBytes: fields.uint64(), to: fields.handle(), toOffset: fields.uint64() };
 }
 
-/** Copies from one open file to another what the first one has now: the second may be the same by another handle, and grow by it. */
+/**
+ * Copies from one open file to another what the first one has now: the second may be the same by another handle, and grow by it.
+ *
+ * @returns whether it had as much as was asked for
+ * @throws ServiceError `destination-overlaps` for one handle twice, `is-folder`
+ */
 export async function copyData(
   source: OpenHandle,
   target: OpenHandle,
   { offset, lengthBytes, toOffset }: CopyRequest,
   ended: AbortSignal,
-): Promise<void> {
-  if (source === target) throw new ServiceError('bad-request', 'A file cannot be copied to itself.');
+): Promise<boolean> {
+  if (source === target) throw new ServiceError('destination-overlaps', 'A file cannot be copied to itself.');
+  for (const { kind } of [source, target]) if (kind === 'folder') throw new ServiceError('is-folder', 'The handle is that of a folder.');
   const presentBytes = (await source.entry()).sizeBytes - offset;
-  if (presentBytes <= 0) return;
+  if (presentBytes <= 0) return lengthBytes === 0;
   let at = toOffset;
   for await (const piece of contentOf(source, offset, Math.min(presentBytes, lengthBytes || presentBytes), ended)) {
     await target.write(at, [piece]);
     at += piece.length;
   }
+  return at - toOffset >= lengthBytes;
 }
 
 /** What `check-file` asks for (draft-ietf-secsh-filexfer-extensions-00 §3), after the handle or the name. */

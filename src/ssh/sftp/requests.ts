@@ -1,7 +1,7 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { RandomUploadOptions } from '../../files/operations/random-upload.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
 import { AttributeRequests } from './attribute-requests.ts';
 import { checkFileReply, copyData, limitsReply, readCheckRequest, readCopyRequest, spaceReply } from './extensions.ts';
@@ -129,7 +129,7 @@ export class SftpRequests {
         await this.#attributes.setPath(this.#files.forRequest({ requested_path: text }), path, fields.attributes());
         return ok(id);
       case 'statvfs@openssh.com':
-        return spaceReply(id, await this.#files.space(path));
+        return this.#space(id, path);
       case 'expand-path@openssh.com':
         return namesReply(id, [{ name: path, longName: path, attributes: {} }]);
       case 'check-file-name': {
@@ -154,15 +154,14 @@ export class SftpRequests {
         await this.opened(fields.handle()).sync();
         return ok(id);
       case 'fstatvfs@openssh.com':
-        this.opened(fields.handle());
-        return spaceReply(id, await this.#files.space('/' as VirtualPath));
+        return this.#space(id, this.opened(fields.handle()).path);
       case 'check-file':
       case 'check-file-handle':
         return checkFileReply(id, this.opened(fields.handle()), readCheckRequest(fields), this.#client.ended);
       case 'copy-data': {
         const copy = readCopyRequest(fields);
-        await copyData(this.opened(copy.from), this.opened(copy.to), copy, this.#client.ended);
-        return ok(id);
+        const isWhole = await copyData(this.opened(copy.from), this.opened(copy.to), copy, this.#client.ended);
+        return isWhole ? ok(id) : statusReply(id, statusCodes.eof, 'End of file.');
       }
       default:
         throw unknownExtension(name);
@@ -193,6 +192,11 @@ export class SftpRequests {
     if (!(opened instanceof Listing)) throw new ServiceError('exists', 'The handle is that of a file.');
     const names = await opened.names(this.#client.clock.nowMs());
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
+  }
+
+  // What is being uploaded is not there yet, but its folder is.
+  async #space(id: number, path: VirtualPath): Promise<Buffer> {
+    return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
 
   async #rename(files: AccountFiles, path: VirtualPath, otherPath: string, mayReplace: 'nothing' | 'file'): Promise<void> {
