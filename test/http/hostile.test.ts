@@ -1,28 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { clockAhead } from '../support/kept-files.ts';
+import { swapForLink } from '../support/link-swapper.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
-
-// Swaps a folder and a link that leads outside, as fast as it can, from a thread of its own.
-const swapper = `
-const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
-const { workerData } = require('node:worker_threads');
-const { folder, aside, outside } = workerData;
-const end = Date.now() + 2500;
-while (Date.now() < end) {
-  renameSync(folder, aside);
-  symlinkSync(outside, folder);
-  unlinkSync(folder);
-  renameSync(aside, folder);
-}
-`;
 
 test('a folder that is swapped for a link while requests run never leads outside', async (t) => {
   // Files are kept in memory at once.
@@ -33,16 +19,9 @@ test('a folder that is swapped for a link while requests run never leads outside
   const folder = join(server.home, 'd');
   mkdirSync(folder);
   writeFileSync(join(folder, 'f'), 'inside');
-  const worker = new Worker(swapper, { eval: true, workerData: { folder, aside: join(server.home, 'aside'), outside } });
-  let isSwapping = true;
-  const done = new Promise<void>((resolve) =>
-    worker.once('exit', () => {
-      isSwapping = false;
-      resolve();
-    }),
-  );
+  const isSwapping = swapForLink({ folder, aside: join(server.home, 'aside'), outside, durationMs: 2500 });
   const seen = new Map<number, number>();
-  while (isSwapping) {
+  while (isSwapping()) {
     const replies = await Promise.all([
       server.get('/home/d/f'),
       server.get('/home/d/', { headers: { accept: 'application/json' } }),
@@ -55,9 +34,7 @@ test('a folder that is swapped for a link while requests run never leads outside
       assert.equal(reply.text.includes('OUTSIDE'), false);
     }
   }
-  await done;
   assert.equal((await server.get('/home/d/f')).text, 'inside', 'the folder is there again');
-  const { readdirSync, readFileSync } = await import('node:fs');
   assert.deepEqual(readdirSync(outside), ['f'], 'nothing was created outside');
   assert.equal(readFileSync(join(outside, 'f'), 'utf8'), 'OUTSIDE', 'nothing was changed outside');
   const successes = [200, 201, 204].reduce((sum, status) => sum + (seen.get(status) ?? 0), 0);

@@ -72,14 +72,17 @@ export class InPlaceWriter implements RandomWriter {
       await fsyncAsync(this.fd);
     });
     const entry = entryOf(this.#name, fstatSync(this.fd));
-    await reservation.commit(entry.sizeBytes, this.#oldBytes, () => {});
-    await this.discard();
+    await this.discard(reservation);
     return { entry, isReplacement: true };
   }
 
-  /** Ends it; what was written stays. */
-  async discard(): Promise<void> {
-    if (this.#isOpen) closeSync(this.fd);
+  /** Ends it; what was written stays, and counts. */
+  async discard(reservation = unlimited): Promise<void> {
+    if (!this.#isOpen) return;
     this.#isOpen = false;
+    const { size } = fstatSync(this.fd);
+    closeSync(this.fd);
+    // There was room when it was written; to refuse it now would change nothing.
+    await reservation.commit(size, this.#oldBytes, () => {}).catch(() => {});
   }
 }

@@ -25,5 +25,6 @@ export interface RandomWriter {
   /** What is there so far goes to the disk. Fails also for what could not be written before. */
   sync(): Promise<void>;
   finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
-  discard(): Promise<void>;
+  /** @param reservation room under a quota, for what stays */
+  discard(reservation?: QuotaReservation): Promise<void>;
 }

@@ -53,7 +53,8 @@ export class RandomContent {
   #baseFd: number | undefined;
   #baseBytes: number;
   #sizeBytes: number;
-  #paidBytes: number;
+  /** Room that was taken, of what was reserved at first too. */
+  #paidBytes = 0;
   #writtenBytes = 0;
 
   private constructor({ writer, base, reservation }: Opened, isNew: boolean, limitBytes: number) {
@@ -63,7 +64,7 @@ export class RandomContent {
     this.#limitBytes = limitBytes;
     this.#baseFd = base?.fd;
     this.#baseBytes = base?.sizeBytes ?? 0;
-    this.#sizeBytes = this.#paidBytes = writer.isInPlace ? fstatSync(writer.fd).size : this.#baseBytes;
+    this.#sizeBytes = writer.isInPlace ? fstatSync(writer.fd).size : this.#baseBytes;
     if (writer.isInPlace) this.#extents.add(0, this.#sizeBytes);
   }
 
@@ -192,11 +193,14 @@ export class RandomContent {
     await this.#writer.finish({ reservation: this.#reservation });
   }
 
-  /** Drops what was written; the old file stays as it was. Closes only, after `finish` or `keepBeginning` succeeded. */
+  /** Drops what was written; the old file stays as it was, unless it was written in place. Closes only, after `finish` or `keepBeginning` succeeded. */
   async discard(): Promise<void> {
-    this.#reservation.release();
     this.#closeBase();
-    await this.#writer.discard();
+    try {
+      await this.#writer.discard(this.#reservation);
+    } finally {
+      this.#reservation.release();
+    }
   }
 
   #closeBase(): void {
