@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,6 +14,7 @@ import { cheapHash } from '../support/passwords.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
+import { loginSftp } from '../support/sftp-client.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const base = 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\n';
@@ -146,37 +148,58 @@ test('renewed TLS files are taken over without a signal; a half-renewed pair is 
   assert.notEqual(await fingerprint(port), before);
 });
 
-test('transfers, sessions and positions of handlers survive a reload', async (t) => {
+test('transfers, sessions and positions of handlers survive a reload, over HTTP and SFTP', async (t) => {
   const cwd = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const hash = await cheapHash(testPassword);
+  writeFileSync(join(cwd, 'host_key'), generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   const write = (name: string) =>
     writeFileSync(
       join(cwd, 'svc.config.yaml'),
-      `${base}accounts: {alice: {password: "${hash}"}}\nservices: {web: {type: http, port: 0, name: ${name}}}\nevent_handlers: {h: {type: http, url: "${receiver.url}", target: 40017}}\n`,
+      `${base}accounts: {alice: {password: "${hash}"}}
+services:
+  web: {type: http, port: 0, name: ${name}}
+  sftp: {type: ssh, port: 0, host_key_paths: [host_key], before_login_message: ${name}, maximum_handles: ${name === 'before' ? 10 : 1}}
+event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}}
+`,
       { mode: 0o600 },
     );
   write('before');
   const server = start(t, ['serve'], { cwd });
   const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const sshPort = Number((await server.line(/sftp:\/\/[^:]+:(\d+)/))[1]);
   const authorization = `session ${await client.login()}`;
   assert.equal((await client.put('/home/first', 'x', { user: null, headers: { authorization } })).status, 201);
   await receiver.received(1);
   const upload = request(`${client.url}/home/slow`, { method: 'PUT', headers: { authorization } });
   const answered = new Promise<number | undefined>((resolve) => upload.on('response', (reply) => resolve(reply.statusCode)));
   upload.write('first half, ');
-  await sleep(100);
+  const { sftp } = await loginSftp(t, sshPort);
+  const [writing, reading] = [await sftp.open('by-sftp', 2 | 8), await sftp.open('first', 1)];
+  assert.equal(await sftp.write(writing, 0, 'first half, '), 0);
   write('after');
   assert.equal((await run(t, ['reload'], { cwd })).code, 0);
   upload.end('second half');
   assert.equal(await answered, 201);
   assert.equal(readFileSync(join(cwd, 'f/slow'), 'utf8'), 'first half, second half');
   assert.equal((await client.get('/home/first', { user: null, headers: { authorization } })).text, 'x');
-  await receiver.received(2);
+  assert.equal(await sftp.write(writing, 12, 'second half'), 0);
+  assert.equal(String(await sftp.read(reading, 0, 10)), 'x');
+  // What counted at the login still does.
+  await sftp.close(await sftp.open('first', 1));
+  const banners: string[] = [];
+  const next = await loginSftp(t, sshPort, {}, (text) => banners.push(text));
+  assert.match(banners.join(''), /^after/);
+  await next.sftp.open('first', 1);
+  await assert.rejects(next.sftp.open('first', 1), /Too many files/);
+  server.child.kill('SIGHUP');
+  assert.equal(await sftp.close(writing), 0);
+  assert.equal(readFileSync(join(cwd, 'f/by-sftp'), 'utf8'), 'first half, second half');
+  await receiver.received(3);
   await sleep(300);
   assert.deepEqual(
     receiver.events().map(({ data }) => data.file_name),
-    ['first', 'slow'],
+    ['first', 'slow', 'by-sftp'],
     'each event once, in order',
   );
 });

@@ -109,7 +109,7 @@ test('required_credentials: one kind is offered alone, and the other does not he
 test('an agent with 50 keys has six tries, which count once for a ban', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const server = await startSsh(t, {}, { server: { security_policy: { ban_after_failures: 2 } } });
-  const keys = await Promise.all(Array.from({ length: 8 }, (_, index) => makeKey(server.clientFolder, `key${index}`)));
+  const keys = await Promise.all(Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`)));
   const options = [...keys.map((key) => `IdentityFile=${key}`), `IdentityFile=${server.key}`, ...one('publickey')];
   // OpenSSH offers the first file first, which is alice's own; another name has it last.
   const { output } = await server.openssh('ssh', ['bob@127.0.0.1', 'ls'], { options });

@@ -18,9 +18,19 @@ export interface SftpLogin {
   ended: Promise<void>;
 }
 
-/** Logs in over SSH and begins the SFTP subsystem. @throws Error when the login is refused */
-export async function loginSftp(t: TestContext, port: number, login: Partial<LoginAttempt> = {}): Promise<SftpLogin> {
-  const { client } = await tryLogins(t, port, [{ type: 'password', username: 'alice', password: testPassword, ...login }]);
+/**
+ * Logs in over SSH and begins the SFTP subsystem.
+ *
+ * @param onBanner told of what the server says before the login
+ * @throws Error when the login is refused
+ */
+export async function loginSftp(
+  t: TestContext,
+  port: number,
+  login: Partial<LoginAttempt> = {},
+  onBanner?: (text: string) => void,
+): Promise<SftpLogin> {
+  const { client } = await tryLogins(t, port, [{ type: 'password', username: 'alice', password: testPassword, ...login }], {}, onBanner);
   if (!client) throw new Error('The login was refused.');
   const logged = client as unknown as WithSubsystems;
   const ended = new Promise<void>((resolve) => logged.on('close', resolve));

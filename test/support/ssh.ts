@@ -110,6 +110,7 @@ export function tryLogins(
   port: number,
   attempts: readonly LoginAttempt[],
   options: Record<string, unknown> = {},
+  onBanner: (text: string) => void = () => {},
 ): Promise<{ client: ClientOfSsh2 | undefined; refused: number }> {
   const { Client } = installedPackage<{ Client: new () => ClientOfSsh2 }>('ssh2');
   return new Promise((resolve) => {
@@ -121,6 +122,7 @@ export function tryLogins(
       resolve({ client, refused: asked - 1 });
     });
     client.on('error', () => {});
+    client.on('banner', onBanner as (text: never) => void);
     client.on('close', () => resolve({ client: undefined, refused: Math.max(asked - 1, 0) }));
     const authHandler = () => attempts[asked++] ?? false;
     client.connect({ host: '127.0.0.1', port, username: attempts[0]?.username, authHandler, ...options });

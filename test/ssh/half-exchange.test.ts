@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { protocolOf } from '../support/raw-channel.ts';
+import { until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startSsh, tryLogins } from '../support/ssh.ts';
+
+const alice = { type: 'password', username: 'alice', password: testPassword };
+
+/** A connection that sends no more than so many bytes, and what it has sent. */
+function shortSocket(port: number, mostBytes: number) {
+  const socket = connect(port, '127.0.0.1');
+  const write = socket.write.bind(socket) as (data: Buffer) => boolean;
+  const sent = { bytes: 0 };
+  socket.write = ((data: Buffer) => {
+    const part = data.subarray(0, Math.max(0, mostBytes - sent.bytes));
+    sent.bytes += part.length;
+    return part.length === 0 || write(part);
+  }) as typeof socket.write;
+  return { socket, sent };
+}
+
+test('whoever stops in the middle of the first key exchange, or of the login, is cut off, wherever that is', async (t) => {
+  const server = await startSsh(t, { login_grace_time: 1, maximum_unauthenticated_connections_per_address: 100 });
+  const whole = shortSocket(server.sshPort, Number.POSITIVE_INFINITY);
+  assert.ok((await tryLogins(t, server.sshPort, [alice], { sock: whole.socket })).client);
+  const stops = Array.from({ length: 16 }, (_, index) => Math.floor((whole.sent.bytes * (index + 0.5)) / 16));
+  await Promise.all(
+    stops.map(async (bytes) => {
+      const { client } = await tryLogins(t, server.sshPort, [alice], { sock: shortSocket(server.sshPort, bytes).socket });
+      assert.equal(client, undefined, `after ${bytes} bytes`);
+    }),
+  );
+  const ended = async () => (await server.events()).filter(({ id }) => id === '30015').map(({ data }) => data.details);
+  // Those that stop in their identification have none to be told of.
+  await until('all are told of', async () => (await ended()).length >= stops.length - 1);
+  assert.deepEqual(new Set(await ended()), new Set(['The client did not log in in time.']));
+  assert.ok((await tryLogins(t, server.sshPort, [alice])).client, 'others are served');
+});
+
+test('whoever stops in the middle of a later key exchange is cut off, too', async (t) => {
+  const server = await startSsh(t, { login_grace_time: 1 });
+  const { client } = await tryLogins(t, server.sshPort, [alice]);
+  const ended = new Promise((resolve) => client?.on('close', () => resolve(undefined)));
+  const protocol = protocolOf(client);
+  protocol.rekey();
+  // The answer is never looked at.
+  protocol._decipher._onPayload = () => {};
+  await ended;
+  const reasons = (await server.events()).filter(({ id }) => id === '30015').map(({ data }) => data.details);
+  assert.deepEqual(reasons, ['The client did not finish an exchange of keys.']);
+});
