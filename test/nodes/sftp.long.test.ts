@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { control, listed } from '../support/control.ts';
 import { startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
+import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { countAnswers, protocolOf } from '../support/raw-channel.ts';
 import { testPassword } from '../support/secrets.ts';
 import { loginSftp } from '../support/sftp-client.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
-import { testSession } from '../support/sftp-session.ts';
+import { openFlags, packetTypes, statusCodes } from '../../../src/ssh/sftp/packets/packets.ts';
+import { testSession } from '../../support/sftp-session.ts';
 
 const { ok, failure } = statusCodes;
 const { read, write, create, truncate, append } = openFlags;

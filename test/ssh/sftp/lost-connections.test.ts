@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFlags, packetTypes } from '../../src/ssh/sftp/packets.ts';
-import { until } from '../support/receiver.ts';
-import { loginSftp } from '../support/sftp-client.ts';
-import { testFiles, testSession } from '../support/sftp-session.ts';
-import { startSsh } from '../support/ssh.ts';
+import { openFlags, packetTypes } from '../../../src/ssh/sftp/packets/packets.ts';
+import { until } from '../../support/receiver.ts';
+import { loginSftp } from '../../support/sftp-client.ts';
+import { testFiles, testSession } from '../../support/sftp-session.ts';
+import { startSsh } from '../../support/ssh.ts';
 
 const { write, create, truncate } = openFlags;
 const content = Buffer.alloc(200_000, 'new ');

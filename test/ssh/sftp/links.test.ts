@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags, packetTypes } from '../../src/ssh/sftp/packets.ts';
-import { swapForLink } from '../support/link-swapper.ts';
-import { testSession } from '../support/sftp-session.ts';
-import { temporaryFolder } from '../support/temp.ts';
-import { tree } from '../support/tree.ts';
+import { openFlags, packetTypes } from '../../../src/ssh/sftp/packets/packets.ts';
+import { swapForLink } from '../../support/link-swapper.ts';
+import { testSession } from '../../support/sftp-session.ts';
+import { temporaryFolder } from '../../support/temp.ts';
+import { tree } from '../../support/tree.ts';
 
 const { read, write, create, truncate } = openFlags;
 

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
-import type { FieldWriter } from '../../src/ssh/sftp/replies.ts';
-import type { SftpReply } from '../support/sftp-requests.ts';
-import { type RawSftp, testSession } from '../support/sftp-session.ts';
+import { openFlags, packetTypes, statusCodes } from '../../../src/ssh/sftp/packets/packets.ts';
+import type { FieldWriter } from '../../../src/ssh/sftp/packets/replies.ts';
+import type { SftpReply } from '../../support/sftp-requests.ts';
+import { type RawSftp, testSession } from '../../support/sftp-session.ts';
 
 const { ok, eof, noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 const { read, write, create } = openFlags;

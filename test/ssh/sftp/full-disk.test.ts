@@ -3,12 +3,12 @@ import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } fro
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
-import { loginSftp } from '../support/sftp-client.ts';
-import type { SftpReply } from '../support/sftp-requests.ts';
-import type { RawSftp } from '../support/sftp-session.ts';
-import { fillDisk, smallDisk } from '../support/small-disk.ts';
-import { startSsh } from '../support/ssh.ts';
+import { openFlags, packetTypes, statusCodes } from '../../../src/ssh/sftp/packets/packets.ts';
+import { loginSftp } from '../../support/sftp-client.ts';
+import type { SftpReply } from '../../support/sftp-requests.ts';
+import type { RawSftp } from '../../support/sftp-session.ts';
+import { fillDisk, smallDisk } from '../../support/small-disk.ts';
+import { startSsh } from '../../support/ssh.ts';
 
 const { read, write, create, truncate } = openFlags;
 const { ok, permissionDenied } = statusCodes;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets.ts';
-import type { FieldWriter } from '../../src/ssh/sftp/replies.ts';
-import { testSession } from '../support/sftp-session.ts';
-import { tree } from '../support/tree.ts';
+import { openFlags, packetTypes, statusCodes } from '../../../src/ssh/sftp/packets/packets.ts';
+import type { FieldWriter } from '../../../src/ssh/sftp/packets/replies.ts';
+import { testSession } from '../../support/sftp-session.ts';
+import { tree } from '../../support/tree.ts';
 
 const { create, truncate, write } = openFlags;
 const good = Buffer.from('good');
