@@ -27,6 +27,7 @@ const entries = options.smoke ? 20 : 1000;
 const baseline = JSON.parse(readFileSync(baselinePath, 'utf8'));
 const commit = options.against ?? baseline.commit;
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' });
+// A short try builds nothing.
 const isInHistory = !options.write && !options.smoke && git('cat-file', '-e', `${commit}^{commit}`).status === 0;
 const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
 const home = join(folder, 'home');
@@ -87,7 +88,7 @@ async function judge(ratios, svc, other) {
   console.log(
     isInHistory
       ? `In turns with the build of ${commit}.`
-      : `The commit ${commit} is not here: compared by the limit of Node.js, with the figures of baseline.json.`,
+      : `Without a build of ${commit}, which is not in this clone or not wanted: compared by the limit of Node.js, with the figures of baseline.json.`,
   );
   console.log(
     table(
