@@ -18,6 +18,22 @@ test('a full disk of files: 507, the old file whole, no debris', async (t) => {
   assert.equal((await server.put('/home/b', 'still works')).status, 201);
 });
 
+test('a disk that gets full in the middle of a resumable upload: 507, the upload is over, the old file whole, no debris', async (t) => {
+  const disk = smallDisk(t, 4000);
+  if (!disk) return;
+  const server = await startServer(t, { group: { home_folder_path: disk } });
+  assert.equal((await server.put('/home/a', 'old')).status, 201);
+  const begun = await server.put('/home/a', Buffer.alloc(2_000_000, 1), { headers: { 'upload-complete': '?0' } });
+  assert.equal(begun.status, 201);
+  const url = String(begun.headers.location);
+  const append = { 'upload-offset': '2000000', 'upload-complete': '?1', 'content-type': 'application/partial-upload' };
+  const full = await server.send('PATCH', url, { headers: append, body: Buffer.alloc(4_000_000, 1) });
+  assert.deepEqual([full.status, full.headers['upload-complete']], [507, '?1']);
+  assert.deepEqual(readdirSync(disk), ['a']);
+  assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
+  assert.equal((await server.send('HEAD', url)).status, 410);
+});
+
 test('a full disk of the journal: changes are refused, reads go on, and it recovers', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;

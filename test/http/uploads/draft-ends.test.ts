@@ -102,9 +102,9 @@ test('what nobody goes on with expires, with events', async (t) => {
   const server = await startServer(t, { server: { uploads: { expire_after: 3600 } } }, clock);
   const url = await begin(server, 'a', content);
   clock.shift(3_601_000);
-  assert.equal((await server.send('HEAD', url)).status, 404);
   clock.runPeriodic();
   await until('it is swept', () => hidden(server).length === 0);
+  await until('it is over', async () => (await server.send('HEAD', url)).status === 410);
   const ends = async () => (await server.events()).filter(({ id }) => ['40069', '40022'].includes(id));
   await until('it is told', async () => (await ends()).length === 2);
   assert.deepEqual(
