@@ -4,6 +4,7 @@ import type { SessionStore } from '../auth/sessions.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
+import type { TicketKeys } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { HttpService } from '../http/request/exchange.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
@@ -27,6 +28,8 @@ export interface ListenerSurroundings {
   announce: Announce;
   clock: Clock;
   log: Log;
+  /** Keys of TLS session tickets; who made them renews them. */
+  tickets: TicketKeys;
   /** Where several processes share a listener. */
   sharing?: HttpService['sharing'];
   /** For host keys of SSH services. */
@@ -53,6 +56,7 @@ export function httpService(surroundings: ListenerSurroundings, setup: ServiceSe
     ...ofEveryKind(surroundings, setup, options),
     options,
     endSessions,
+    tickets: surroundings.tickets,
     proxies: {
       header: options.client_forwarded_header,
       // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.

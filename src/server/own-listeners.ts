@@ -3,7 +3,9 @@ import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { HandleShares } from '../files/handle-shares.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
+import { ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
+import type { Timer } from '../lib/clock.ts';
 import { mostDescriptors } from '../lib/disk/descriptors.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
@@ -27,6 +29,7 @@ export class OwnListeners implements Listeners {
   readonly #running = new Map<string, Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(mostDescriptors() * shareOfHandles));
+  #ticketRenewal: Timer | undefined;
   #parts: RequestParts | undefined;
 
   constructor(surroundings: ListenerSurroundings) {
@@ -36,6 +39,9 @@ export class OwnListeners implements Listeners {
 
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
+    const { clock, sharing, tickets } = this.#surroundings;
+    // With workers, the primary process does it for all.
+    if (!sharing) this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => tickets.renew());
     for (const uuid of fileServices(parts.config)) await this.#start(uuid, parts);
   }
 
@@ -94,6 +100,7 @@ export class OwnListeners implements Listeners {
   }
 
   async stop(timeoutMs: number): Promise<boolean> {
+    this.#ticketRenewal?.cancel();
     const finished = await Promise.all([...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs)));
     return finished.every(Boolean);
   }

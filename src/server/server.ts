@@ -7,6 +7,7 @@ import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { uploadLimits } from '../files/uploads/options.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
+import { TicketKeys } from '../http/connection/ticket-keys.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type DataFolder, openDataFolder } from '../lib/disk/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -270,7 +271,18 @@ class ServerRuntime implements Server {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
     const { path } = this.#dataFolder as DataFolder;
     const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
-    return new OwnListeners({ events, files, state, monitoring, announce, dataFolderPath: path, hostKeys: new Map(), clock, log });
+    return new OwnListeners({
+      events,
+      files,
+      state,
+      monitoring,
+      announce,
+      dataFolderPath: path,
+      hostKeys: new Map(),
+      tickets: new TicketKeys(),
+      clock,
+      log,
+    });
   }
 
   #makeParts(config: Config): Parts {

@@ -6,6 +6,7 @@ import { FileCache } from '../files/disk/file-cache.ts';
 import { MissingFolders } from '../files/disk/missing-folders.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { Quotas } from '../files/quota.ts';
+import { TicketKeys } from '../http/connection/ticket-keys.ts';
 import { Channel } from '../lib/channel.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -59,6 +60,7 @@ export class Worker {
         endSessionsHere: (service, keys) => running().state.endSessions(service, keys),
         reportSessions: (service, keys) => running().state.reportSessions(service, keys),
         noteBans: (notes) => running().state.bans.note(notes),
+        renewTickets: (secret) => running().tickets.renew(secret),
         journalState: (fault) => running().journal.noteState(fault),
         lookAtAccounts: () => running().lookAtAccounts(),
         wantUpload: (hold) => running().uploads.want(hold),
@@ -85,6 +87,7 @@ class RunningWorker {
   readonly uploads: UploadClient;
   readonly listeners: OwnListeners;
   readonly monitoring: Monitoring;
+  readonly tickets: TicketKeys;
   readonly #setup: WorkerSetup;
   readonly #surroundings: WorkerSurroundings;
   readonly #temporaries: Temporaries;
@@ -110,6 +113,7 @@ class RunningWorker {
     const { monitoring } = this;
     const events = new WorkerDispatcher(this.journal, primary, server, clock);
     events.observe((event) => monitoring.event(event));
+    this.tickets = new TicketKeys(setup.ticketSecret);
     this.#temporaries = new Temporaries(dataFolderPath, log, worker);
     this.#fileCache = new FileCache(clock, this.#shareOfCache(setup.config));
     const passwords = new PasswordVerifier();
@@ -151,6 +155,7 @@ class RunningWorker {
       log,
       dataFolderPath,
       hostKeys: setup.hostKeys,
+      tickets: this.tickets,
       sharing: {
         processes: setup.workers,
         congestion: () => this.journal.congestion(),

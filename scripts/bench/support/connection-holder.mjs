@@ -3,8 +3,9 @@
 //   idle: each has had one whole reply; slow: each asked, and reads nothing; busy: like idle, and then each asks again and again for
 //   `seconds`, whereupon it says how many replies there were
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
-const { kind, port, path, count, headers, seconds = 0 } = JSON.parse(process.argv[2]);
+const { kind, port, path, count, headers, seconds = 0, isTls = false } = JSON.parse(process.argv[2]);
 const atOnce = 100;
 const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
 const request = `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
@@ -18,7 +19,7 @@ function fail(reason) {
 /** Resolves once there was a first reply, or is asked for one that nobody reads. */
 function hold() {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => {
+    const socket = (isTls ? connectTls : connect)({ port, host: '127.0.0.1', noDelay: true, rejectUnauthorized: false }, () => {
       socket.write(request);
       if (kind !== 'slow') return;
       socket.pause();

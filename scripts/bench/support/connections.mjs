@@ -11,11 +11,11 @@ const settleMs = 1500;
  * @param server a fresh one
  * @param options.kind `idle`: each has had one reply and is kept open; `slow`: each asked for a large file and reads nothing
  */
-export async function memoryOfConnections(server, { kind, path, count }) {
+export async function memoryOfConnections(server, { kind, path, count, isTls = false }) {
   const settled = () => new Promise((resolve) => setTimeout(resolve, settleMs));
-  await withConnections(server, { kind, path, count: 1 }, settled);
+  await withConnections(server, { kind, path, count: 1, isTls }, settled);
   const before = privateMiB(server.pid);
-  return withConnections(server, { kind, path, count }, async () => {
+  return withConnections(server, { kind, path, count, isTls }, async () => {
     await settled();
     return { value: ((privateMiB(server.pid) - before) * 1024) / count };
   });

@@ -14,8 +14,10 @@ export function certificateCredentials(exchange: Exchange): Credentials | undefi
   const { socket } = exchange.incoming;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
-  const commonName = certificate?.toLegacyObject().subject.CN;
-  if (!certificate || typeof commonName !== 'string') return undefined;
+  // A session that is resumed goes by what was verified when it began.
+  if (!certificate || Date.parse(certificate.validTo) < service.clock.nowMs()) return undefined;
+  const commonName = certificate.toLegacyObject().subject.CN;
+  if (typeof commonName !== 'string') return undefined;
   return {
     type: 'ssl-certificate',
     username: commonName,

@@ -18,8 +18,8 @@ import { speakHttp2 } from './http2-session.ts';
 import { createNodeServer } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
-import { readTlsContext } from './tls-context.ts';
-import { createTlsServer, tlsContextOf } from './tls-server.ts';
+import { readTlsContext, type TlsContext } from './tls-context.ts';
+import { createTlsServer, tlsContextOf, tlsOptionsOf } from './tls-server.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
 /** A client has so long to send its header section. */
@@ -36,7 +36,9 @@ export class HttpServer {
   readonly #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
+  #tlsContext: TlsContext | undefined;
   #tlsWatch: Timer | undefined;
+  #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -45,7 +47,8 @@ export class HttpServer {
     this.#service = service;
     const { server, answer, answerStream } = createNodeServer(() => this.#service);
     this.#http1 = server;
-    this.#tls = service.options.type === 'https' ? createTlsServer(service) : undefined;
+    this.#tlsContext = service.options.type === 'https' ? tlsContextOf(service) : undefined;
+    this.#tls = this.#tlsContext && createTlsServer(tlsOptionsOf(service, this.#tlsContext));
     this.#answerStream = answerStream;
     const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
       this.#afterCongestion(outgoing, () => {
@@ -103,13 +106,16 @@ export class HttpServer {
         resolve();
       });
     });
-    const { service } = this;
-    if (service.options.type === 'https')
-      this.#tlsWatch = watchTlsFiles(
-        () => this.#service.options,
-        service.clock,
-        () => this.#renewTls(),
-      );
+    if (!this.#tls) return;
+    const { clock, tickets } = this.#service;
+    // Of node:cluster a worker gets the keys that the first one had when it began to listen.
+    this.#useTickets();
+    this.#forgetTickets = tickets.onRenewal(() => this.#useTickets());
+    this.#tlsWatch = watchTlsFiles(
+      () => this.#service.options,
+      clock,
+      () => this.#renewTls(),
+    );
   }
 
   /** The address that clients use, with the port that the system chose for port 0. */
@@ -141,8 +147,9 @@ export class HttpServer {
 
   /** Takes over new options; requests under way keep the old ones. */
   replace(service: HttpService): void {
-    this.#tls?.setSecureContext(tlsContextOf(service));
+    const context = this.#tls && tlsContextOf(service);
     this.#service = service;
+    if (context) this.#useTls(context);
     this.#applyLimits();
   }
 
@@ -150,6 +157,7 @@ export class HttpServer {
   async drain(timeoutMs: number): Promise<boolean> {
     const { clock } = this.#service;
     this.#tlsWatch?.cancel();
+    this.#forgetTickets?.();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#connections.closeHttp2();
     const closeIdle = () => this.#http1.closeIdleConnections();
@@ -172,13 +180,23 @@ export class HttpServer {
   #renewTls(): boolean {
     const { log, uuid, options } = this.#service;
     try {
-      this.#tls?.setSecureContext(readTlsContext(options));
+      this.#useTls(readTlsContext(options));
       log.info('the TLS files changed and are in use', { service: uuid });
       return true;
     } catch (error) {
       log.warn('the TLS files changed and cannot be used; the old ones stay', { service: uuid, reason: error });
       return false;
     }
+  }
+
+  #useTls(context: TlsContext): void {
+    this.#tlsContext = context;
+    this.#tls?.setSecureContext(tlsOptionsOf(this.#service, context));
+  }
+
+  #useTickets(): void {
+    const { uuid, tickets } = this.#service;
+    this.#tls?.setTicketKeys(tickets.of(uuid, this.#tlsContext?.ca).ticketKeys);
   }
 
   #applyLimits(): void {

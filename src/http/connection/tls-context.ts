@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { HttpServiceOptions } from '../options.ts';
 
 /** What a TLS server needs; re-read at each reload, so that a renewed certificate takes effect. */
-export type TlsContext = Required<Pick<SecureContextOptions, 'cert' | 'key' | 'minVersion'>> & Pick<SecureContextOptions, 'ca'>;
+export type TlsContext = Required<Pick<SecureContextOptions, 'cert' | 'key' | 'minVersion'>> & { ca?: Buffer };
 
 /**
  * Reads certificate, key and client CA of an https service.

@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { guarded } from '../../lib/guarded.ts';
 import type { Log } from '../../lib/log.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
+import type { TicketKeys } from '../connection/ticket-keys.ts';
 import type { TlsContext } from '../connection/tls-context.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
@@ -35,6 +36,8 @@ export interface HttpService {
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;
+  /** Of TLS sessions, where the service is https. */
+  readonly tickets: TicketKeys;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;
   readonly events: EventDispatcher;

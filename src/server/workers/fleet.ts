@@ -3,7 +3,8 @@ import type { SessionOverview } from '../../auth/sessions.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { EventServer } from '../../events/event.ts';
 import { Temporaries } from '../../files/disk/temporaries.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { newTicketSecret, ticketSecretLastsMs } from '../../http/connection/ticket-keys.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
@@ -60,6 +61,8 @@ export class WorkerFleet implements Listeners {
   readonly #members = new Set<Member>();
   readonly #addresses = new FleetAddresses();
   readonly #figures = new FleetFigures();
+  #ticketSecret = newTicketSecret();
+  #ticketRenewal: Timer | undefined;
   #parts: RequestParts | undefined;
   #lastNumber = 0;
   #failures = 0;
@@ -74,7 +77,8 @@ export class WorkerFleet implements Listeners {
 
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
-    const { announce, options } = this.#surroundings;
+    const { announce, clock, options } = this.#surroundings;
+    this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#renewTickets());
     await this.#addresses.readHostKeys(parts.config, this.#surroundings.dataFolderPath);
     await this.#startFirst(parts);
     await Promise.all(Array.from({ length: options.workers - 1 }, () => this.#launch()));
@@ -152,6 +156,7 @@ export class WorkerFleet implements Listeners {
 
   async stop(timeoutMs: number): Promise<boolean> {
     this.#isStopping = true;
+    this.#ticketRenewal?.cancel();
     const wereRunning = this.#ready();
     for (const member of this.#members) if (!member.isReady) member.kill('the server stops');
     const finished = await Promise.all(wereRunning.map((member) => member.stop(timeoutMs)));
@@ -163,6 +168,11 @@ export class WorkerFleet implements Listeners {
       }
     }
     return finished.every(Boolean);
+  }
+
+  #renewTickets(): void {
+    this.#ticketSecret = newTicketSecret();
+    for (const member of this.#ready()) member.channel.tell('renewTickets', this.#ticketSecret);
   }
 
   #ready(): Member[] {
@@ -209,6 +219,7 @@ export class WorkerFleet implements Listeners {
       bans: state.bans.notes(),
       journal: journal.fault,
       acceptedKey: state.acceptedKey,
+      ticketSecret: this.#ticketSecret,
       tls: this.#addresses.tls,
       hostKeys: this.#addresses.hostKeys,
     };
@@ -216,9 +227,10 @@ export class WorkerFleet implements Listeners {
     // From now on it is told of changes, behind the start.
     state.peers.add(member);
     await started;
-    // Both may have changed while it started.
+    // These may have changed while it started.
     member.channel.tell('adoptMethods', this.#methodStates());
     member.channel.tell('journalState', journal.fault);
+    member.channel.tell('renewTickets', this.#ticketSecret);
     log.debug('worker started', { worker: member.number, pid: member.pid });
   }
 

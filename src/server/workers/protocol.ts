@@ -62,6 +62,8 @@ export interface WorkerSetup {
   journal: Fault | undefined;
   /** Key of the hashes under which credentials are remembered. */
   acceptedKey: Buffer;
+  /** Of `TicketKeys`. */
+  ticketSecret: Buffer;
   /** TLS files as read at the start, for a worker that may not read them any more. */
   tls: Record<string, TlsContext>;
   /** Host keys of SSH services, by their paths, likewise. */
@@ -144,6 +146,7 @@ export interface WorkerApi {
   reportSessions(service: string, keys: string[]): SessionUse[];
   noteBans(notes: BanNote[]): void;
   journalState(fault: Fault | undefined): void;
+  renewTickets(secret: Buffer): void;
   lookAtAccounts(): void;
   /** Another request wants the upload that this worker has. */
   wantUpload(hold: number): void;

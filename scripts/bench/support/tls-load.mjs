@@ -1,0 +1,50 @@
+// Load on an https server by programs that take little of the cores: h2load, curl, openssl.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { cpuSeconds } from './machine.mjs';
+
+const run = promisify(execFile);
+
+/** So many clients shake hands at once. */
+const clients = 2;
+
+const headerArgs = (server) => Object.entries(server.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
+const urlOf = (server, path) => `https://127.0.0.1:${server.port}${server.at(path)}`;
+
+/** GETs of 1 KiB a second, and CPU of the server for each. */
+export async function small(server, { requests, isHttp1 = false }) {
+  await server.renew();
+  const load = isHttp1 ? ['--h1', '-c64'] : ['-c8', '-m16'];
+  const before = cpuSeconds(server.pid);
+  const { stdout } = await run('h2load', ['-t1', ...load, `-n${requests}`, ...headerArgs(server), urlOf(server, 'small')]);
+  const cpuUs = ((cpuSeconds(server.pid) - before) * 1e6) / requests;
+  if (!stdout.includes(`status codes: ${requests} 2xx`))
+    throw new Error(`${server.name}: ${/status codes: .*/.exec(stdout)?.[0] ?? stdout}`);
+  return { value: Number(/finished in [^,]+, ([\d.]+) req\/s/.exec(stdout)[1]), cpuUs };
+}
+
+/** Megabytes a second of one large file, and CPU of the server for each GiB. @param options.upload a file that is sent */
+export async function transfer(server, { path, bytes, upload }) {
+  await server.renew();
+  const direction = upload === undefined ? [] : ['-T', upload];
+  const before = cpuSeconds(server.pid);
+  const args = ['-sk', '--http1.1', '-o', '/dev/null', '-w', '%{http_code} %{time_total}', ...direction, ...headerArgs(server)];
+  const { stdout } = await run('curl', [...args, urlOf(server, path)]);
+  const [status, totalS] = stdout.split(' ').map(Number);
+  if (!(status >= 200 && status < 300)) throw new Error(`${server.name}: ${path} gave ${status}`);
+  return { value: bytes / 1e6 / totalS, cpuS: (cpuSeconds(server.pid) - before) / (bytes / 2 ** 30) };
+}
+
+/** Handshakes a second, each with one small request and its reply behind it, and CPU of the server for each. */
+export async function handshakes(server, { seconds, isResumed = false }) {
+  const args = ['s_time', '-connect', `127.0.0.1:${server.port}`, '-time', String(seconds), isResumed ? '-reuse' : '-new'];
+  const before = cpuSeconds(server.pid);
+  const one = async () => {
+    const { stdout } = await run('openssl', [...args, '-www', server.publicPath]);
+    const [, count, elapsedS] = /(\d+) connections in (\d+) real seconds/.exec(stdout);
+    return { count: Number(count), elapsedS: Number(elapsedS) };
+  };
+  const ends = await Promise.all(Array.from({ length: clients }, one));
+  const count = ends.reduce((sum, end) => sum + end.count, 0);
+  return { value: count / Math.max(...ends.map((end) => end.elapsedS)), cpuUs: ((cpuSeconds(server.pid) - before) * 1e6) / count };
+}

@@ -1,0 +1,124 @@
+// https servers that are measured, all with the same certificate: svc, and the peers that are installed.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { freePort, isInstalled, versionOf } from './machine.mjs';
+import { password, userName } from './servers.mjs';
+
+/** Status and text of a reply. */
+function ask(port, method, path, headers = {}, body = '') {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, method, path, headers, agent: false, rejectUnauthorized: false };
+    const outgoing = request(options, (incoming) => {
+      let text = '';
+      incoming.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      incoming.on('end', () => resolve({ status: incoming.statusCode, text }));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** Starts https servers in a folder of their own and ends them all. */
+export class TlsServers {
+  #folder;
+  #home;
+  #children = [];
+  #cert;
+  #key;
+  /** Programs that are not installed. */
+  missing = [];
+
+  /** @param folder for configurations, certificate and journals; @param home what is served */
+  constructor(folder, home) {
+    this.#folder = folder;
+    this.#home = home;
+    [this.#cert, this.#key] = ['server.crt', 'server.key'].map((name) => join(folder, name));
+    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+    execFileSync('openssl', ['req', '-x509', ...kind, ...names, '-keyout', this.#key, '-out', this.#cert], { stdio: 'ignore' });
+  }
+
+  stop() {
+    for (const child of this.#children) child.kill('SIGTERM');
+  }
+
+  async #started(server, program, args, { env = {}, cwd = this.#folder } = {}) {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
+    this.#children.push(child);
+    for (let attempt = 0; attempt < 400; attempt++) {
+      if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
+      const reply = await ask(server.port, 'GET', server.publicPath).catch(() => undefined);
+      if (reply?.status === 200) return { headers: {}, renew: async () => {}, ...server, pid: child.pid };
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`${server.name} does not answer`);
+  }
+
+  async svc({ executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc' } = {}) {
+    const port = await freePort();
+    const cwd = join(this.#folder, `svc-${port}`);
+    mkdirSync(cwd);
+    const hashed = spawnSync(process.execPath, [executable, 'hash-password'], { input: password, encoding: 'utf8' });
+    const config = {
+      groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
+      accounts: { [userName]: { password: hashed.stdout.trim() } },
+      services: { files: { type: 'https', port, tls_certificate_path: this.#cert, tls_key_path: this.#key } },
+    };
+    writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
+    const about = { name, port, at: (path) => `/home/${path}`, publicPath: '/__svc__/appearance.css', takesUploads: true };
+    const server = await this.#started(about, process.execPath, [executable, 'serve', '--log-level', 'error'], { cwd });
+    // A session that nobody uses while others are measured ends.
+    server.renew = async () => {
+      const headers = { 'content-type': 'application/json', accept: 'application/json' };
+      const { text } = await ask(port, 'POST', '/__svc__/login', headers, JSON.stringify({ username: userName, password }));
+      server.headers = { authorization: `session ${JSON.parse(text).results[0].session}` };
+    };
+    await server.renew();
+    return server;
+  }
+
+  async nginx() {
+    if (!isInstalled('nginx')) return void this.missing.push('nginx');
+    const port = await freePort();
+    const folder = join(this.#folder, 'nginx');
+    mkdirSync(folder);
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `worker_processes auto; daemon off; pid ${folder}/pid; error_log ${folder}/error.log; ${process.getuid() === 0 ? 'user root;' : ''}
+events { worker_connections 20000; }
+http { access_log off; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 600; client_max_body_size 0; ${temporary}
+server { listen 127.0.0.1:${port} ssl http2 backlog=4096; ssl_certificate ${this.#cert}; ssl_certificate_key ${this.#key};
+ssl_session_cache shared:SSL:10m; root ${this.#home}; dav_methods PUT; } }
+`,
+    );
+    const about = {
+      name: 'nginx',
+      version: versionOf('nginx', '-v'),
+      port,
+      at: (path) => `/${path}`,
+      publicPath: '/small',
+      takesUploads: true,
+    };
+    return this.#started(about, 'nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]);
+  }
+
+  async caddy() {
+    if (!isInstalled('caddy')) return void this.missing.push('Caddy');
+    const port = await freePort();
+    const folder = join(this.#folder, 'caddy');
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, 'Caddyfile'),
+      `{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\tlevel ERROR\n\t}\n}
+https://127.0.0.1:${port}, https://localhost:${port} {\n\ttls ${this.#cert} ${this.#key}\n\troot * ${this.#home}\n\tfile_server\n}\n`,
+    );
+    const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+    const about = { name: 'Caddy', version: versionOf('caddy', 'version'), port, at: (path) => `/${path}`, publicPath: '/small' };
+    return this.#started(about, 'caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'], { env });
+  }
+}

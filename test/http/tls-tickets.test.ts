@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { connect, type SecureVersion } from 'node:tls';
+import { TicketKeys, ticketSecretLastsMs } from '../../src/http/connection/ticket-keys.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { selfSign, signByAuthority } from '../support/certificates.ts';
+import { hasProgram } from '../support/requires.ts';
+import { startServer, testConfig } from '../support/server.ts';
+import { ShiftedClock } from '../support/shifted-clock.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const versions: SecureVersion[] = ['TLSv1.2', 'TLSv1.3'];
+
+interface Visit {
+  session?: Buffer | undefined;
+  cert?: Buffer;
+  key?: Buffer;
+  maxVersion?: SecureVersion;
+}
+
+/** Asks for the home folder without any credentials but those of TLS. */
+function visit(url: string, { session, ...options }: Visit): Promise<{ status: number; isReused: boolean; session: Buffer | undefined }> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...(session ? { session } : {}), ...options });
+    let [isReused, text] = [false, ''];
+    let given: Buffer | undefined;
+    socket.on('session', (ticket: Buffer) => {
+      given = ticket;
+    });
+    socket.on('secureConnect', () => {
+      isReused = socket.isSessionReused();
+      socket.write('GET /home/ HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\nConnection: close\r\n\r\n');
+    });
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve({ status: Number(text.slice(9, 12)), isReused, session: given }));
+  });
+}
+
+/** Two authorities, a certificate of the server, and one of alice by the first authority. */
+function makeCertificates(folder: string) {
+  selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
+  const renew = () => signByAuthority(folder, 'server', '/CN=localhost', 'subjectAltName=DNS:localhost,IP:127.0.0.1');
+  renew();
+  signByAuthority(folder, 'alice', '/CN=alice', 'extendedKeyUsage=clientAuth');
+  selfSign(folder, { key: 'other.key', cert: 'other.crt' }, '/CN=other ca');
+  const path = (name: string) => join(folder, name);
+  const https = { type: 'https', port: 0, tls_certificate_path: path('server.crt'), tls_key_path: path('server.key') };
+  const read = (name: string) => readFileSync(path(name));
+  const alice = { cert: read('alice.crt'), key: read('alice.key') };
+  return { path, renew, https, alice, account: { certificates: [alice.cert.toString()] } };
+}
+
+test('a ticket resumes the session it was made for, and carries a client certificate into no other service', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { path, renew, https, alice, account } = makeCertificates(temporaryFolder(t));
+  const services = {
+    web: { ...https, tls_client_ca_path: path('ca.crt') },
+    same: { ...https, tls_client_ca_path: path('ca.crt') },
+    other: { ...https, tls_client_ca_path: path('other.crt') },
+    open: https,
+  };
+  const server = await startServer(t, { services, account });
+  const urls = new Map(server.service.listening().map(({ uuid, url }) => [uuid, url]));
+  const at = (uuid: string) => urls.get(uuid) ?? '';
+  for (const maxVersion of versions) {
+    const first = await visit(at('web'), { ...alice, maxVersion });
+    assert.deepEqual([first.status, first.isReused], [200, false], maxVersion);
+    const again = await visit(at('web'), { session: first.session, maxVersion });
+    assert.deepEqual([again.status, again.isReused], [200, true], `${maxVersion}: the ticket stands for the certificate`);
+    for (const uuid of ['same', 'other', 'open']) {
+      const elsewhere = await visit(at(uuid), { session: first.session, maxVersion });
+      assert.deepEqual([elsewhere.status, elsewhere.isReused], [401, false], `${maxVersion}, ${uuid}`);
+    }
+    const stranger = await visit(at('other'), { ...alice, maxVersion });
+    assert.equal(stranger.status, 401, 'a certificate that does not verify');
+    const resumed = await visit(at('other'), { session: stranger.session, maxVersion });
+    assert.equal(resumed.status, 401, 'a session does not make it verify');
+  }
+
+  const { session } = await visit(at('web'), alice);
+  renew();
+  await server.service.reload(await testConfig(server.folder, { services, account }));
+  const renewed = await visit(at('web'), { session });
+  assert.deepEqual([renewed.status, renewed.isReused], [200, true], 'a renewed certificate of the server drops no ticket');
+  const changed = { ...services, web: { ...services.web, tls_client_ca_path: path('other.crt') } };
+  await server.service.reload(await testConfig(server.folder, { services: changed, account }));
+  const distrusted = await visit(at('web'), { session });
+  assert.deepEqual([distrusted.status, distrusted.isReused], [401, false], 'the authority is trusted no more');
+});
+
+/** A clock on which the time to renew the keys of tickets comes when a test wants it. */
+class TicketClock extends ShiftedClock {
+  renewTickets = () => {};
+  override readonly every = (periodMs: number, action: () => void) => {
+    if (periodMs === ticketSecretLastsMs) this.renewTickets = action;
+    return systemClock.every(periodMs, action);
+  };
+}
+
+test('a ticket does not outlive the client certificate in it, and none lives longer than the keys', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { path, https, alice, account } = makeCertificates(temporaryFolder(t));
+  const clock = new TicketClock();
+  const server = await startServer(t, { services: { web: { ...https, tls_client_ca_path: path('ca.crt') } }, account }, clock);
+  const { session } = await visit(server.url, alice);
+  assert.equal((await visit(server.url, { session })).isReused, true);
+  clock.renewTickets();
+  const late = await visit(server.url, { session });
+  assert.deepEqual([late.status, late.isReused], [401, false], 'the keys were renewed');
+  const { session: next } = await visit(server.url, alice);
+  clock.shift(3 * 24 * 3_600_000);
+  const expired = await visit(server.url, { session: next });
+  assert.equal(expired.status, 401, 'the certificate ended meanwhile');
+});
+
+test('keys of tickets are the same in all processes that have the secret, and others for each service and authority', () => {
+  const secret = Buffer.alloc(32, 7);
+  const [one, two] = [new TicketKeys(secret), new TicketKeys(secret)];
+  const ca = Buffer.from('ca');
+  assert.deepEqual(one.of('web', ca), two.of('web', ca));
+  const all = [one.of('web', ca), one.of('web', undefined), one.of('web', Buffer.from('other')), one.of('other', ca)];
+  for (const member of ['ticketKeys', 'sessionIdContext'] as const)
+    assert.equal(new Set(all.map((options) => options[member].toString('hex'))).size, all.length, member);
+  for (const { ticketKeys, sessionIdContext } of all) assert.deepEqual([ticketKeys.length, sessionIdContext.length], [48, 32]);
+  one.renew();
+  assert.notDeepEqual(one.of('web', ca).ticketKeys, two.of('web', ca).ticketKeys);
+});
