@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { isHiddenName } from '../../src/files/disk/temporaries.ts';
 import { BrokenFraming, PacketSplitter } from '../../src/ssh/sftp/packets/packet-splitter.ts';
 import { packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { readRequest } from '../../src/ssh/sftp/packets/read-request.ts';
@@ -191,7 +192,7 @@ test('SFTP sessions: whatever comes, each request is answered once, without an i
         answerable(stream).toSorted((a, b) => a - b),
       );
       for (const reply of replies) if (reply.kind === 'status') assert.doesNotMatch(reply.message, /internal|does not accept this name/i);
-      const left = readdirSync(shared.home, { recursive: true }).filter((name) => String(name).includes('.svc-'));
+      const left = readdirSync(shared.home, { recursive: true }).filter((name) => isHiddenName(basename(String(name))));
       assert.deepEqual(left, []);
       const count = (...ids: number[]) => shared.events.filter(({ id }) => ids.includes(id)).length;
       assert.equal(count(30043), count(30041, 30042, 30017, 30067, 30068), 'what was opened has ended');
