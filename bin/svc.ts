@@ -1,4 +1,7 @@
 #!/usr/bin/env node
 import { main } from '../src/cli/main.ts';
 
-process.exitCode = await main(process.argv.slice(2));
+// Without top-level await, which the CommonJS of the binary cannot have.
+void main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+});

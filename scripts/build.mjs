@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { executableOptions } from './bundle-options.mjs';
-import { bundledPackages, licenceComment, sbomOf } from './bundled-packages.mjs';
+import { bundledPackages, licenceComment, licencesOf, sbomOf } from './bundled-packages.mjs';
 
 /** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
 const budgetBytes = 3_900_000;
@@ -20,8 +20,9 @@ mkdirSync(outFolder, { recursive: true });
 const { outputFiles, metafile } = await build({ ...executableOptions, outfile, write: false, metafile: true });
 const { inputs } = Object.values(metafile.outputs).find(({ entryPoint }) => entryPoint !== undefined);
 const packages = bundledPackages(inputs);
-for (const { path, text } of outputFiles) place(path, path.endsWith('.map') ? text : text + licenceComment(packages));
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const licences = licenceComment(licencesOf(packages, { version }));
+for (const { path, text } of outputFiles) place(path, path.endsWith('.map') ? text : text + licences);
 place(`${outFolder}/sbom.json`, sbomOf(packages, version));
 
 const bytes = readFileSync(outfile);

@@ -25,11 +25,11 @@ export function bundledPackages(inputs) {
       license = licenses?.[0]?.type ?? 'UNKNOWN',
     } = JSON.parse(readFileSync(`${path}/package.json`, 'utf8'));
     const { integrity = '', hasInstallScript = false } = packages[path] ?? {};
-    return { name, version, license, integrity, hasInstallScript, licenceText: licenceText(path) };
+    return { name, version, license, integrity, hasInstallScript, licenceText: licenceFiles(path) };
   });
 }
 
-function licenceText(path) {
+function licenceFiles(path) {
   const files = readdirSync(path).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
   return files
     .sort()
@@ -37,12 +37,18 @@ function licenceText(path) {
     .join('\n\n');
 }
 
+/** The licences of svc and of the packages inside, as `svc --licenses` prints them. */
+export function licencesOf(packages, { version }) {
+  const own = { name: 'svc', version, license: 'MIT', licenceText: readFileSync('LICENSE', 'utf8').trim() };
+  const texts = [own, ...packages].map(({ name, version, license, licenceText }) => `${name} ${version}: ${license}\n\n${licenceText}`);
+  return texts.join(`\n\n${'-'.repeat(80)}\n\n`);
+}
+
 /** The licences as a comment for the end of the bundle, in ASCII (build.mjs says why). */
-export function licenceComment(packages) {
-  const texts = packages.map(({ name, version, license, licenceText }) => `${name} ${version}: ${license}\n\n${licenceText}`);
-  const text = texts.join(`\n\n${'-'.repeat(80)}\n\n`).replaceAll('*/', '* /');
+export function licenceComment(licences) {
+  const text = licences.replaceAll('*/', '* /');
   const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return `/*\nThis file holds these packages (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
+  return `/*\nLicences of what this file holds (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
 }
 
 /** A CycloneDX document; it has no time and no serial number, so that the same sources give the same bytes. */

@@ -1,7 +1,8 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
-//   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--update-golden]
+//   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--binary] [--update-golden]
 // FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
-// alone with --long, or when no other file has the filter's text (`crash/power-cut`). --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+// alone with --long, or when no other file has the filter's text (`crash/power-cut`). --binary: processes of svc are the binary of
+// this machine, made anew. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -19,6 +20,7 @@ const { values: options, positionals: filters } = parseArgs({
     all: { type: 'boolean' },
     long: { type: 'boolean' },
     name: { type: 'string' },
+    binary: { type: 'boolean' },
     'update-golden': { type: 'boolean' },
   },
 });
@@ -65,6 +67,8 @@ const programs = {
   restic: 'restic',
   sqlite3: 'sqlite3',
   sshfs: 'sshfs',
+  lintian: 'lintian',
+  logrotate: 'logrotate',
   dbclient: 'dropbear-bin',
   perl: 'perl',
   java: 'default-jre-headless',
@@ -87,6 +91,11 @@ function newest(folders) {
 const bundle = statSync('dist/svc.mjs', { throwIfNoEntry: false });
 if (!bundle || bundle.mtimeMs < newest(['src', 'bin', 'scripts'])) {
   const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
+  if (built.status !== 0) process.exit(built.status ?? 1);
+}
+
+if (options.binary) {
+  const built = spawnSync(process.execPath, ['scripts/packages/binary.mjs', '--quiet'], { stdio: 'inherit' });
   if (built.status !== 0) process.exit(built.status ?? 1);
 }
 
@@ -180,6 +189,7 @@ async function run(files, atOnce) {
       ...process.env,
       SVC_ROOT: process.cwd(),
       SVC_TESTS: resolve(outdir),
+      SVC_TEST_BINARY: options.binary ? resolve(`dist/svc-${process.platform}-${process.arch}`) : '',
       SVC_TEST_BROWSER: browser?.wsEndpoint() ?? '',
       SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '',
     },

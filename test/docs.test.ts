@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { readCases } from '../src/config/cases/case-file.ts';
 import { parseConfig } from '../src/config/reading/load.ts';
 import { parseSource } from '../src/config/reading/source.ts';
-import { executable, run } from './support/child.ts';
+import { program, run } from './support/child.ts';
 import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
@@ -15,7 +15,9 @@ const root = process.env.SVC_ROOT ?? process.cwd();
 const pages = [
   'README.md',
   ...['integrate', 'operate', 'reference', 'use'].flatMap((folder) =>
-    readdirSync(join(root, 'docs', folder)).map((name) => `docs/${folder}/${name}`),
+    readdirSync(join(root, 'docs', folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${folder}/${name}`),
   ),
 ];
 const read = (page: string) => readFileSync(join(root, page), 'utf8');
@@ -35,7 +37,7 @@ function helpOf(names: readonly string[]): string {
   const [, section = ''] = commands.split(`\n## \`svc ${names.join(' ')}\`\n`);
   const told = snippetsOf(section)[0]?.text;
   if (told !== undefined) return told;
-  const end = spawnSync(process.execPath, [executable, ...names, '--help'], { encoding: 'utf8' });
+  const end = spawnSync(program[0], [...program.slice(1), ...names, '--help'], { encoding: 'utf8' });
   assert.equal(end.status, 0, `svc ${names.join(' ')}: ${end.stderr}`);
   return end.stdout;
 }
@@ -117,7 +119,7 @@ test('every command has a place in the reference', async (t) => {
   for (const name of names) assert.match(commands, new RegExp(`^## \`svc ${name}`, 'm'));
 });
 
-/** Lines that are too wide where they could be broken: rows of tables and what a tour prints cannot. */
+/** Lines that are too wide where they could be broken: rows of tables, pictures and what a tour prints cannot. */
 function wideLines(page: string): string[] {
   let fence: string | undefined;
   let isGenerated = page.startsWith('docs/reference/');
@@ -128,7 +130,7 @@ function wideLines(page: string): string[] {
       if (/^<!-- \S+:start/.test(line)) isGenerated = true;
       if (/^<!-- \S+:end/.test(line)) isGenerated = page.startsWith('docs/reference/');
       const isPrinted = fence === '```console' && !/^[$>] /.test(line);
-      return line.length <= 120 || isPrinted || (isGenerated && line.startsWith('|')) ? [] : [`${page}:${index + 1}`];
+      return line.length <= 120 || isPrinted || (isGenerated && /^(\||!\[)/.test(line)) ? [] : [`${page}:${index + 1}`];
     });
 }
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { executable, run } from './support/child.ts';
+import { executable, program, run } from './support/child.ts';
 import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
 
@@ -63,12 +63,18 @@ test('the Dockerfile: a pinned image, no root, commands without a shell, files t
     'CMD',
   ]);
   for (const line of lines) assert.ok(known.has(line.split(' ', 1)[0] as string), line);
-  assert.match(text, /^FROM node:24-bookworm-slim$/m);
-  assert.match(text, /^USER (?!root|0)\w+$/m);
+  assert.deepEqual(
+    [...text.matchAll(/^FROM (.*)$/gm)].map(([, image]) => image),
+    ['node:24-bookworm-slim AS build', 'debian:bookworm-slim'],
+  );
+  assert.match(text, /^USER (?!root|0)[\w:]+$/m);
   for (const [, form = ''] of text.matchAll(/^(?:ENTRYPOINT|CMD|HEALTHCHECK .*?CMD) (.*)$/gm))
     assert.ok(Array.isArray(JSON.parse(form)), form);
-  const sources = [...text.matchAll(/^COPY --chmod=\d+ (\S+) /gm)].map((match) => match[1] as string);
-  assert.deepEqual(sources, ['dist/svc.mjs', 'examples/operations/svc.config.yaml']);
+  const run = text.slice(text.indexOf('FROM debian'));
+  const sources = [...run.matchAll(/^COPY --chmod=\d+ (\S+) /gm)].map((match) => match[1] as string);
+  assert.deepEqual(sources, ['examples/operations/svc.config.yaml']);
+  assert.doesNotMatch(run, /^RUN/m);
+  assert.match(run, /^HEALTHCHECK .* CMD \["svc", "health"\]$/m);
   for (const source of sources) assert.ok(readFileSync(join(operations, '../..', source)).length > 0);
 });
 
@@ -115,9 +121,14 @@ test('the CI script passes against the stand-ins, and fails when a case does', {
   if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
   const cwd = temporaryFolder(t);
   for (const name of readdirSync(operations)) cpSync(join(operations, name), join(cwd, name), { recursive: true });
-  const ports = { AUTH_PORT: await freePort(), HOOK_PORT: await freePort(), SVC_PORT: await freePort() };
+  const ports = {
+    AUTH_PORT: await freePort(),
+    HOOK_PORT: await freePort(),
+    SVC_PORT: await freePort(),
+    SVC_MONITOR_PORT: await freePort(),
+  };
   const { SVC_CONFIG: _, NODE_TEST_CONTEXT: __, ...rest } = process.env;
-  const env = { ...rest, ...ports, SVC: `${process.execPath} ${executable}` };
+  const env = { ...rest, ...ports, SVC: program.join(' ') };
   const passed = spawnSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8', timeout: 60_000 });
   assert.equal(passed.status, 0, passed.stdout + passed.stderr);
   assert.match(passed.stdout, /7 cases passed, 0 failed[\s\S]*the upload reached the CRM/);

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { executable } from './support/child.ts';
+import { program } from './support/child.ts';
 import { freePort } from './support/redis.ts';
 import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
@@ -32,7 +32,7 @@ test('three nodes on one machine, and a rolling restart without a failed request
     writeFileSync(path, withPorts(text));
   }
   const tools = temporaryFolder(t);
-  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${process.execPath} ${executable} "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const numbered = [1, 2, 3].flatMap((number) => [
     [`PORT${number}`, String(ports.get(`808${number}`))],
     [`MONITOR${number}`, String(ports.get(`910${number}`))],

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { executable } from './support/child.ts';
+import { program } from './support/child.ts';
 import { freePort } from './support/redis.ts';
 import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
@@ -45,9 +45,12 @@ async function runTour(t: TestContext, file: string, heading?: string): Promise<
   const cwd = temporaryFolder(t);
   // `npx svc` of the tour is the built executable; exec keeps the process that the shell knows and ends.
   const tools = temporaryFolder(t);
-  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${process.execPath} ${executable} "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const { SVC_CONFIG: _, ...env } = process.env;
-  const shell = spawn('bash', ['--norc'], {
+  // A binary shows that it needs no Node.js: where the test may, the machine has none for the tour.
+  const withoutNode = 'mount --bind /bin/false "$(readlink -f "$(command -v node)")" && exec bash --norc';
+  const isHidden = program.length === 1 && process.getuid?.() === 0;
+  const shell = spawn(isHidden ? 'unshare' : 'bash', isHidden ? ['--mount', 'bash', '-c', withoutNode] : ['--norc'], {
     cwd,
     env: { ...env, NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` },
     detached: true,

@@ -1,3 +1,4 @@
+import { isSea } from 'node:sea';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
 import { registerAuthTest } from './auth/register-auth-test.ts';
@@ -7,8 +8,9 @@ import { exitCode } from './exit-codes.ts';
 import { foldHelp, helpWidth } from './help-text.ts';
 import { registerEvents } from './journal/register-events.ts';
 import { registerMock } from './mock/register-mock.ts';
-import { reportFailure } from './output.ts';
+import { print, reportFailure } from './output.ts';
 import { registerServe } from './serve/register-serve.ts';
+import { licences } from './tools/licences.ts';
 import { registerTools } from './tools/register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
@@ -77,10 +79,20 @@ function endWithTheSignalsCode(): void {
   }
 }
 
+/** The version; of a binary that of its Node.js as well. */
+function versionText(): string {
+  return isSea() ? `${SVC_VERSION} (Node.js ${process.versions.node})` : SVC_VERSION;
+}
+
 function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
   const program = new Command('svc')
     .description('Serves files over HTTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
-    .version(SVC_VERSION, '-V, --version', 'print the version')
+    .version(versionText(), '-V, --version', 'print the version')
+    .option('--licenses', 'print the licences of svc and of all that is in it')
+    .on('option:licenses', () => {
+      print(licences());
+      throw new CommanderError(exitCode.done, 'svc.licenses', '');
+    })
     .helpOption('-h, --help', 'print help')
     .option('--debug', 'print stack traces of errors (env: SVC_DEBUG)')
     .showHelpAfterError('(run with --help for usage)')

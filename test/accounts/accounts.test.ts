@@ -13,6 +13,7 @@ import { openDataFolder } from '../../src/lib/disk/data-folder.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { compileExpression } from '../../src/lib/expression.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
+import { program } from '../support/child.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { untilWithinMinute } from '../support/node-process.ts';
 import { cheapHash } from '../support/passwords.ts';
@@ -160,12 +161,11 @@ test('the data folder is held by one process at a time', async (t) => {
   writeFileSync(join(folder, 'svc.pid'), 'garbage');
   openDataFolder(folder).release();
 
-  const executable = join(process.env.SVC_ROOT ?? '.', 'dist/svc.mjs');
   writeFileSync(
     join(folder, 'svc.config.yaml'),
     'server: {data_folder_path: ./d}\ngroups: {DEFAULT_GROUP: {home_folder_path: ./h}}\nservices: {web: {type: http, port: 0}}\n',
   );
-  const children = Array.from({ length: 4 }, () => spawn(process.execPath, [executable, 'serve'], { cwd: folder }));
+  const children = Array.from({ length: 4 }, () => spawn(program[0], [...program.slice(1), 'serve'], { cwd: folder }));
   t.after(() => {
     for (const child of children) child.kill('SIGKILL');
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import { selfSign } from '../support/certificates.ts';
-import { executable, type Mock, run, startMock } from '../support/child.ts';
+import { type Mock, program, run, startMock } from '../support/child.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -218,7 +218,7 @@ test('SSH keys and certificates', async (t) => {
 test('the example: a suite in CI with a JUnit report', async (t) => {
   const cwd = temporaryFolder(t);
   cpSync(join(process.env.SVC_ROOT ?? '.', 'examples/callout'), cwd, { recursive: true });
-  const env = { ...process.env, SVC: `${process.execPath} ${executable}`, REPORT: 'report.xml' };
+  const env = { ...process.env, SVC: program.join(' '), REPORT: 'report.xml' };
   const printed = execFileSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8' });
   assert.match(printed, /^ok {3}staff get their own folder structure\nok {3}.*\nok {3}.*\n3 cases passed, 0 failed\n$/);
   assert.match(readFileSync(join(cwd, 'report.xml'), 'utf8'), /<testsuites tests="3" failures="0"/);

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { verifyPassword } from '../../src/accounts/passwords.ts';
-import { executable, run } from '../support/child.ts';
+import { program, run, start } from '../support/child.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 test('init writes a configuration that validates, and never overwrites', async (t) => {
@@ -94,20 +94,30 @@ test('schema describes both spellings of every option', async (t) => {
 test('help and version; a reader that goes away is no error', async (t) => {
   const folder = temporaryFolder(t);
   const { version } = JSON.parse(readFileSync(join(process.env.SVC_ROOT ?? '.', 'package.json'), 'utf8'));
-  assert.equal((await run(t, ['--version'], { cwd: folder })).stdout, `${version}\n`);
+  const shown = (await start(t, ['--version'], { cwd: folder }).ended).stdout;
+  assert.match(shown, program.length > 1 ? /^[\d.]+\n$/ : /^[\d.]+ \(Node\.js [\d.]+\)\n$/);
+  assert.equal(shown.trim().split(' ')[0], version);
   const help = await run(t, ['--help'], { cwd: folder });
   assert.equal(help.code, 0);
   for (const command of ['serve', 'validate', 'init', 'hash-password', 'schema'])
     assert.match(help.stdout, new RegExp(`\\n {2}${command}`));
   assert.match((await run(t, ['serve', '--help'], { cwd: folder })).stdout, /Examples:/);
   assert.match((await run(t, ['valdate'], { cwd: folder })).stderr, /Did you mean validate/);
-  const piped = spawnSync('sh', ['-c', `${process.execPath} ${executable} schema | head -1; exit 0`], { cwd: folder, encoding: 'utf8' });
+  const piped = spawnSync('sh', ['-c', `${program.join(' ')} schema | head -1; exit 0`], { cwd: folder, encoding: 'utf8' });
   assert.equal(piped.stderr, '');
+});
+
+test('the licences of svc and of all that is in it', async (t) => {
+  const { stdout, code } = await start(t, ['--licenses'], { cwd: temporaryFolder(t) }).ended;
+  assert.equal(code, 0);
+  for (const line of [/^svc [\d.]+: MIT$/m, /^hono [\d.]+: MIT$/m, /^ssh2 [\d.]+: MIT$/m, /^Permission is hereby granted/m])
+    assert.match(stdout, line);
+  assert.equal(/^Node\.js [\d.]+:/m.test(stdout), program.length === 1);
 });
 
 test('the one file works alone in an empty folder', async (t) => {
   const folder = temporaryFolder(t);
-  copyFileSync(executable, join(folder, 'svc'));
+  copyFileSync(program.at(-1) as string, join(folder, 'svc'));
   const { NODE_PATH: _, ...env } = process.env;
   const end = spawnSync(join(folder, 'svc'), ['--version'], { cwd: folder, env, encoding: 'utf8' });
   assert.equal(end.status, 0, end.stderr);

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { executable, run, start } from '../support/child.ts';
+import { program, run, start } from '../support/child.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -85,8 +85,8 @@ test('__complete knows commands, options, choices, UUIDs, accounts and event IDs
 test('the bash script completes in a real bash', async (t) => {
   if (!hasProgram(t, 'bash')) return;
   const cwd = folder(t);
-  symlinkSync(executable, join(cwd, 'svc'));
-  chmodSync(executable, 0o755);
+  symlinkSync(program.at(-1) as string, join(cwd, 'svc'));
+  chmodSync(program.at(-1) as string, 0o755);
   const complete = (...words: string[]) => {
     const script = `eval "$(svc completion bash)"
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -107,8 +107,8 @@ COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.l
 test('the fish script completes in a real fish, and zsh reads its own', async (t) => {
   if (!hasProgram(t, 'fish') || !hasProgram(t, 'zsh')) return;
   const cwd = folder(t);
-  symlinkSync(executable, join(cwd, 'svc'));
-  chmodSync(executable, 0o755);
+  symlinkSync(program.at(-1) as string, join(cwd, 'svc'));
+  chmodSync(program.at(-1) as string, 0o755);
   const env = { ...process.env, HOME: cwd, PATH: `${cwd}:${process.env.PATH}` };
   const commands = "svc completion fish | source; complete -C 'svc auth-test --method cor'; complete -C 'svc auth-test --expect n'";
   const fish = spawnSync('fish', ['--no-config', '-c', commands], { cwd, encoding: 'utf8', env });

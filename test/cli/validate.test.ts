@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { selfSigned } from '../support/certificates.ts';
-import { executable, run } from '../support/child.ts';
+import { program, run } from '../support/child.ts';
 import { runProgram } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -124,7 +124,7 @@ test('init - prints the starter, which validate - takes; commands live without a
     ['hash-password', 2],
     ['webhook-replay - --url http://127.0.0.1:1/', 0],
   ] as const) {
-    const end = spawnSync('sh', ['-c', `exec "$0" "$1" ${args} <&-`, process.execPath, executable], { cwd, encoding: 'utf8' });
+    const end = spawnSync('sh', ['-c', `exec "$0" "$@" ${args} <&-`, ...program], { cwd, encoding: 'utf8' });
     assert.equal(end.status, code, `${args}: ${end.stdout}${end.stderr}`);
     assert.doesNotMatch(end.stderr, /\n\s+at |should not happen/);
   }

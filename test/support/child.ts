@@ -8,6 +8,11 @@ import { learnSecret } from './secrets.ts';
 /** The executable that the build makes. */
 export const executable = join(process.env.SVC_ROOT ?? process.cwd(), 'dist/svc.mjs');
 
+/** How `svc` is run: the executable by this Node.js, or the binary of SVC_TEST_BINARY (`scripts/test.mjs --binary`), which has its own. */
+export const program: readonly [string, ...string[]] = process.env.SVC_TEST_BINARY
+  ? [process.env.SVC_TEST_BINARY]
+  : [process.execPath, executable];
+
 /** What a command printed and how it ended. */
 export interface Ended {
   code: number | null;
@@ -40,8 +45,8 @@ interface Options {
 
 /** Starts `svc` with arguments; ended with the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
-  const [program = process.execPath, ...programArgs] = [...(options.under ?? []), process.execPath, executable, ...args];
-  const child = spawn(program, programArgs, {
+  const [first = '', ...rest] = [...(options.under ?? []), ...program, ...args];
+  const child = spawn(first, rest, {
     cwd: options.cwd,
     env: environment(options),
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isTemporaryName } from '../../src/files/disk/temporaries.ts';
-import { executable, start } from '../support/child.ts';
+import { program, start } from '../support/child.ts';
 import { until } from '../support/receiver.ts';
 import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -16,7 +16,7 @@ test('a worker that is killed under uploads and downloads is replaced; every ans
   const fleet = await startFleet(t, 2);
   writeFileSync(join(fleet.home, 'big'), Buffer.alloc(8_000_000, 'x'));
   const commandLines = fleet.workers().map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean));
-  for (const words of commandLines) assert.deepEqual(words.slice(1), [executable, '__worker']);
+  for (const words of commandLines) assert.deepEqual(words.slice(1), [...program.slice(1), '__worker']);
   const session = await fleet.login();
   const answered: string[] = [];
   let isOver = false;

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { isSea } from 'node:sea';
 import type { Fork } from '../../server/workers/worker-process.ts';
 
 /** A connection on its way to a worker, as node:cluster sends it. */
@@ -14,8 +15,8 @@ export function workerForks(): Fork {
   // Each gets connections in turn; who is quicker at accepting would get most of a burst.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({
-    exec: process.argv[1] ?? '',
-    args: ['__worker'],
+    // A binary is its own script: what stands where others name theirs is its first argument.
+    ...(isSea() ? { exec: '__worker', args: [] } : { exec: process.argv[1] ?? '', args: ['__worker'] }),
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -1,0 +1,144 @@
+// `npm run build:deb`: makes dist/svc_<version>-1_<architecture>.deb of the binary: systemd unit, account, configuration, manual page,
+// completions. Needs dpkg-deb. DEBFULLNAME and DEBEMAIL name the maintainer, as Debian's tools have it. The same sources give the same bytes, but for the code cache of the binary.
+//   node scripts/packages/debian.mjs [--platform linux-x64|linux-arm64] [--out FOLDER] [--without-code-cache] [--quiet]
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'fflate';
+import { thisPlatform } from './node-binaries.mjs';
+
+const architectures = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
+
+const { values: options } = parseArgs({
+  options: {
+    platform: { type: 'string', default: thisPlatform },
+    out: { type: 'string', default: 'dist' },
+    'without-code-cache': { type: 'boolean' },
+    quiet: { type: 'boolean' },
+  },
+});
+const architecture = architectures[options.platform];
+if (!architecture) {
+  console.error(`No package is made for ${options.platform}; there are ${Object.keys(architectures).join(', ')}.`);
+  process.exit(2);
+}
+const out = resolve(options.out);
+process.chdir(new URL('../..', import.meta.url).pathname);
+mkdirSync(out, { recursive: true });
+const source = new URL('./debian/', import.meta.url).pathname;
+const { version: upstream } = JSON.parse(readFileSync('package.json', 'utf8'));
+const version = `${upstream}-1`;
+const maintainer = `${process.env.DEBFULLNAME || 'svc authors'} <${process.env.DEBEMAIL || 'root@localhost'}>`;
+/** Seconds since 1970: when the sources last changed. */
+const changed = process.env.SOURCE_DATE_EPOCH || execFileSync('git', ['log', '-1', '--format=%ct'], { encoding: 'utf8' }).trim();
+
+const root = mkdtempSync(join(tmpdir(), 'svc-deb-'));
+try {
+  chmodSync(root, 0o755);
+  fill();
+  const name = join(out, `svc_${version}_${architecture}.deb`);
+  pack(name);
+  if (!options.quiet) console.log(`${name}: ${(statSync(name).size / 1e6).toFixed(0)} MB`);
+} finally {
+  rmSync(root, { recursive: true, force: true });
+}
+
+function fill() {
+  const { platform } = options;
+  const script = ['dist/svc.mjs', 'scripts/build.mjs'];
+  execFileSync(process.execPath, [script[1], '--quiet'], { stdio: 'inherit' });
+  const cache = options['without-code-cache'] ? ['--without-code-cache'] : [];
+  const binaryFolder = join(root, 'usr/bin');
+  execFileSync(
+    process.execPath,
+    ['scripts/packages/binary.mjs', '--quiet', '--platform', platform, '--out', binaryFolder, '--name', 'svc', ...cache],
+    {
+      stdio: 'inherit',
+    },
+  );
+  const printed = (...args) => execFileSync(process.execPath, [script[0], ...args], { maxBuffer: 2 ** 26 });
+  place('etc/svc/svc.config.yaml', readFileSync(join(source, 'svc.config.yaml')));
+  place('etc/logrotate.d/svc', readFileSync(join(source, 'logrotate')));
+  place('usr/lib/systemd/system/svc.service', unit());
+  place('usr/share/man/man1/svc.1.gz', gzipped(printed('man')));
+  place('usr/share/bash-completion/completions/svc', printed('completion', 'bash'));
+  place('usr/share/zsh/vendor-completions/_svc', printed('completion', 'zsh'));
+  place('usr/share/fish/vendor_completions.d/svc.fish', printed('completion', 'fish'));
+  const docs = 'usr/share/doc/svc';
+  place(`${docs}/changelog.gz`, gzipped(readFileSync('CHANGELOG.md')));
+  const date = new Date(changed * 1000).toUTCString().replace('GMT', '+0000');
+  place(
+    `${docs}/changelog.Debian.gz`,
+    gzipped(Buffer.from(`svc (${version}) unstable; urgency=medium\n\n  * As changelog.gz says.\n\n -- ${maintainer}  ${date}\n`)),
+  );
+  place(`${docs}/copyright`, copyright());
+  place(`${docs}/sbom.json`, readFileSync('dist/sbom.json'));
+  place('usr/share/lintian/overrides/svc', readFileSync(join(source, 'lintian-overrides')));
+  cpSync('examples', join(root, docs, 'examples'), { recursive: true });
+}
+
+/** The unit of the examples, with the binary where Node.js and the script stand there. */
+function unit() {
+  const text = readFileSync('examples/operations/svc.service', 'utf8');
+  const own = text.slice(text.indexOf('[Unit]')).replaceAll('/usr/bin/node /usr/local/lib/svc/svc.mjs', '/usr/bin/svc');
+  return own.replace('StateDirectory=svc\n', 'StateDirectory=svc\nLogsDirectory=svc\nLogsDirectoryMode=0750\n');
+}
+
+/** What Debian asks for (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), and each licence in full. */
+function copyright() {
+  const licences = execFileSync(join(root, 'usr/bin/svc'), ['--licenses'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  return `This package holds svc, Node.js and the packages that svc is made with. Their licences:\n\n${licences}`;
+}
+
+function pack(name) {
+  const contents = files(root);
+  const size = contents.reduce((sum, path) => sum + statSync(join(root, path)).size, 0);
+  const control = readFileSync(join(source, 'control'), 'utf8')
+    .replace('@VERSION@', version)
+    .replace('@MAINTAINER@', maintainer)
+    .replace('@ARCHITECTURE@', architecture)
+    .replace('@SIZE@', String(Math.ceil(size / 1024)));
+  place('DEBIAN/control', control);
+  place('DEBIAN/conffiles', '/etc/svc/svc.config.yaml\n/etc/logrotate.d/svc\n');
+  const digest = (path) =>
+    createHash('md5')
+      .update(readFileSync(join(root, path)))
+      .digest('hex');
+  place(
+    'DEBIAN/md5sums',
+    contents
+      .filter((path) => !path.startsWith('etc/'))
+      .map((path) => `${digest(path)}  ${path}\n`)
+      .join(''),
+  );
+  for (const script of ['postinst', 'prerm', 'postrm']) {
+    place(`DEBIAN/${script}`, readFileSync(join(source, script)));
+    chmodSync(join(root, 'DEBIAN', script), 0o755);
+  }
+  execFileSync('find', [root, '-exec', 'touch', '--no-dereference', `--date=@${changed}`, '{}', '+']);
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', root, name], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, SOURCE_DATE_EPOCH: changed },
+  });
+}
+
+function files(folder) {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+function place(path, content) {
+  const full = join(root, path);
+  mkdirSync(dirname(full), { recursive: true });
+  writeFileSync(full, content);
+}
+
+function gzipped(bytes) {
+  return gzipSync(bytes, { level: 9, mtime: 0 });
+}

@@ -1,0 +1,59 @@
+// The Node.js that goes into the binaries: its packages on the npm registry, each fixed by its hash.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** A release with long-term support; one for all platforms, as a blob is made by the version that reads it. */
+export const nodeVersion = '24.21.0';
+
+/** What each platform's package holds, and where in it the executable stands. */
+export const platforms = {
+  'linux-x64': {
+    executable: 'bin/node',
+    integrity: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  },
+  'linux-arm64': {
+    executable: 'bin/node',
+    integrity: 'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  },
+  'win-x64': {
+    executable: 'bin/node.exe',
+    integrity: 'sha512-0ddSuAi9KnmYzfjJwKfFUO5YfljMVfa9smiGRQXmp5QGhm8KXk7xbqkFNeaPXVaL6sfZ5oGfCD7q8wWY/TnypA==',
+  },
+};
+
+/** The platform of this machine in the names of `platforms`. */
+export const thisPlatform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+
+/**
+ * Folder with the Node.js of a platform; fetched by npm when it is not there yet.
+ *
+ * @param {string} platform name in `platforms`
+ * @returns {{ executable: string, licence: string }} paths
+ * @throws when what the registry gives is not what the hash says
+ */
+export function nodeOf(platform) {
+  const { executable, integrity } = platforms[platform];
+  const folder = resolve(`.cache/node-${nodeVersion}-${platform}`);
+  if (!existsSync(folder)) fetchPackage(`node-${platform}@${nodeVersion}`, { folder, integrity });
+  return { executable: join(folder, executable), licence: join(folder, 'LICENSE') };
+}
+
+function fetchPackage(name, { folder, integrity }) {
+  const unfinished = `${folder}.${process.pid}`;
+  mkdirSync(unfinished, { recursive: true });
+  try {
+    const [{ filename }] = JSON.parse(
+      execFileSync('npm', ['pack', name, '--json', '--silent', '--pack-destination', unfinished], { encoding: 'utf8' }),
+    );
+    const tarball = join(unfinished, filename);
+    const found = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
+    if (found !== integrity) throw new Error(`${name} has the hash ${found}, not ${integrity}.`);
+    execFileSync('tar', ['-xzf', tarball, '-C', unfinished, '--strip-components=1']);
+    rmSync(tarball);
+    renameSync(unfinished, folder);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
