@@ -165,15 +165,15 @@ test('the data folder is held by one process at a time', async (t) => {
     join(folder, 'svc.config.yaml'),
     'server: {data_folder_path: ./d}\ngroups: {DEFAULT_GROUP: {home_folder_path: ./h}}\nservices: {web: {type: http, port: 0}}\n',
   );
-  const children = Array.from({ length: 4 }, () => spawn(program[0], [...program.slice(1), 'serve'], { cwd: folder }));
+  const children = Array.from({ length: 2 }, () => spawn(program[0], [...program.slice(1), 'serve'], { cwd: folder }));
   t.after(() => {
     for (const child of children) child.kill('SIGKILL');
   });
   const codes = () => children.map(({ exitCode }) => exitCode);
   const listening = Promise.race(children.map((child) => once(child.stdout, 'data')));
-  await untilWithinMinute('three of four that start at once have lost', () => codes().filter((code) => code !== null).length >= 3);
+  await untilWithinMinute('one of two that start at once has lost', () => codes().some((code) => code !== null));
   await listening;
-  assert.deepEqual(codes().toSorted(), [3, 3, 3, null], 'one wins, and goes on');
+  assert.deepEqual(codes().toSorted(), [3, null], 'the other goes on');
   assert.match(readFileSync(join(folder, 'd/svc.pid'), 'utf8'), /"pid":\d+/);
 });
 
