@@ -1,4 +1,5 @@
 import { compileExpression, type Expression } from '../lib/expression.ts';
+import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { userForPath, userVariable } from './user-names.ts';
 
@@ -116,7 +117,8 @@ export class Permissions {
   /** Whether any of `rights` holds on `path`. */
   allowsAny(path: VirtualPath, rights: readonly Right[]): boolean {
     const granted = this.#rightsAt(path);
-    return rights.some((right) => (granted & rightBits[right]) !== 0);
+    for (const right of rights) if ((granted & rightBits[right]) !== 0) return true;
+    return false;
   }
 
   /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
@@ -132,10 +134,10 @@ export class Permissions {
     return { index: index + 1, expression: this.options.rules[index]?.expression, permissions: rule.permissions };
   }
 
+  // One path is asked for several rights, by each of the requests of a turn.
+  readonly #ofRules = rememberedForTurn((path) => this.#rules.find((rule) => rule.expression.matches(path))?.rights ?? this.#general);
+
   #rightsAt(path: VirtualPath): number {
-    for (const rule of this.#rules) {
-      if (rule.expression.matches(path)) return rule.rights;
-    }
-    return this.#general;
+    return this.#rules.length > 0 ? this.#ofRules(path) : this.#general;
   }
 }

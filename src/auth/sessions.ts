@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Account } from '../accounts/account.ts';
 import type { Clock } from '../lib/clock.ts';
+import { rememberedForTurn } from '../lib/turns/remembered.ts';
 
 /** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
 const idBytes = 32;
@@ -83,9 +84,7 @@ interface Kept {
 }
 
 /** The hash under which a session is kept: whoever reads the store cannot use it. */
-export function sessionKey(id: string): string {
-  return hash('sha256', id, 'base64url');
-}
+export const sessionKey = rememberedForTurn((id) => hash('sha256', id, 'base64url'));
 
 /** A fresh session ID. */
 export function newSessionId(): string {

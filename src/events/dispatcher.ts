@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, RequestTrace, ServiceEvent } from './event.ts';
-import { createEvent } from './event-factory.ts';
+import { createEvent, dataJsonOf } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
@@ -78,7 +78,7 @@ export abstract class SinkDispatcher implements EventDispatcher {
   }
 
   emitGrouped(draft: EventDraft): void {
-    this.#sink.appendGrouped(this.create(draft), { group: draft.context.group, takenBy: undefined });
+    this.#sink.appendGrouped(this.create(draft), { group: draft.context.group, takenBy: undefined }, dataJsonOf(draft));
   }
 
   grouped(): Promise<void> | undefined {

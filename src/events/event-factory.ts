@@ -33,12 +33,22 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 }
 
 /** The members of `data` that are not undefined, and the request. */
-function dataOf({ data, context: { request } }: EventDraft): Record<string, unknown> {
+function ownData({ data, context: { request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
   if (request) members.request_id = request.id;
   if (request?.traceparent !== undefined) members.traceparent = request.traceparent;
   return members;
+}
+
+function dataOf(draft: EventDraft): Record<string, unknown> {
+  const own = ownData(draft);
+  return draft.shared ? Object.assign({}, draft.shared.members, own) : own;
+}
+
+/** The JSON of the `data` of a draft's event, where a part of that is made already. */
+export function dataJsonOf(draft: EventDraft): string | undefined {
+  return draft.shared?.jsonWith(ownData(draft));
 }
 
 /**

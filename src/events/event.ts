@@ -1,3 +1,5 @@
+import type { SharedMembers } from './shared-members.ts';
+
 /** Address family and protocol of a peer, as docs/spec/events.md#account writes them. */
 export interface EventPeer {
   /** IPv4 or IPv6 address text; IPv4-mapped IPv6 addresses are written as IPv4. */
@@ -68,6 +70,8 @@ export interface EventContext {
 export interface EventDraft {
   id: number;
   context: EventContext;
+  /** What `data` begins with. */
+  shared?: SharedMembers | undefined;
   /** Members of `data`; undefined members are left out. */
   data?: Record<string, unknown>;
   /** Replaces the catalogue's message. */

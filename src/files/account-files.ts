@@ -16,7 +16,7 @@ import { accountListing, type EntryBatches, type ListingOrder } from './operatio
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { createFolder } from './operations/create-folder.ts';
 import { deleteEmptyFolder, deleteFile, deleteFolder } from './operations/delete.ts';
-import { type FileDownload, type OpenDownload, startDownload, startKeptDownload } from './operations/file-download.ts';
+import { type FileDownload, KeptDownload, OpenDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
 import type { LeftBehind } from './operations/folder-remover.ts';
 import { moveEntry } from './operations/move.ts';
@@ -94,7 +94,7 @@ export class AccountFiles {
   openDownload(path: VirtualPath): OpenDownload {
     return this.#paths.orReport(40035, path, () => {
       this.#paths.require(path, 'readFile');
-      return startDownload(this.#paths, path, openFile(this.mounts.roots, this.realPath(path)));
+      return new OpenDownload(this.#paths, path, openFile(this.mounts.roots, this.realPath(path)));
     });
   }
 
@@ -103,7 +103,7 @@ export class AccountFiles {
     return this.#paths.orReport(40035, path, () => {
       this.#paths.require(path, 'readFile');
       const file = this.environment.fileCache.open(this.mounts.roots, this.realPath(path));
-      return 'content' in file ? startKeptDownload(this.#paths, path, file) : startDownload(this.#paths, path, file);
+      return 'content' in file ? new KeptDownload(this.#paths, path, file) : new OpenDownload(this.#paths, path, file);
     });
   }
 

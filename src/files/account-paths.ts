@@ -1,6 +1,7 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
+import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { lookAt } from './disk/opened.ts';
@@ -144,6 +145,16 @@ export class AccountPaths implements FileScope {
 
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
     return { id: this.eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
+  }
+
+  pathMembers(path: VirtualPath): SharedMembers {
+    return new SharedMembers(this.#pathData(path));
+  }
+
+  emitGrouped(ofHttp: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
+    const id = this.eventId(ofHttp);
+    if (id === undefined) return;
+    this.environment.events.emitGrouped({ id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) });
   }
 
   /** The meaning of a fault, with the event of the failed operation emitted. */

@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventDraft } from '../events/event.ts';
+import type { SharedMembers } from '../events/shared-members.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import type { FileCache } from './disk/file-cache.ts';
@@ -45,4 +46,8 @@ export interface FileScope {
   eventId(id: number): number | undefined;
   /** The draft of such an event, which is told. */
   draft(id: number, path: VirtualPath, data?: Record<string, unknown>): EventDraft;
+  /** The path members that file events carry, to be used for several events. */
+  pathMembers(path: VirtualPath): SharedMembers;
+  /** Emits an event of a read with such members, together with others of this turn (`EventDispatcher.emitGrouped`). */
+  emitGrouped(id: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void;
 }

@@ -50,6 +50,21 @@ test('all sessions of an account end but one', async () => {
   );
 });
 
+test('a session that ended is found no more, in the same turn of the event loop', async () => {
+  const sessions = new MemorySessions(
+    new ManualClock(),
+    () => ({ idleMs: 1000, maximumAgeMs: 5000 }),
+    () => {},
+  );
+  const id = await sessions.create({ uuid: 'a', name: 'a' } as Account);
+  const session = sessions.find(id);
+  assert.ok(session);
+  const ended = sessions.end(session);
+  assert.equal(sessions.find(id), undefined);
+  await ended;
+  sessions.close();
+});
+
 test('an IPv6 customer is one source: its /64', () => {
   assert.equal(sourceOf('2001:db8:1:2::1'), sourceOf('2001:db8:1:2:ffff::9'));
   assert.notEqual(sourceOf('2001:db8:1:2::1'), sourceOf('2001:db8:1:3::1'));

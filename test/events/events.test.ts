@@ -4,7 +4,9 @@ import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../s
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { processAccount } from '../../src/events/event-factory.ts';
+import { eventJson } from '../../src/events/event-json.ts';
 import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
+import { SharedMembers } from '../../src/events/shared-members.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -70,8 +72,10 @@ class MemoryLog implements EventLog {
     this.marks.push(marks);
     return this.end;
   }
-  appendGrouped(event: ServiceEvent, marks?: EventMarks) {
+  readonly texts: string[] = [];
+  appendGrouped(event: ServiceEvent, marks?: EventMarks, dataJson?: string) {
     this.append(event, marks);
+    this.texts.push(eventJson(event, dataJson));
   }
   grouped() {
     return undefined;
@@ -122,4 +126,27 @@ test('the dispatcher journals each event with its group; emitAndWait then waits 
   );
   assert.deepEqual(log.events[0]?.data, { path: '/' });
   assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the group is no member of the event');
+});
+
+test('what events share is written once, byte for byte as JSON.stringify has it', () => {
+  const log = new MemoryLog();
+  const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
+  const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' } };
+  const shared = new SharedMembers({ path: '/ü "a"\n', real_path: '/srv/ü "a"\n' });
+  const request = { id: 'r', traceparent: '00-1-2-01' };
+  dispatcher.emitGrouped({ id: 40004, context, shared });
+  dispatcher.emitGrouped({ id: 40004, context: { ...context, request }, shared });
+  dispatcher.emitGrouped({ id: 40039, context: { ...context, request: { id: 'r' } }, shared, data: { duration: 0.5, gone: undefined } });
+  assert.deepEqual(
+    log.texts,
+    log.events.map((event) => JSON.stringify(event)),
+  );
+  assert.deepEqual(
+    log.events.map(({ data }) => data),
+    [
+      shared.members,
+      { ...shared.members, request_id: 'r', traceparent: '00-1-2-01' },
+      { ...shared.members, duration: 0.5, request_id: 'r' },
+    ],
+  );
 });

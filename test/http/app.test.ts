@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { test } from 'node:test';
 import type { EventDraft } from '../../src/events/event.ts';
 import { createApp } from '../../src/http/app.ts';
@@ -31,7 +31,7 @@ function startApp() {
   } as unknown as HttpService;
   const ask = (target: string, { method = 'GET', headers = {}, body = '' }: Request = {}) => {
     const length = body === '' ? {} : { 'content-length': String(body.length) };
-    const incoming = Object.assign(Readable.from([Buffer.from(body)], { objectMode: false }), {
+    const incoming = Object.assign(new IncomingMessage(new Socket()), {
       method,
       url: target,
       headers: { host: 'files.example', ...length, ...headers },
@@ -39,8 +39,9 @@ function startApp() {
       httpVersionMajor: 1,
       httpVersionMinor: 1,
       complete: body === '',
-      socket: {},
-    }) as unknown as IncomingMessage;
+    });
+    if (body !== '') incoming.push(body);
+    incoming.push(null);
     const exchange = new Exchange(service, incoming, new ServerResponse(incoming), false, (_, error) => assert.fail(String(error)));
     return app.request('/', { method }, exchange);
   };

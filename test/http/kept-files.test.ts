@@ -134,3 +134,13 @@ test('rights, the size of the cache and the end of an account are those of the c
   assert.equal((await get()).status, 401);
   assert.equal(opens(), 3);
 });
+
+test('a page of another origin is told its own, whoever had the file before', whereFilesAreKept, async (t) => {
+  const origins = ['https://a.example', 'https://b.example'];
+  const server = await startServer(t, { service: { cors_origins: origins } }, clockAhead);
+  writeFileSync(join(server.home, 'f'), 'content');
+  for (const origin of [undefined, ...origins, undefined]) {
+    const { status, headers } = await server.get('/home/f', { headers: origin ? { origin } : {} });
+    assert.deepEqual([status, headers['access-control-allow-origin'], headers.vary], [200, origin, 'origin']);
+  }
+});

@@ -29,8 +29,8 @@ const oldPassword = 'correct-horse';
 const changedPassword = 'correct-horse-2';
 
 test('a data folder of 0.1.0: journal, positions and a changed password go on', async (t) => {
-  for (const secret of [oldPassword, changedPassword]) learnSecret(secret, 'a data folder of 0.1.0');
   const dataFolder = copyOf(t, 'single');
+  for (const secret of [oldPassword, changedPassword]) learnSecret(secret, 'a data folder of 0.1.0');
   const receivers = { done: await startReceiver(t), waiting: await startReceiver(t) };
   const handler = (url: string) => ({ type: 'http', target: '40017', url });
   const server = await startServer(t, {
@@ -51,8 +51,8 @@ test('a data folder of 0.1.0: journal, positions and a changed password go on', 
 
 test('a node of 0.1.0 goes on with a newer svc: each event comes into the stream once, handlers go on where they stood', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
-  learnSecret(oldPassword, 'a data folder of 0.1.0');
   const redis = await startRedis(t);
+  learnSecret(oldPassword, 'a data folder of 0.1.0');
   const link = await linkTo(t, redis.url);
   const entries = JSON.parse(readFileSync(join(fixtures, 'stream.json'), 'utf8')) as [string, string[]][];
   for (const [id, fields] of entries) await link.call(['XADD', '{svc}:journal', id, ...fields]);

@@ -68,8 +68,10 @@ export interface EventSink {
   /**
    * Like `append`, in one write with all others of this turn of the event loop: for events of reads, of which there are many.
    * What is answered after `grouped` has its events in the journal.
+   *
+   * @param dataJson the JSON of its `data`, where that is known
    */
-  appendGrouped(event: ServiceEvent, marks?: EventMarks): void;
+  appendGrouped(event: ServiceEvent, marks?: EventMarks, dataJson?: string): void;
   /** Resolves once all events so far are written; at once when none waits. Never rejects: see `append`. */
   grouped(): Promise<void> | undefined;
   /**

@@ -67,8 +67,8 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  appendGrouped(event: ServiceEvent, marks: EventMarks = noMarks): void {
-    this.#group.push(lineOf(event, marks));
+  appendGrouped(event: ServiceEvent, marks: EventMarks = noMarks, dataJson?: string): void {
+    this.#group.push(lineOf(event, marks, dataJson));
     this.#groupWritten ??= new Promise((resolve) => {
       setImmediate(() => {
         this.#writeGroup();

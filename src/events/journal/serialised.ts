@@ -18,9 +18,9 @@ export interface WaitingLine {
   sizeBytes: number;
 }
 
-/** Serialises an event for the journal. */
-export function lineOf(event: ServiceEvent, marks: EventMarks): WaitingLine {
-  const text = `${eventJson(event)}\n`;
+/** Serialises an event for the journal. @param dataJson the JSON of its `data`, where that is known */
+export function lineOf(event: ServiceEvent, marks: EventMarks, dataJson?: string): WaitingLine {
+  const text = `${eventJson(event, dataJson)}\n`;
   return { event, marks, hasAccount: !isSpecialAccount(event.account.uuid), text, sizeBytes: Buffer.byteLength(text) };
 }
 

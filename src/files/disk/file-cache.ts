@@ -1,15 +1,18 @@
 import { closeSync, constants, lstatSync, readSync, statfsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import type { SharedMembers } from '../../events/shared-members.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import { type OpenedFile, openFile } from './opened.ts';
 import { descriptorsNameFiles, openToLook, pathOfDescriptor, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** A small file with its content. Nobody must change it. */
+/** A small file with its content, which nobody must change. */
 export interface KeptFile {
   readonly content: Buffer;
   readonly entry: Entry;
+  /** What its events begin with, for those who reached it last, by a path of their own. */
+  told?: { readonly mounts: object; readonly path: string; readonly members: SharedMembers };
 }
 
 /** Largest file that is kept. */

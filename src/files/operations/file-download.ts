@@ -1,3 +1,4 @@
+import type { SharedMembers } from '../../events/shared-members.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { KeptFile } from '../disk/file-cache.ts';
 import { closeFile } from '../disk/freeing.ts';
@@ -5,73 +6,92 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FileScope } from '../file-scope.ts';
 
-/** A file that is read by somebody, who calls `end` or `release` once. */
-interface Reading {
+/** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events 40004 and those of `end`. */
+abstract class Reading {
   readonly entry: Entry;
+  readonly #files: FileScope;
+  readonly #told: SharedMembers;
+  readonly #startedMs: number;
+  #isOver = false;
+
+  constructor(files: FileScope, entry: Entry, told: SharedMembers) {
+    this.entry = entry;
+    this.#files = files;
+    this.#told = told;
+    this.#startedMs = files.environment.clock.monotonicMs();
+    files.emitGrouped(40004, told);
+  }
+
+  protected abstract close(): void;
+
   /**
    * @param readBytes bytes that were handed to the client
    * @param fault nothing when the download is complete
    */
-  end(readBytes: number, fault?: 'client-gone' | 'failed'): void;
+  end(readBytes: number, fault?: 'client-gone' | 'failed'): void {
+    if (!this.#closeOnce()) return;
+    const data = transferData((this.#files.environment.clock.monotonicMs() - this.#startedMs) / 1000, readBytes, 'read');
+    if (fault === 'client-gone') this.#files.emitGrouped(40018, this.#told, data);
+    if (fault) {
+      const details = fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.';
+      this.#files.emitGrouped(40040, this.#told, { ...data, details });
+    } else {
+      this.#files.emitGrouped(40039, this.#told, data);
+    }
+  }
+
   /** Nothing was asked of the content after all (304, 416). */
-  release(): void;
+  release(): void {
+    this.#closeOnce();
+  }
+
+  #closeOnce(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.close();
+    return true;
+  }
 }
 
-/** A file opened for reading; `end` and `release` close it. */
-export interface OpenDownload extends Reading {
+/** A file opened for reading. */
+export class OpenDownload extends Reading {
   readonly fd: number;
-  readonly kept?: undefined;
+  readonly kept = undefined;
+
+  /** @param opened verified; it is closed in the end */
+  constructor(files: FileScope, path: VirtualPath, { fd, stats }: OpenedFile) {
+    super(files, entryOf(baseName(path), stats), files.pathMembers(path));
+    this.fd = fd;
+  }
+
+  protected close(): void {
+    void closeFile(this.fd, this.entry.sizeBytes);
+  }
 }
 
 /** A small file whose whole content is at hand. */
-export interface KeptDownload extends Reading {
+export class KeptDownload extends Reading {
   readonly kept: KeptFile;
+
+  constructor(files: FileScope, path: VirtualPath, kept: KeptFile) {
+    const { entry } = kept;
+    const name = baseName(path);
+    super(files, name === entry.name ? entry : { ...entry, name }, toldOf(files, path, kept));
+    this.kept = kept;
+  }
+
+  protected close(): void {}
 }
 
 export type FileDownload = OpenDownload | KeptDownload;
 
-/** Makes a download of a verified file, which it closes; event 40004. */
-export function startDownload(files: FileScope, path: VirtualPath, { fd, stats }: OpenedFile): OpenDownload {
-  return { fd, ...startReading(files, path, entryOf(baseName(path), stats), () => void closeFile(fd, stats.size)) };
-}
-
-/** Makes a download of a file whose content is kept; event 40004. */
-export function startKeptDownload(files: FileScope, path: VirtualPath, kept: KeptFile): KeptDownload {
-  const { entry } = kept;
-  const name = baseName(path);
-  return { kept, ...startReading(files, path, name === entry.name ? entry : { ...entry, name }, () => {}) };
-}
-
-function startReading(files: FileScope, path: VirtualPath, entry: Entry, close: () => void): Reading {
-  const { clock, events } = files.environment;
-  const startedMs = clock.monotonicMs();
-  const draft = files.draft(40004, path);
-  events.emitGrouped(draft);
-  const emit = (ofHttp: number, data: Record<string, unknown>) => {
-    const id = files.eventId(ofHttp);
-    if (id !== undefined) events.emitGrouped({ id, context: draft.context, data: Object.assign({}, draft.data, data) });
-  };
-  let isOpen = true;
-  const closeOnce = () => {
-    if (isOpen) close();
-    const wasOpen = isOpen;
-    isOpen = false;
-    return wasOpen;
-  };
-  return {
-    entry,
-    end(readBytes, fault) {
-      if (!closeOnce()) return;
-      const durationS = (clock.monotonicMs() - startedMs) / 1000;
-      const data = transferData(durationS, readBytes, 'read');
-      if (fault === 'client-gone') emit(40018, data);
-      if (fault) emit(40040, { ...data, details: fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.' });
-      else emit(40039, data);
-    },
-    release() {
-      closeOnce();
-    },
-  };
+function toldOf(files: FileScope, path: VirtualPath, kept: KeptFile): SharedMembers {
+  const { mounts } = files;
+  const { told } = kept;
+  if (told?.mounts === mounts && told.path === path) return told.members;
+  const members = files.pathMembers(path);
+  kept.told = { mounts, path, members };
+  return members;
 }
 
 /** The members that events of transfers carry (docs/spec/events.md#file-events): seconds, bytes, bytes a second. */

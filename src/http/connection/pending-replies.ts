@@ -47,7 +47,7 @@ export class PendingReplies {
       this.#start(socket, pending);
     };
     const onFault = (error: unknown) => this.#onFault(error, outgoing);
-    outgoing.once('close', guarded(next, onFault));
+    outgoing.on('close', guarded(next, onFault));
     try {
       run();
     } catch (error) {

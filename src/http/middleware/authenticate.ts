@@ -26,25 +26,40 @@ export const publicFailureDetail = 'public_failure';
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
-export const authenticate: HttpMiddleware = async (c, next) => {
-  await findClient(c.env);
+export const authenticate: HttpMiddleware = (c, next) => {
+  const exchange = c.env;
+  const id = sessionIdOf(exchange);
+  const session = id === undefined ? undefined : exchange.service.sessions.find(id);
+  if (!session || session instanceof Promise) return findClient(exchange, session).then(next);
+  // Most requests have a session that is kept in this process, and need not wait.
+  accept(exchange, session.account, session);
   return next();
 };
 
-async function findClient(exchange: Exchange): Promise<void> {
+/** The session ID of a request: that of `Authorization`, where it has one, else of the cookie. */
+function sessionIdOf(exchange: Exchange): string | undefined {
+  const authorization = header(exchange, 'authorization');
+  if (authorization === undefined) return cookieOf(exchange);
+  const { scheme, value } = schemeAndValue(authorization);
+  return scheme === 'session' ? value : undefined;
+}
+
+/** The session cookie. What a browser sends by itself says nothing about a page of another origin. */
+function cookieOf(exchange: Exchange): string | undefined {
+  return exchange.corsOrigin === undefined ? cookieValue(header(exchange, 'cookie'), sessionCookie) : undefined;
+}
+
+async function findClient(exchange: Exchange, found: Promise<Session | undefined> | undefined): Promise<void> {
+  const session = await found;
+  if (session) return accept(exchange, session.account, session);
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined) return authenticateHeader(exchange, authorization);
-  // What a browser sends by itself says nothing about a page of another origin.
-  const isForeign = exchange.corsOrigin !== undefined;
-  const cookie = isForeign ? undefined : cookieValue(header(exchange, 'cookie'), sessionCookie);
-  const session = cookie === undefined ? undefined : await exchange.service.sessions.find(cookie);
-  if (session) return accept(exchange, session.account, session);
   await checkBan(exchange);
-  const certificate = isForeign ? undefined : certificateCredentials(exchange);
+  const certificate = exchange.corsOrigin === undefined ? certificateCredentials(exchange) : undefined;
   if (certificate) return checkCredentials(exchange, certificate);
   const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
   if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
-  throw new ServiceError('unauthorized', cookie === undefined ? 'Authentication is required.' : 'The session is not valid.');
+  throw new ServiceError('unauthorized', cookieOf(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.');
 }
 
 /**
@@ -66,12 +81,8 @@ export async function checkPassword(exchange: Exchange, username: string, passwo
 }
 
 async function authenticateHeader(exchange: Exchange, authorization: string): Promise<void> {
-  const space = authorization.indexOf(' ');
-  const scheme = (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase();
-  const value = space < 0 ? '' : authorization.slice(space + 1).trim();
+  const { scheme, value } = schemeAndValue(authorization);
   if (scheme === 'session') {
-    const session = await exchange.service.sessions.find(value);
-    if (session) return accept(exchange, session.account, session);
     await checkBan(exchange);
     throw new ServiceError('unauthorized', 'The session is not valid.');
   }
@@ -80,6 +91,14 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
     return accept(exchange, await checkPassword(exchange, username, password), undefined);
   }
   throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
+}
+
+function schemeAndValue(authorization: string): { scheme: string; value: string } {
+  const space = authorization.indexOf(' ');
+  return {
+    scheme: (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase(),
+    value: space < 0 ? '' : authorization.slice(space + 1).trim(),
+  };
 }
 
 async function checkCredentials(exchange: Exchange, credentials: Credentials): Promise<void> {

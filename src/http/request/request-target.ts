@@ -58,6 +58,8 @@ export function routePathOf(target: RequestTarget): string {
  */
 export function parseRequestTarget(raw: string): RequestTarget {
   if (raw === '*') return { kind: 'server', query: '' };
+  if (plainFile.test(raw) && !raw.startsWith(`/home/${reservedName}`))
+    return { kind: 'member', path: raw.slice(5) as VirtualPath, isFolder: false, query: '' };
   const { path, query } = splitTarget(raw);
   const isFolder = path.endsWith('/');
   const segments = path
@@ -72,6 +74,9 @@ export function parseRequestTarget(raw: string): RequestTarget {
   if (second === reservedName) return { kind: 'account-service', name: segments.slice(2).join('/'), query };
   return { kind: 'member', path: virtualPathOf(segments.slice(1)), isFolder, query };
 }
+
+// Most files: nothing to decode, no query, no segment that is empty or begins with a dot.
+const plainFile = /^\/home(\/[\w~!$&'()*+,;=:@-][\w.~!$&'()*+,;=:@-]{0,254})+$/;
 
 function splitTarget(raw: string): { path: string; query: string } {
   // RFC 9112 §3.2.2: a server must accept the absolute form.

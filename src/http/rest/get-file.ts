@@ -10,10 +10,11 @@ import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fiel
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
-import { clientGone, isClientGone } from '../reply/outgoing.ts';
+import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
+import { sendKept } from '../reply/send-kept.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { conditionHeaders, validatorsOf } from '../request/preconditions.ts';
 import { FolderRedirect, redirectFolder } from './member-redirect.ts';
@@ -68,6 +69,11 @@ async function sendContent(c: HttpContext): Promise<Response> {
   try {
     download = clientOf(exchange).files.download(path);
     const { entry } = download;
+    if (download.kept && isPlain(exchange)) {
+      const sent = sendKept(c, download, () => fileHeaders(exchange, entry));
+      download = undefined;
+      return await sent;
+    }
     const headers = fileHeaders(exchange, entry);
     const early = conditional(exchange, entry, headers);
     if (early) return await respond(c, early);
@@ -81,6 +87,15 @@ async function sendContent(c: HttpContext): Promise<Response> {
     download?.release();
   }
 }
+
+/** Whether a GET over HTTP/1 asks for the file as it is, whole, whatever the client has already. */
+function isPlain({ service, incoming, outgoing, target }: Exchange): boolean {
+  // Where pages of other origins may read, the reply names theirs.
+  if (target.query !== '' || isHttp2(outgoing) || service.options.cors_origins.length > 0) return false;
+  return !selectingHeaders.some((name) => incoming.headers[name] !== undefined);
+}
+
+const selectingHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'want-repr-digest'];
 
 function conditional(exchange: Exchange, { modifiedMs }: Entry, headers: FileHeaders): Reply | undefined {
   const { etag, 'last-modified': lastModified, 'cache-control': cacheControl } = headers;

@@ -63,8 +63,8 @@ export class JournalClient implements EventSink {
     this.#add(event, marks);
   }
 
-  appendGrouped(event: ServiceEvent, marks: EventMarks): void {
-    this.#add(event, marks);
+  appendGrouped(event: ServiceEvent, marks: EventMarks, dataJson?: string): void {
+    this.#add(event, marks, dataJson);
   }
 
   appendDurable(event: ServiceEvent, marks: EventMarks): Promise<undefined> {
@@ -120,13 +120,13 @@ export class JournalClient implements EventSink {
     if (first === undefined || first.sent > this.#sent) this.flush();
   }
 
-  #add(event: ServiceEvent, { group = undefined }: EventMarks): { batch: Batch; line: number } {
+  #add(event: ServiceEvent, { group = undefined }: EventMarks, dataJson?: string): { batch: Batch; line: number } {
     if (!this.#batch) {
       this.#batch = { texts: [], characters: 0, groups: [], waiting: [], isAwaited: false };
       setImmediate(() => this.#endTurn());
     }
     const batch = this.#batch;
-    const text = eventJson(event);
+    const text = eventJson(event, dataJson);
     const line = batch.texts.push(text) - 1;
     if (!isSpecialAccount(event.account.uuid)) {
       const last = batch.groups.at(-1);

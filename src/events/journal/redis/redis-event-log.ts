@@ -153,8 +153,8 @@ export class RedisEventLog implements EventLog {
     return this.#options.local.append(event, marks);
   }
 
-  appendGrouped(event: ServiceEvent, marks?: EventMarks): void {
-    this.#options.local.appendGrouped(event, marks);
+  appendGrouped(event: ServiceEvent, marks?: EventMarks, dataJson?: string): void {
+    this.#options.local.appendGrouped(event, marks, dataJson);
   }
 
   grouped(): Promise<void> | undefined {
