@@ -21,6 +21,7 @@ const { values: options, positionals } = parseArgs({
 
 /** What runs each part beside those of the comparison with peers. */
 const others = {
+  tls: 'tls.mjs',
   callout: 'callout.mjs',
   webhooks: 'webhooks.mjs',
   sftp: 'ssh.mjs',
@@ -52,5 +53,7 @@ if (groups.length > 0) {
   const only = isOfWorkloads ? ['--only', options.only] : [];
   run('peers.mjs', ...groups, ...only, ...(options.against === undefined ? [] : ['--against', options.against]));
 }
-if (!isOfWorkloads) for (const [name, file] of Object.entries(others)) if (chosen.includes(name)) run(file);
+if (!isOfWorkloads)
+  for (const [name, file] of Object.entries(others))
+    if (chosen.includes(name)) run(file, ...(name === 'tls' && options.against ? ['--against', options.against] : []));
 process.exit(status);

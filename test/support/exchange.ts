@@ -23,6 +23,7 @@ export function exchangeOf(request: {
   const service = { options: { type: 'http', accepted_origins: acceptedOrigins }, proxies };
   return {
     incoming,
+    body: incoming,
     outgoing: new ServerResponse(incoming as unknown as IncomingMessage),
     method,
     target: parseRequestTarget(target),
