@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { program } from './support/child.ts';
 import { freePort } from './support/redis.ts';
 import { hasProgram } from './support/requires.ts';
+import { runTour } from './support/run-tour.ts';
 import { temporaryFolder } from './support/temp.ts';
 import { tour } from './support/tour.ts';
 
@@ -58,4 +59,13 @@ test('three nodes on one machine, and a rolling restart without a failed request
     while (!isOver() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.equal(output.replace(`done ${index}\n`, '').trim(), wanted, command);
   }
+});
+
+test('the second tour, from init to a tested configuration, prints what its page says', { timeout: 90_000 }, (t) =>
+  runTour(t, 'docs/integrate/tour.md'),
+);
+
+test("a partner's first hour over SFTP goes as its page says", { timeout: 90_000 }, async (t) => {
+  if (!hasProgram(t, 'sftp')) return;
+  await runTour(t, 'docs/operate/sftp.md', "A partner's first hour");
 });

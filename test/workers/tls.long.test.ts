@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { selfSigned } from '../support/certificates.ts';
+import { run } from '../support/child.ts';
+import { Client } from '../support/client.ts';
+import { until } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
+import { startFleet } from '../support/workers.ts';
+
+const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
+
+test('HTTPS: all workers have the certificate, take over a renewed one, and refuse a reload whose files are amiss', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const [first, second] = [selfSigned(t), selfSigned(t)];
+  const folder = join(first.certPath, '..');
+  const service = (key = 'key.pem') => ({ type: 'https', tls_certificate_path: first.certPath, tls_key_path: join(folder, key) });
+  const fleet = await startFleet(t, 2, { service: service() });
+  const statusOf = (ca: string) => fleet.everywhere(2, () => fleet.get('/home/', { ca, headers: { accept: 'application/json' } }));
+  assert.deepEqual(statuses(await statusOf(first.cert)), [200]);
+  await fleet.configure({ service: service('missing.pem') });
+  assert.equal((await run(t, ['reload'], { cwd: fleet.folder })).code, 1);
+  assert.deepEqual(statuses(await statusOf(first.cert)), [200]);
+  for (const [name, text] of [
+    ['key.pem', second.key],
+    ['cert.pem', second.cert],
+  ] as const) {
+    writeFileSync(join(folder, `${name}.new`), text);
+    renameSync(join(folder, `${name}.new`), join(folder, name));
+  }
+  await until('both workers have it', () => fleet.running.stderr().match(/the TLS files changed and are in use/g)?.length === 2);
+  assert.deepEqual(statuses(await statusOf(second.cert)), [200]);
+});
+
+test('root binds, and the workers are another account, those that come later too, with TLS files that only root may read', async (t) => {
+  if (process.getuid?.() !== 0) {
+    if (process.env.CI === 'true') assert.fail('This test needs root, and under CI nothing may be skipped.');
+    return t.skip('only root can become another account');
+  }
+  if (!hasProgram(t, 'openssl')) return;
+  const nobody = Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
+  const { cert, certPath } = selfSigned(t);
+  const keyPath = join(certPath, '../key.pem');
+  chmodSync(keyPath, 0o600);
+  const server = { user: 'nobody', umask: '027' };
+  const service = { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath };
+  const startedMs = performance.now();
+  const fleet = await startFleet(t, 2, { server, service, group: { home_folder_path: '${USER}' } }).catch((error) => error as Error);
+  assert.ok(fleet instanceof Client, String(fleet));
+  chmodSync(fleet.folder, 0o755);
+  const home = join(fleet.folder, 'alice');
+  mkdirSync(home, { recursive: true });
+  chownSync(home, nobody, nobody);
+  const check = async (name: string) => {
+    for (const pid of [fleet.running.child.pid as number, ...fleet.workers()]) {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      assert.match(status, new RegExp(`^Uid:\\s+${nobody}\\s+${nobody}\\s+${nobody}\\s+${nobody}$`, 'm'));
+      assert.match(status, /^CapEff:\s+0+$/m);
+      assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'not in the group of root either');
+    }
+    let number = 0;
+    const stored = await fleet.everywhere(2, () => fleet.put(`/home/${name}${number++}`, 'x', { ca: cert }));
+    assert.deepEqual(statuses(stored), [201]);
+    const stats = statSync(join(home, `${name}0`));
+    assert.deepEqual([stats.uid, stats.mode & 0o777], [nobody, 0o640]);
+  };
+  await check('a');
+  const [victim = 0] = fleet.workers();
+  await fleet.kill([victim]);
+  await fleet.ready(2).catch((error) => assert.fail(`${error}\n${fleet.running.stderr()}`));
+  await check('b');
+  // The files are looked at every five seconds, in vain by now.
+  await until('six seconds are over', () => performance.now() - startedMs > 6000);
+  await check('c');
+  assert.equal(await fleet.stop(), 0, 'and it can end its work in the data folder');
+});
