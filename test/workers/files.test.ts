@@ -112,7 +112,7 @@ test('two workers and one disk', async (t) => {
         assert.ok((await fleet.send('DELETE', `/home/${name}`, within(limited.session))).status < 300);
     }
     const body = '<propfind xmlns="DAV:"><prop><quota-used-bytes/></prop></propfind>';
-    await fleet.put('/home/last', Buffer.alloc(123_456), within(limited.session));
+    assert.equal((await fleet.put('/home/last', Buffer.alloc(123_456), within(limited.session))).status, 201);
     const asked = await fleet.everywhere(2, () =>
       fleet.send('PROPFIND', '/home/', within(limited.session, { body, headers: { depth: '0' } })),
     );

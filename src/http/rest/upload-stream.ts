@@ -39,7 +39,8 @@ export async function receiveBody(
 function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
   const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
-  const whole: Buffer | null = body.read();
+  // Without a length Node.js 26 gives the first piece alone.
+  const whole: Buffer | null = body.read(readableLength);
   // Reads the end behind it.
   body.resume();
   return whole ?? undefined;
