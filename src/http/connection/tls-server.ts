@@ -3,7 +3,7 @@ import { createServer, DEFAULT_CIPHERS, type Server, type TlsOptions } from 'nod
 import type { HttpService } from '../request/exchange.ts';
 import { readTlsContext, type TlsContext } from './tls-context.ts';
 
-/** A record costs a fifth less with it than with AES-256, which Node.js puts before it. */
+/** It takes ten rounds a block where AES-256, which Node.js puts before it, takes fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
