@@ -6,9 +6,9 @@ import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { run, start, startMock } from '../support/child.ts';
 import { Client } from '../support/client.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { configure, crm, files, project, upload } from '../support/webhook-project.ts';
+import { configure, crm, files, project, upload, uploadThen } from '../support/webhook-project.ts';
 
 test('the journal is sent again to the handlers whose filters match, as today’s configuration renders it', async (t) => {
   const receiver = await startReceiver(t);
@@ -58,7 +58,7 @@ test('selection: IDs, UUIDs, times, limit; --force sends what the filters leave 
 test('--failed sends what was failed, discarded or never made, once; --json reports each delivery', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500 }, { status: 503, headers: { 'retry-after': '1' } }, {}] });
   const cwd = project(t, crm(receiver.url));
-  await upload(t, cwd, '1', '2', '3', '4');
+  await uploadThen(t, cwd, ['1', '2', '3', '4'], () => until('each was sent', () => receiver.events().length === 4));
   const late = await startReceiver(t);
   configure(cwd, `${crm(receiver.url)}, late: {type: http, target: 40017, url: "${late.url}", data_filter: "path, /4"}`);
   const end = await run(t, ['webhook-replay', '--failed', '--json'], { cwd });

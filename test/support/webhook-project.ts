@@ -32,13 +32,19 @@ event_handlers: {${handlers}}
 }
 
 /** Serves while some files are uploaded, then stops. */
-export async function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
+export function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
+  return uploadThen(t, cwd, names, async () => {});
+}
+
+/** The same; the service stops once `settled` resolves: behind a delivery that failed, a stop leaves what is waiting. */
+export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
   const service = createServer(loaded, { clock: systemClock, log: silentLog });
   await service.start();
   watchOutput(t, () => service.stop(), []);
   const client = new Client(service.listening()[0]?.url ?? '');
   for (const name of names) assert.equal((await client.put(`/home/${name}`, 'x', { user: null })).status, 201);
+  await settled();
   assert.equal(await service.stop(), true);
 }
 
