@@ -54,3 +54,6 @@ process.on('message', (command: HostedCommand) => {
   if (command.mock === undefined) void run(command).then((end) => process.send?.(end));
   else runMock(command.args, command.mock);
 });
+
+// Mocks would keep it when whoever started it is gone.
+process.once('disconnect', () => process.exit());
