@@ -8,9 +8,10 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isInstalled } from '../installed.mjs';
 import { buildOfCommit } from './support/build-variant.mjs';
 import { memoryOfConnections } from './support/connections.mjs';
-import { isInstalled, machineLine, versionOf } from './support/machine.mjs';
+import { machineLine, versionOf } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
 import { failures, leftOut, table, writeBetween } from './support/table.mjs';
 import { handshakes, small, transfer } from './support/tls-load.mjs';

@@ -3,7 +3,8 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { freePort, isInstalled, versionOf } from './machine.mjs';
+import { isInstalled } from '../../installed.mjs';
+import { freePort, versionOf } from './machine.mjs';
 import { password, userName } from './servers.mjs';
 
 /** Status and text of a reply. */
