@@ -82,7 +82,7 @@ for (let round = 0; round <= rounds; round++)
   }
 endpoint.child.kill('SIGTERM');
 endAll();
-rmSync(folder, { recursive: true, force: true });
+rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 
 const [ofSession, ofCallout] = Object.values(results);
 const rows = Object.entries(results).map(([name, runs]) => [`GET 1 KiB, ${connections} connections, ${name}, /s`, cell(runs)]);

@@ -63,7 +63,7 @@ function fill() {
 /** Removes what the round before wrote, and lets the disk finish with it, so that no server pays for another. */
 function clean() {
   for (const path of [join(home, 'put'), received]) {
-    rmSync(path, { recursive: true, force: true });
+    rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     mkdirSync(path);
   }
   execFileSync('sync');

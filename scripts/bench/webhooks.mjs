@@ -200,7 +200,7 @@ rows.push([
 
 endAll();
 agent.destroy();
-rmSync(folder, { recursive: true, force: true });
+rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
 const machine = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}, medians of ${rounds} rounds; sender and receiver share the cores.`;
 console.log(`${table}\n\n${machine}`);

@@ -11,7 +11,7 @@ export function buildOfCommit(commit) {
   const root = join(process.cwd(), '.cache/builds', hash);
   const executable = join(root, 'dist/svc.mjs');
   if (existsSync(executable)) return executable;
-  rmSync(root, { recursive: true, force: true });
+  rmSync(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   mkdirSync(root, { recursive: true });
   const run = (command, args) => execFileSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
   const archive = execFileSync('git', ['archive', hash], { maxBuffer: 2 ** 30 });
