@@ -107,9 +107,13 @@ async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, buffe
 }
 
 /** A tiny body leaves in one piece with the headers when it is a text; its characters are its bytes (Latin-1). */
+export function inOnePiece(bytes: Buffer): Buffer | string {
+  return bytes.length <= tinyFileBytes ? bytes.toString('latin1') : bytes;
+}
+
 function wholeBody(download: FileDownload, range: ByteRange): Buffer | string {
   const bytes = download.kept ? keptRange(download.kept, range) : readWhole(download.fd, range);
-  return bytes.length <= tinyFileBytes ? bytes.toString('latin1') : bytes;
+  return inOnePiece(bytes);
 }
 
 function keptRange({ content }: KeptFile, range: ByteRange): Buffer {

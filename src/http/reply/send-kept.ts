@@ -6,6 +6,7 @@ import { type HttpContext, pathOf } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone } from './outgoing.ts';
 import { headerLines, type ReplyHeaders } from './reply.ts';
+import { inOnePiece } from './send-file.ts';
 
 // A property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');
@@ -19,9 +20,6 @@ interface Prepared {
 }
 
 type Answered = KeptFile & { [preparedKey]?: Prepared };
-
-/** Up to this size a body leaves in one piece with the headers, as a text whose characters are its bytes (Latin-1). */
-const textBytes = 8 * 1024;
 
 /**
  * Sends a whole file that is kept, over HTTP/1, with headers that are made once.
@@ -46,7 +44,7 @@ export async function sendKept(c: HttpContext, download: KeptDownload, headersOf
   // Node.js writes them down before anybody else can put another one there.
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
-  outgoing.end(content.length <= textBytes ? content.toString('latin1') : content, 'latin1');
+  outgoing.end(inOnePiece(content), 'latin1');
   return RESPONSE_ALREADY_SENT;
 }
 
