@@ -10,7 +10,7 @@ export interface Timer {
 export interface Clock {
   /** Wall clock, Unix time in milliseconds with a fraction. */
   nowMs(): number;
-  /** Milliseconds from an arbitrary start, never going back; for durations. */
+  /** Milliseconds from an arbitrary start that all processes of a machine share, never going back; for durations. */
   monotonicMs(): number;
   /** Runs `action` once after `delayMs`. The timer does not keep the process alive. */
   after(delayMs: number, action: () => void): Timer;
@@ -29,7 +29,10 @@ function clampDelayMs(delayMs: number): number {
 
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
+  monotonicMs() {
+    const [seconds, nanoseconds] = process.hrtime();
+    return seconds * 1000 + nanoseconds / 1e6;
+  },
   after(delayMs, action) {
     const handle = setTimeout(action, clampDelayMs(delayMs));
     handle.unref();

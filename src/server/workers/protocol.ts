@@ -27,8 +27,8 @@ export interface SessionRecord {
   createdMs: number;
 }
 
-/** What a worker did with a session since it last told: key, milliseconds since the last use, transfers that run. */
-export type SessionUse = [key: string, agoMs: number, holds: number];
+/** What a worker did with a session since it last told: key, the last use (monotonic, ms), transfers that run. */
+export type SessionUse = [key: string, lastUsedMs: number, holds: number];
 
 /** What is known of a source: for how long it is still banned in ms, 0 for mere failures, -1 when they are forgotten. */
 export type BanNote = [source: string, bannedForMs: number];

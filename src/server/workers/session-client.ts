@@ -118,7 +118,7 @@ export class SessionClient implements SessionStore {
   report(keys: readonly string[]): SessionUse[] {
     return keys.flatMap((key) => {
       const kept = this.#kept.get(key);
-      return kept ? [this.#useOf(kept)] : [];
+      return kept ? [useOf(kept)] : [];
     });
   }
 
@@ -188,14 +188,10 @@ export class SessionClient implements SessionStore {
     const news = this.#news;
     this.#news = [];
     for (const kept of news) kept.isNews = false;
-    this.#primary.tell(
-      'useSessions',
-      this.#service,
-      news.map((kept) => this.#useOf(kept)),
-    );
+    this.#primary.tell('useSessions', this.#service, news.map(useOf));
   }
+}
 
-  #useOf({ session, lastUsedMs, holds }: Kept): SessionUse {
-    return [session.key, this.#clock.monotonicMs() - lastUsedMs, holds];
-  }
+function useOf({ session, lastUsedMs, holds }: Kept): SessionUse {
+  return [session.key, lastUsedMs, holds];
 }

@@ -88,11 +88,10 @@ export class SessionHost implements SessionOverview {
 
   /** Notes what a worker tells of the use of sessions. */
   use(peer: Peer, uses: readonly SessionUse[]): void {
-    const nowMs = this.#clock.monotonicMs();
-    for (const [key, agoMs, holds] of uses) {
+    for (const [key, lastUsedMs, holds] of uses) {
       const kept = this.#kept.get(key);
       if (!kept) continue;
-      kept.lastUsedMs = Math.max(kept.lastUsedMs, nowMs - agoMs);
+      kept.lastUsedMs = Math.max(kept.lastUsedMs, lastUsedMs);
       if (holds > 0) kept.holds.set(peer, holds);
       else kept.holds.delete(peer);
     }
