@@ -65,6 +65,8 @@ const builtInActions = [
   'delete-members',
   'download-members',
   'confirm-delete',
+  'move',
+  'copy',
 ];
 
 const triggers = lineList().transform((lines, context): CustomTrigger[] => {

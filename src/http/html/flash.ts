@@ -5,7 +5,7 @@ import type { Language } from './pages/locales/language.ts';
 const flashCookie = 'SVC_FLASH';
 
 /** What a form did, shown once on the next page. The cookie carries a code and a count, never text from a user. */
-const flashCodes = ['uploaded', 'created', 'deleted', 'triggered', 'passwordChanged'] as const;
+const flashCodes = ['uploaded', 'created', 'deleted', 'moved', 'copied', 'triggered', 'passwordChanged'] as const;
 export type FlashCode = (typeof flashCodes)[number];
 
 /** The `Set-Cookie` line that has the next page show a message. */

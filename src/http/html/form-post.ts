@@ -11,7 +11,16 @@ import { type FormFields, type FormFile, fileNameOf, readForm } from '../request
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
 import { serverPathOf, targetPath, urlPathOf } from '../request/request-target.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
-import { deleteMember, eachMember, type MemberResult, memberErrorsReply, memberFailure, runTrigger } from '../rest/member-actions.ts';
+import {
+  allResults,
+  deleteMember,
+  eachMember,
+  type MemberResult,
+  memberErrorsReply,
+  memberFailure,
+  runTrigger,
+} from '../rest/member-actions.ts';
+import { destinationFolder, type TransferKind, transferMember } from '../rest/member-transfer.ts';
 import { findTrigger } from '../rest/triggers.ts';
 import { backendReplyHeaders } from '../rest/upload-backend.ts';
 import { sendZip } from '../rest/zip-download.ts';
@@ -49,6 +58,9 @@ export async function handleFormPost(c: HttpContext): Promise<Response> {
       return respond(c, await deleteMembers(exchange, folder, fields));
     case 'confirm-delete':
       return respond(c, await confirmDeletion(exchange, folder, fields));
+    case 'move':
+    case 'copy':
+      return respond(c, await transferMembers(exchange, folder, fields, action));
     case 'download-members':
       return sendZip(c, await selectedMembers(exchange, folder, fields));
     default:
@@ -90,15 +102,24 @@ async function createFolder(exchange: Exchange, folder: VirtualPath, fields: For
 
 async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const { files } = clientOf(exchange);
-  const results = await eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => deleteMember(files, path));
-  return replyTo(exchange, folder, 'deleted', results);
+  const results = eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => deleteMember(files, path));
+  return replyTo(exchange, folder, 'deleted', await allResults(results));
+}
+
+async function transferMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, kind: TransferKind): Promise<Reply> {
+  const { files } = clientOf(exchange);
+  const destination = fields.one('destination');
+  if (!destination) throw new ServiceError('bad-request', 'The form lacks the field "destination".');
+  const transfer = { kind, destination: destinationFolder(folder, destination), overwrite: fields.one('overwrite') === 'true' };
+  const results = eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => transferMember(files, path, transfer));
+  return replyTo(exchange, folder, kind === 'move' ? 'moved' : 'copied', await allResults(results));
 }
 
 async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, action: string): Promise<Reply> {
   const trigger = findTrigger(exchange, action);
   if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
-  const results = await runTrigger(exchange, folder, trigger, await selectedMembers(exchange, folder, fields));
-  return replyTo(exchange, folder, 'triggered', results);
+  const results = runTrigger(exchange, folder, trigger, await selectedMembers(exchange, folder, fields));
+  return replyTo(exchange, folder, 'triggered', await allResults(results));
 }
 
 /** 303 back to the folder with a message for the next page; or JSON; a page with the reasons when something failed. */

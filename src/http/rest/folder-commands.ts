@@ -1,28 +1,41 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
+import { namesType } from '../../lib/headers/accept-header.ts';
 import { isObject } from '../../lib/json.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
+import { messageFor } from '../html/problem-message.ts';
+import { BodyWriter } from '../reply/body-writer.ts';
 import { jsonReply } from '../reply/reply.ts';
-import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { respond, stream } from '../reply/respond.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readJsonBody } from '../request/request-body.ts';
-import { deleteMember, eachMember, type MemberResult, memberErrorsReply, runTrigger } from './member-actions.ts';
+import { allResults, deleteMember, eachMember, type MemberResult, memberErrorsReply, runTrigger } from './member-actions.ts';
+import { destinationFolder, isTransfer, transferMember } from './member-transfer.ts';
 import { findTrigger } from './triggers.ts';
 
 /** One command of a request, its target always as a list. */
 export interface FolderCommand {
   command: string;
   targets: string[];
+  /** Of `move` and `copy`: where to, as the request writes it. */
+  destination?: string;
+  /** Of `move` and `copy`: whether files there are replaced. */
+  overwrite?: boolean;
 }
+
+/** Type of a reply with a line for each target as soon as that is done. */
+const linesType = 'application/x-ndjson';
 
 /** Most commands and most targets in one request; more is refused as malformed. */
 const mostTargets = 10_000;
 
 /** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing']);
+
+const commonMembers = ['command', 'target'];
 
 /** POST of folder commands (docs/spec/files.md#folder-commands): checked whole before the first runs, then run in order, all of them. */
 export async function postFolderCommands(c: HttpContext): Promise<Response> {
@@ -32,11 +45,32 @@ export async function postFolderCommands(c: HttpContext): Promise<Response> {
     throw new ServiceError('media-type-unsupported', 'Folder commands are sent as application/json.');
   }
   const commands = parseFolderCommands(await readJsonBody(exchange));
+  for (const { destination } of commands) if (destination !== undefined) destinationFolder(folder, destination);
   clientOf(exchange).files.requireFolder(folder);
-  const results: MemberResult[] = [];
-  for await (const command of inTurns(commands)) results.push(...(await runCommand(exchange, folder, command)));
+  const running = runAll(exchange, folder, commands);
+  if (namesType(header(exchange, 'accept'), linesType)) return sendLines(c, running);
+  const results = await allResults(running);
   if (results.some(({ problem }) => problem)) return respond(c, memberErrorsReply(exchange, 422, results));
   return respond(c, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
+}
+
+/** Tells of each target as soon as it is done. Whoever goes away meanwhile ends nothing: all that was asked for is done. */
+function sendLines(c: HttpContext, results: AsyncIterable<MemberResult>): Promise<Response> {
+  const exchange = c.env;
+  const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
+  return stream(c, 200, headers, async () => {
+    const writer = new BodyWriter(exchange);
+    for await (const { target, problem } of results) {
+      await exchange.service.events.grouped();
+      const line = JSON.stringify({ target, message: problem ? messageFor(exchange, problem) : null });
+      if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
+    }
+    await writer.end();
+  });
+}
+
+async function* runAll(exchange: Exchange, folder: VirtualPath, commands: readonly FolderCommand[]): AsyncGenerator<MemberResult> {
+  for await (const command of inTurns(commands)) yield* runCommand(exchange, folder, command);
 }
 
 /**
@@ -58,9 +92,9 @@ export function parseFolderCommands(body: unknown): FolderCommand[] {
 function parseCommand(value: unknown, index: number): FolderCommand {
   const where = `"commands[${index}]"`;
   if (!isObject(value)) throw malformed(`${where} must be an object.`);
-  refuseOthers(value, ['command', 'target'], where);
-  const { command, target } = value;
+  const { command, target, destination, overwrite = false } = value;
   if (typeof command !== 'string') throw malformed(`${where}.command must be a string.`);
+  refuseOthers(value, isTransfer(command) ? [...commonMembers, 'destination', 'overwrite'] : commonMembers, where);
   const targets = typeof target === 'string' ? [target] : target;
   if (!Array.isArray(targets) || targets.length === 0 || !targets.every((item) => typeof item === 'string')) {
     throw malformed(`${where}.target must be a string or a list of strings.`);
@@ -68,7 +102,10 @@ function parseCommand(value: unknown, index: number): FolderCommand {
   if (Array.isArray(target) && command.startsWith('create-folder') && builtInCommands.has(command)) {
     throw malformed(`${where}.target of "${command}" must be a string.`);
   }
-  return { command, targets };
+  if (!isTransfer(command)) return { command, targets };
+  if (typeof destination !== 'string') throw malformed(`${where}.destination must be a string.`);
+  if (typeof overwrite !== 'boolean') throw malformed(`${where}.overwrite must be true or false.`);
+  return { command, targets, destination, overwrite };
 }
 
 function refuseOthers(value: Record<string, unknown>, known: readonly string[], where: string): void {
@@ -80,12 +117,17 @@ function malformed(message: string): ServiceError {
   return new ServiceError('bad-request', message);
 }
 
-async function runCommand(exchange: Exchange, folder: VirtualPath, { command, targets }: FolderCommand): Promise<MemberResult[]> {
+function runCommand(exchange: Exchange, folder: VirtualPath, command: FolderCommand): Iterable<MemberResult> | AsyncIterable<MemberResult> {
   const { files } = clientOf(exchange);
-  if (builtInCommands.has(command)) return eachMember(folder, targets, (path) => runBuiltIn(files, command, path));
-  const trigger = findTrigger(exchange, command);
+  const { command: name, targets, destination = '', overwrite = false } = command;
+  if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path));
+  if (isTransfer(name)) {
+    const transfer = { kind: name, destination: destinationFolder(folder, destination), overwrite };
+    return eachMember(folder, targets, (path) => transferMember(files, path, transfer));
+  }
+  const trigger = findTrigger(exchange, name);
   if (trigger) return runTrigger(exchange, folder, trigger, targets);
-  const problem = { code: 'unprocessable', message: `Unknown command "${command}".` } as const;
+  const problem = { code: 'unprocessable', message: `Unknown command "${name}".` } as const;
   return targets.map((target) => ({ target, problem, status: 422 }));
 }
 

@@ -28,19 +28,27 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
 /** @returns a problem for each thing that went wrong although the rest was done */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
-/** Does something with each named member of a folder in turn; a fault of one does not keep the others from their turn. */
-export async function eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): Promise<MemberResult[]> {
-  const results: MemberResult[] = [];
+/**
+ * Does something with each named member of a folder in turn, and tells of each when it is done; a fault of one does not keep the others from
+ * their turn.
+ */
+export async function* eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
   for await (const name of inTurns(names)) {
     try {
       const problems = await action(targetPath(folder, name));
-      if (problems.length === 0) results.push({ target: name, problem: undefined, status: 200 });
-      results.push(...problems.map((problem) => ({ target: name, problem, status: 422 })));
+      if (problems.length === 0) yield { target: name, problem: undefined, status: 200 };
+      else for (const problem of problems) yield { target: name, problem, status: 422 };
     } catch (error) {
-      results.push(memberFailure(name, error));
+      yield memberFailure(name, error);
     }
   }
-  return results;
+}
+
+/** All results at once, for replies whose status depends on them. */
+export async function allResults(results: AsyncIterable<MemberResult>): Promise<MemberResult[]> {
+  const all: MemberResult[] = [];
+  for await (const result of results) all.push(result);
+  return all;
 }
 
 /** A fault as the result of a member. @throws the fault again where it is no refusal but something that broke */
@@ -60,18 +68,19 @@ export async function deleteMember(files: AccountFiles, path: VirtualPath): Prom
 }
 
 /** Runs a trigger on those of the named members that are there. */
-export async function runTrigger(
+export async function* runTrigger(
   exchange: Exchange,
   folder: VirtualPath,
   trigger: CustomTrigger,
   names: readonly string[],
-): Promise<MemberResult[]> {
+): AsyncGenerator<MemberResult> {
   const { files } = clientOf(exchange);
-  const results = await eachMember(folder, names, async (path) => {
+  const looks = eachMember(folder, names, async (path) => {
     if (!files.look(path, 'lookAtFile')) throw new ServiceError('not-found', 'Path not found.');
     return [];
   });
+  const results = await allResults(looks);
   const present = results.filter(({ problem }) => problem === undefined).map(({ target }) => target);
   if (present.length > 0) await files.runTrigger(folder, trigger.name, present);
-  return results;
+  yield* results;
 }
