@@ -107,9 +107,9 @@ export class AccountFiles {
     });
   }
 
-  /** Lists a folder; event 40007, or 40014. With `traverse` alone only sub-folders are shown. */
-  openListing(path: VirtualPath, order: ListingOrder = 'by-name'): EntryBatches {
-    const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, order));
+  /** Lists a folder; event 40007, or 40014. With `traverse` alone only sub-folders are shown. @see accountListing */
+  openListing(path: VirtualPath, order: ListingOrder = 'by-name', onUnreadableName?: () => void): EntryBatches {
+    const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, order, onUnreadableName));
     this.emit(40007, path);
     return listing;
   }

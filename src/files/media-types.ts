@@ -159,28 +159,56 @@ const types: Readonly<Record<string, string>> = {
   '3g2': 'video/3gpp2',
 };
 
-const byExtension = new Map(
-  Object.entries(types).map(([extension, type]) => [extension, type.startsWith('text/') ? `${type}; charset=utf-8` : type]),
+/** Extensions of texts that have no media type of their own, most of them programs. */
+const textExtensions = [
+  'bash bat cc cjs clj cmake cs cts cxx dart env ex exs fish fs gradle graphql groovy hcl hh hpp hs hxx jsx jl kt kts less lisp lock lua',
+  'm mk ml mm mts nim nix pas pm properties proto ps1 r sass scala scm scss sol styl svelte swift tcl tf tsx v vb vhdl vim vue zig zsh',
+].flatMap((line) => line.split(' '));
+
+/** Names of texts without an extension, and hidden ones, in lower case. */
+const textNames = new Set(
+  [
+    'authors changelog contributing copying dockerfile gemfile install jenkinsfile license makefile notice procfile rakefile readme todo',
+    '.bashrc .dockerignore .editorconfig .gitattributes .gitignore .gitmodules .npmrc .nvmrc .profile .vimrc',
+  ].flatMap((line) => line.split(' ')),
 );
 
-/** The media type of a file by its extension; `application/octet-stream` when it is not known. Text is taken for UTF-8. */
+const plainText = 'text/plain; charset=utf-8';
+
+const typesByExtension = new Map([
+  ...textExtensions.map((extension): [string, string] => [extension, plainText]),
+  ...Object.entries(types).map(([extension, type]): [string, string] => [
+    extension,
+    type.startsWith('text/') ? `${type}; charset=utf-8` : type,
+  ]),
+]);
+
+/** The media type of a file by its name; `application/octet-stream` when it is not known. Text is taken for UTF-8. */
 export function mediaTypeOf(fileName: string): string {
-  const dot = fileName.lastIndexOf('.');
-  return (dot < 0 ? undefined : byExtension.get(fileName.slice(dot + 1).toLowerCase())) ?? 'application/octet-stream';
+  const name = fileName.toLowerCase();
+  const dot = name.lastIndexOf('.');
+  const byExtension = dot < 0 ? undefined : typesByExtension.get(name.slice(dot + 1));
+  return byExtension ?? (textNames.has(name) ? plainText : 'application/octet-stream');
 }
 
 /** What a browser may show inside a page of ours. */
 export type InlineKind = 'image' | 'pdf' | 'audio' | 'video' | 'text';
 
+/** Texts besides all of `text/` but HTML. */
 const plainTextTypes = new Set([
-  'text/plain',
-  'text/csv',
-  'text/markdown',
-  'text/x-diff',
-  'text/tab-separated-values',
   'application/json',
+  'application/ld+json',
+  'application/manifest+json',
+  'application/sql',
+  'application/toml',
+  'application/x-csh',
+  'application/x-httpd-php',
   'application/x-ndjson',
+  'application/x-sh',
+  'application/x-subrip',
   'application/yaml',
+  // By its extension, `.ts`, far more often a program in TypeScript than a film; and no browser plays such films.
+  'video/mp2t',
 ]);
 
 /**
@@ -190,8 +218,8 @@ const plainTextTypes = new Set([
 export function inlineKind(mediaType: string): InlineKind | undefined {
   const essence = mediaType.split(';', 1)[0] as string;
   if (essence === 'application/pdf') return 'pdf';
-  if (plainTextTypes.has(essence)) return 'text';
-  if (essence === 'image/svg+xml') return undefined;
   const [main] = essence.split('/');
+  if (plainTextTypes.has(essence) || (main === 'text' && essence !== 'text/html')) return 'text';
+  if (essence === 'image/svg+xml') return undefined;
   return main === 'image' || main === 'audio' || main === 'video' ? main : undefined;
 }

@@ -44,11 +44,11 @@ for (const { name, ...look } of looks) {
     const names = () => page.locator('td:nth-child(2)').allInnerTexts();
     assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
     await page.getByRole('link', { name: 'Size' }).click();
-    assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports'], 'largest first');
-    await page.getByRole('link', { name: 'Folders first' }).click();
-    assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
+    assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'largest first');
+    await page.getByRole('button', { name: 'Folders first', pressed: true }).click();
+    assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports']);
     await page.goto(`${server.url}/home/`);
-    assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'the choice is kept');
+    assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports'], 'the choice is kept');
 
     await page.getByLabel('Select small.txt').check();
     const download = page.waitForEvent('download');
@@ -64,6 +64,7 @@ for (const { name, ...look } of looks) {
     await page.getByLabel('Select Reports').check();
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'Delete these 2 items?' }).waitFor();
+    assert.deepEqual(await page.locator('form.row').locator('a, button').allInnerTexts(), ['Cancel', 'Delete'], 'as in dialogs');
     assert.ok(existsSync(join(server.home, 'small.txt')), 'the question deletes nothing');
     assert.match(await page.locator('.doomed').innerText(), /Reports\s+with all it holds/);
     await page.getByRole('button', { name: 'Delete' }).click();

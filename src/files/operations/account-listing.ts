@@ -14,23 +14,35 @@ export type ListingOrder = 'by-name' | 'as-on-disk';
 /**
  * The members of a folder, virtual ones included; with `traverse` alone only sub-folders.
  *
+ * @param onUnreadableName told of each name that is left out as it is not UTF-8, besides event 40028
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
  */
-export function accountListing(paths: AccountPaths, path: VirtualPath, order: ListingOrder): EntryBatches {
+export function accountListing(paths: AccountPaths, path: VirtualPath, order: ListingOrder, onUnreadableName?: () => void): EntryBatches {
   paths.require(path, 'listFolder');
   const foldersOnly = !paths.account.permissions.allowsAny(path, neededRights.listWholeFolder);
   const virtual = paths.mounts.virtualMembers(path).flatMap((name) => paths.entryAt(memberPath(path, name)) ?? []);
   const location = paths.mounts.locate(path);
-  const batches = location.kind === 'virtual' ? onlyBatch(virtual) : readBatches(paths, path, paths.real(location), virtual, order);
+  const batches =
+    location.kind === 'virtual' ? onlyBatch(virtual) : readBatches(paths, path, paths.real(location), virtual, order, onUnreadableName);
   return foldersOnly ? onlyFolders(batches) : batches;
 }
 
 // The folder is opened here, so that what cannot be listed is refused before anything is sent.
-function readBatches(paths: AccountPaths, path: VirtualPath, realPath: string, virtualEntries: Entry[], order: ListingOrder): EntryBatches {
+function readBatches(
+  paths: AccountPaths,
+  path: VirtualPath,
+  realPath: string,
+  virtualEntries: Entry[],
+  order: ListingOrder,
+  tell: (() => void) | undefined,
+): EntryBatches {
   const { roots } = paths.mounts;
   const folder = openFolder(roots, realPath);
   const nowMs = paths.environment.clock.nowMs();
-  const onUnreadableName = (name: string) => paths.emit(40028, path, { details: name });
+  const onUnreadableName = (name: string) => {
+    paths.emit(40028, path, { details: name });
+    tell?.();
+  };
   return (async function* () {
     try {
       const read = order === 'by-name' ? readFolder : readFolderUnordered;

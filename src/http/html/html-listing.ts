@@ -1,36 +1,56 @@
+import type { EntryBatches } from '../../files/operations/account-listing.ts';
+import { isServiceError } from '../../lib/errors.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
+import { statusOf } from '../reply/error-reply.ts';
+import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf } from '../request/exchange.ts';
 import { inOrder, listingOrderOf } from '../rest/requested-order.ts';
 import { triggersOf } from '../rest/triggers.ts';
 import { takeFlash } from './flash.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
+import { dropBoxPage } from './pages/drop-box-page.ts';
 import { listingPage } from './pages/listing-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 
-/** GET and HEAD of a folder as a page. */
+/**
+ * GET and HEAD of a folder as a page. Whoever may not see what is in it, but may write there, gets the page to upload: with the status of the
+ * refusal, and the same whether or not the folder exists.
+ */
 export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const path = pathOf(c);
   const { files } = clientOf(exchange);
   const context = pageContextOf(exchange);
+  let unreadableNames = 0;
+  let batches: EntryBatches | undefined;
+  try {
+    batches = files.openListing(path, 'by-name', () => unreadableNames++);
+  } catch (error) {
+    if (!isServiceError(error, 'forbidden') || !files.may(path, 'writeFile')) throw error;
+  }
   const { flash, clearCookie } = takeFlash(exchange, context.language);
   const { order, cookie } = listingOrderOf(exchange);
-  const model = {
+  const folder = {
     path,
-    entries: inOrder(files.openListing(path), order, context.language.tag),
-    order,
     account: accountOfPage(exchange),
-    mayRead: files.may(path, 'readFile'),
     mayWrite: files.may(path, 'writeFile'),
     mayCreateFolder: files.may(path, 'createFolder'),
-    mayDelete: files.may(path, 'deleteMember'),
-    mayRename: files.may(path, 'rename'),
     metadata: exchange.service.options.metadata_fields,
-    triggers: triggersOf(exchange),
     flash,
   };
-  const cookies = [clearCookie, cookie].filter((line) => line !== undefined);
+  const cookies = [clearCookie, batches && cookie].filter((line) => line !== undefined);
   const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
+  if (!batches) return respond(c, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
+  const model = {
+    ...folder,
+    entries: inOrder(batches, order, context.language.tag),
+    unreadableNames: () => unreadableNames,
+    order,
+    mayRead: files.may(path, 'readFile'),
+    mayDelete: files.may(path, 'deleteMember'),
+    mayRename: files.may(path, 'rename'),
+    triggers: triggersOf(exchange),
+  };
   return sendChunks(c, headers, listingPage(context, model));
 }

@@ -60,6 +60,7 @@ export function messagePageReply(exchange: Exchange, status: number, { problem, 
   const context = pageContextOf(exchange);
   const isForm = exchange.method === 'POST' && exchange.target.kind === 'member';
   const backTo = isForm ? context.url : undefined;
-  const model = { status, statusTitle: statusTitle(status), problem, results, refreshTo, backTo };
+  const account = exchange.client && accountOfPage(exchange);
+  const model = { status, statusTitle: statusTitle(status), problem, results, refreshTo, backTo, account };
   return { status, headers: { ...pageHeaders(), ...headers }, body: messagePage(context, model) };
 }

@@ -124,10 +124,19 @@ function checkDots(name: string): void {
  * @throws ServiceError `name-invalid` or `name-reserved`
  */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
-  checkMemberName(target);
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
-  if (folder === '/' && target === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
-  return memberPath(folder, target);
+  return selectedPath(folder, target);
+}
+
+/**
+ * The path of a member that was selected in a listing, where names may have `\` in them.
+ *
+ * @throws ServiceError `name-invalid` or `name-reserved`
+ */
+export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
+  checkMemberName(name);
+  if (folder === '/' && name === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  return memberPath(folder, name);
 }
 
 /** Writes a virtual path as the path of a URL below `/home`, `/` at the end for folders. */

@@ -1,6 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
+import { sortInTurns } from '../../lib/turns/sort-in-turns.ts';
 import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing-order.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
@@ -32,30 +33,27 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
 }
 
 /**
- * Puts the members of a folder in order. The service's own order streams; any other needs all members in memory.
+ * Puts the members of a folder in order, for which all of them are in memory.
  *
  * @param language of names: `file2` comes before `file10`, `Ä` beside `A`
  */
-export function inOrder(batches: EntryBatches, order: ListingOrder, language: string): EntryBatches {
-  const isDefault = order.column === 'name' && order.direction === 'asc' && order.folders === 'mixed';
-  return isDefault ? batches : sorted(batches, compareBy(order, language));
+export async function* inOrder(batches: EntryBatches, order: ListingOrder, language: string): AsyncGenerator<Entry[]> {
+  const groups: Entry[][] = [[], []];
+  for await (const batch of batches) for (const entry of batch) groups[order.folders === 'first' && !entry.isFolder ? 1 : 0]?.push(entry);
+  const compare = compareBy(order, language);
+  for (const group of groups) {
+    const sorted = await sortInTurns(group, compare);
+    for (let at = 0; at < sorted.length; at += batchSize) yield sorted.slice(at, at + batchSize);
+  }
 }
 
-async function* sorted(batches: EntryBatches, compare: (a: Entry, b: Entry) => number): AsyncGenerator<Entry[]> {
-  const all: Entry[] = [];
-  for await (const batch of batches) all.push(...batch);
-  all.sort(compare);
-  for (let at = 0; at < all.length; at += batchSize) yield all.slice(at, at + batchSize);
-}
-
-function compareBy({ column, direction, folders }: ListingOrder, language: string): (a: Entry, b: Entry) => number {
-  const collator = new Intl.Collator(language, { numeric: true });
-  const byName = (a: Entry, b: Entry) => collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
+function compareBy({ column, direction }: ListingOrder, language: string): (a: Entry, b: Entry) => number {
+  const { compare } = new Intl.Collator(language, { numeric: true });
+  const byName = (a: Entry, b: Entry) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
   const byColumn = {
     name: byName,
     size: (a: Entry, b: Entry) => a.sizeBytes - b.sizeBytes || byName(a, b),
     modified: (a: Entry, b: Entry) => a.modifiedMs - b.modifiedMs || byName(a, b),
   }[column];
-  const sign = direction === 'asc' ? 1 : -1;
-  return (a, b) => (folders === 'first' ? Number(b.isFolder) - Number(a.isFolder) : 0) || sign * byColumn(a, b);
+  return direction === 'asc' ? byColumn : (a, b) => byColumn(b, a);
 }

@@ -5,7 +5,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
 import { memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { ZipEntry } from '../../lib/zip/zip-records.ts';
-import { targetPath } from '../request/request-target.ts';
+import { selectedPath } from '../request/request-target.ts';
 
 /** One member of the archive to be: its name there, and where it is. */
 export interface ZipMember {
@@ -37,7 +37,7 @@ export async function gatherMembers(
   const changed = archiveNames([...chosen]);
   for await (const name of inTurns(chosen)) {
     checkClient();
-    const path = targetPath(folder, name);
+    const path = selectedPath(folder, name);
     const nameInArchive = changed.get(name) ?? name;
     const entry = files.look(path);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');

@@ -30,8 +30,8 @@ export function confirmPage(context: PageContext, model: ConfirmModel): string {
 <form method="post" class="row">
 <input type="hidden" name="action" value="delete-members">
 ${there.map(({ name }) => new Html(`<input type="hidden" name="selected-members" value="${escapeFormValue(name)}">`))}
-${there.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('delete')}</button>`}
 <a class="button" href="${urlPathOf(model.folder, true)}">${language.text('cancel')}</a>
+${there.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('delete')}</button>`}
 </form>
 </main>`;
   return layout(context, { title: language.text('delete'), body, account: model.account });

@@ -3,19 +3,25 @@ import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { PageModel } from './layout.ts';
 import type { ListingOrder } from './listing-order.ts';
 
-/** What a folder's page shows. */
-export interface ListingModel {
+/** What the page of any folder knows, also one whose members may not be seen. */
+export interface FolderModel {
   path: VirtualPath;
-  entries: AsyncIterable<Entry[]>;
-  order: ListingOrder;
   account: NonNullable<PageModel['account']>;
-  mayRead: boolean;
   mayWrite: boolean;
   mayCreateFolder: boolean;
-  mayDelete: boolean;
-  mayRename: boolean;
   /** What the service wants to know about uploaded files, and the header that says it. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
-  triggers: readonly { name: string; style: string }[];
   flash: { isError: boolean; text: string } | undefined;
+}
+
+/** What a folder's page shows. */
+export interface ListingModel extends FolderModel {
+  entries: AsyncIterable<Entry[]>;
+  /** How many names of the disk are not UTF-8, once all entries are read. */
+  unreadableNames: () => number;
+  order: ListingOrder;
+  mayRead: boolean;
+  mayDelete: boolean;
+  mayRename: boolean;
+  triggers: readonly { name: string; style: string }[];
 }

@@ -9,8 +9,8 @@ export interface ListingOrder {
   folders: 'first' | 'mixed';
 }
 
-/** Folders and files by name (docs/spec/files.md#listings). */
-export const defaultOrder: ListingOrder = { column: 'name', direction: 'asc', folders: 'mixed' };
+/** By name as people sort, folders first (docs/spec/files.md#listings). */
+export const defaultOrder: ListingOrder = { column: 'name', direction: 'asc', folders: 'first' };
 
 /** The query that asks for an order. */
 export function orderQuery({ column, direction, folders }: ListingOrder): string {

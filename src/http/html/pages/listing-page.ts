@@ -2,9 +2,9 @@ import { memberPath, segmentsOf, type VirtualPath } from '../../../lib/virtual-p
 import { urlPathOf } from '../../request/request-target.ts';
 import { Html, html, nameHtml } from './html.ts';
 import { layout } from './layout.ts';
-import type { ListingModel } from './listing-model.ts';
+import type { FolderModel, ListingModel } from './listing-model.ts';
 import { listingRows } from './listing-rows.ts';
-import { listingHead } from './listing-table.ts';
+import { foldersSwitch, listingHead } from './listing-table.ts';
 import { memberActions, tools } from './listing-tools.ts';
 import type { PageContext } from './page-context.ts';
 
@@ -27,10 +27,8 @@ export async function* listingPage(context: PageContext, model: ListingModel): A
 function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
   const { language } = context;
   return html`<main id="main" data-may="${rightsOf(model)}">
-<h1 class="hidden">${new Html(nameHtml(segmentsOf(model.path).at(-1) ?? language.text('files')))}</h1>
-<nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, model.path)}</ol></nav>
-<div id="notices" aria-live="polite">${model.flash && html`<p class="notice ${model.flash.isError ? 'error' : 'success'}" role="status">${model.flash.text}</p>`}</div>
-${tools(context, model)}
+${folderHead(context, model)}
+${tools(context, model, foldersSwitch(context, model.order))}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
 <table id="list" role="table" aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
@@ -38,6 +36,14 @@ ${rows}
 ${memberActions(context, model)}
 </form>
 </main>`;
+}
+
+/** What stands above the tools of any folder: its name, the way to it, and messages. */
+export function folderHead(context: PageContext, { path, flash }: FolderModel): Html {
+  const { language } = context;
+  return html`<h1 class="hidden">${new Html(nameHtml(segmentsOf(path).at(-1) ?? language.text('files')))}</h1>
+<nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, path)}</ol></nav>
+<div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
 /** What the script may offer; the service checks every request all the same. */

@@ -9,15 +9,17 @@ import type { PageContext } from './page-context.ts';
 /** Rows of one group; the browser lays out the groups in sight alone, so that 10,000 entries scroll smoothly. */
 const groupSize = 100;
 
-/** The rows of the table in chunks, then the table's end and the count, or a word about the emptiness. */
+/** The rows of the table in chunks, then the table's end and the count, or a word about the emptiness; and of names that cannot be shown. */
 export async function* listingRows(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   let count = 0;
-  const [before = '', after = ''] = escapeHtml(context.language.text('selectName')).split('{name}');
+  const { language } = context;
+  const [before = '', after = ''] = escapeHtml(language.text('selectName')).split('{name}');
+  const folder = `<span class=hidden>${escapeHtml(language.text('folder'))}</span>`;
   for await (const batch of model.entries) {
     let chunk = '';
     for (const entry of batch) {
       if (count % groupSize === 0) chunk += `${count === 0 ? '' : '</tbody>'}<tbody role="rowgroup">`;
-      chunk += row(context.language, entry, before, after);
+      chunk += row(language, entry, before, after, folder);
       count++;
     }
     if (chunk !== '') yield chunk;
@@ -26,9 +28,11 @@ export async function* listingRows(context: PageContext, model: ListingModel): A
 }
 
 function ending({ language }: PageContext, model: ListingModel, count: number) {
-  if (count > 0) return html`<p class="count" id="count">${language.text('items', { count })}</p>`;
+  const unreadable = model.unreadableNames();
+  const missing = unreadable > 0 && html`<p class="notice" id="unreadable">${language.text('unreadableNames', { count: unreadable })}</p>`;
+  if (count > 0) return html`<p class="count" id="count">${language.text('items', { count })}</p>${missing}`;
   const hint = model.mayWrite && html`<br><span class="hint">${language.text('emptyHint')}</span>`;
-  return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>`;
+  return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>${missing}`;
 }
 
 /** Names that are the same in HTML, in attributes without quotes and in URLs. */
@@ -41,7 +45,7 @@ const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
  * One row, in as few bytes as HTML allows (no end tags, no quotes, links relative to the folder): most of a large page is rows. The roles of
  * its cells are HTML's own; the script adds them for browsers that forget them where a table is laid out as a grid.
  */
-function row(language: Language, entry: Entry, before: string, after: string): string {
+function row(language: Language, entry: Entry, before: string, after: string, folder: string): string {
   const { name } = entry;
   let [value, label, text, href] = [name, name, name, name];
   if (!plainName.test(name)) {
@@ -55,7 +59,7 @@ function row(language: Language, entry: Entry, before: string, after: string): s
   return `<tr data-size=${entry.sizeBytes}>\
 <td><input type=checkbox name=selected-members value=${value} aria-label="${before}${label}${after}">\
 <td><a class="i ${look}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
-<td>${entry.isFolder ? '' : language.size(entry.sizeBytes)}\
+<td>${entry.isFolder ? folder : language.size(entry.sizeBytes)}\
 <td data-time=${Math.floor(entry.modifiedMs / 1000)}>${language.date(entry.modifiedMs)}\n`;
 }
 

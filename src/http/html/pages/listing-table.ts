@@ -24,10 +24,12 @@ function column(order: ListingOrder, name: ListingOrder['column'], label: string
 <span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
 }
 
-/** The link that puts folders before files, or among them. */
-export function foldersSwitch({ language }: PageContext, order: ListingOrder) {
-  const isFirst = order.folders === 'first';
-  const query = orderQuery({ ...order, folders: isFirst ? 'mixed' : 'first' });
-  const label = language.text(isFirst ? 'foldersMixed' : 'foldersFirst');
-  return html`<a class="button quiet switch" href="${query}" title="${label}">${icon('order')}<span>${label}</span></a>`;
+/** The button that puts folders before files, or among them; it is pressed while they come first. */
+export function foldersSwitch({ language }: PageContext, { column, direction, folders }: ListingOrder) {
+  const isFirst = folders === 'first';
+  const label = language.text('foldersFirst');
+  return html`<form class="switch" method="get">
+<input type="hidden" name="sort" value="${column}"><input type="hidden" name="order" value="${direction}">
+<button class="quiet" name="folders" value="${isFirst ? 'mixed' : 'first'}" aria-pressed="${isFirst ? 'true' : 'false'}" title="${label}">${icon('order')}<span>${label}</span></button>
+</form>`;
 }

@@ -1,11 +1,14 @@
-import { html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import type { ListingModel } from './listing-model.ts';
-import { foldersSwitch } from './listing-table.ts';
+import type { FolderModel, ListingModel } from './listing-model.ts';
 import type { PageContext } from './page-context.ts';
 
-/** What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over. */
-export function tools(context: PageContext, model: ListingModel) {
+/**
+ * What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over.
+ *
+ * @param more what the page has besides
+ */
+export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
   return html`${model.mayWrite && metadataField(context, model)}<div class="tools" id="tools">
 ${
@@ -24,7 +27,7 @@ ${
 <button type="submit">${icon('newFolder')}${language.text('create')}</button>
 </form>`
 }
-${foldersSwitch(context, model.order)}
+${more}
 </div>`;
 }
 
@@ -32,7 +35,7 @@ ${foldersSwitch(context, model.order)}
  * The field for the metadata of uploads, if the service takes any. It stands before the form that it belongs to, since a service has to know the
  * metadata before the files.
  */
-function metadataField({ language }: PageContext, { metadata }: ListingModel) {
+function metadataField({ language }: PageContext, { metadata }: FolderModel) {
   if (!metadata) return undefined;
   const keys = metadata.keys.map(({ pattern, required }) => language.text(required ? 'requiredKey' : 'optionalKey', { name: pattern }));
   const hint = [language.text('metadataHint'), ...keys].join(' · ');

@@ -1,6 +1,6 @@
 import type { ErrorCode, Problem } from '../../../lib/errors.ts';
 import { Html, html, nameHtml } from './html.ts';
-import { layout } from './layout.ts';
+import { layout, type PageModel } from './layout.ts';
 import type { PageTextName } from './locales/en.ts';
 import { problemWords } from './locales/problem-text.ts';
 import type { PageContext } from './page-context.ts';
@@ -16,6 +16,7 @@ export interface MessageModel {
   refreshTo?: string | undefined;
   /** Folder whose form led here. */
   backTo?: string | undefined;
+  account?: PageModel['account'];
 }
 
 const titles: Readonly<Record<number, PageTextName>> = {
@@ -58,7 +59,7 @@ ${model.status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${model.results && resultList(context, model.results)}
 <p>${goOn(context, model)}</p>
 </main>`;
-  return layout(context, { title, body, refreshTo: model.refreshTo });
+  return layout(context, { title, body, refreshTo: model.refreshTo, account: model.account });
 }
 
 /** A problem in the reader's language, what is English in it marked as such. */

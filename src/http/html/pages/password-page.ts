@@ -17,7 +17,7 @@ ${model.problems.length > 0 && html`<div class="notice error" role="alert">${mod
 <label for="repeat">${text.text('repeatPassword')}</label>
 <input id="repeat" name="repeat_password" type="password" autocomplete="new-password" required>
 <p class="hint">${text.text('othersSignedOut')}</p>
-<div class="row"><button type="submit" class="primary">${text.text('changePassword')}</button> <a class="button" href="/home/">${text.text('cancel')}</a></div>
+<div class="row"><a class="button" href="/home/">${text.text('cancel')}</a> <button type="submit" class="primary">${text.text('changePassword')}</button></div>
 </form>
 </main>`;
   return layout(context, { title: text.text('changePassword'), body, account: model.account });
