@@ -54,7 +54,7 @@ test('everything without a mouse: sign in, upload, new folder, rename, move, del
   await tabTo(page, page.getByRole('link', { name: 'old.bin' }));
   await page.keyboard.press('F2');
   await dialog.getByLabel('New name').waitFor();
-  await page.keyboard.type('renamed.bin');
+  await page.keyboard.type('renamed');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'renamed.bin' }).waitFor();
   await page.locator('a:focus', { hasText: 'renamed.bin' }).waitFor();

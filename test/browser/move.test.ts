@@ -55,7 +55,7 @@ test('moving: down into folders and up again, what is taken stays and is named',
   await dialog.getByRole('button', { name: 'Deep' }).click();
   await dialog.getByText('/Target/Deep/').waitFor();
   await dialog.getByRole('button', { name: 'Move here' }).click();
-  await page.getByText('That did not work: b.bin: This name is taken already.').waitFor();
+  await page.getByText('That did not work: b.bin: The name is taken at the destination.').waitFor();
   await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
   assert.deepEqual(readdirSync(server.home).sort(), ['Target', 'b.bin']);
   assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')).sort(), ['Folder', 'a.bin', 'b.bin']);

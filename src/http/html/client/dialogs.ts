@@ -13,10 +13,12 @@ export interface DialogModel {
   title: string;
   content: Child[];
   buttons: DialogButton[];
-  /** Called before the dialog closes with a button's value; a text keeps it open and is shown. */
+  /** Called before the dialog closes with a button's value; a text keeps it open and is shown. While it runs the dialog cannot be closed. */
   check?: (value: string) => Promise<string | undefined>;
   /** Receives the focus; else the first field or button. */
   focus?: HTMLElement;
+  /** Characters of the field that are selected; else all. */
+  selectedLength?: number;
 }
 
 /** Dialogs so far; one can open above another. */
@@ -43,16 +45,20 @@ export function ask(model: DialogModel): Promise<string> {
   document.body.append(dialog);
   return new Promise((resolve) => {
     let result = 'cancel';
+    let settling: Promise<void> | undefined;
     for (const button of buttons) if (button.value === 'cancel') button.addEventListener('click', () => dialog.close());
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       const value = ((event as SubmitEvent).submitter as HTMLButtonElement | null)?.value ?? '';
-      void settle(value);
+      settling ??= settle(value).finally(() => {
+        settling = undefined;
+      });
     });
     const settle = async (value: string) => {
       for (const button of buttons) button.disabled = true;
-      const message = await model.check?.(value);
-      for (const button of buttons) button.disabled = false;
+      const message = await model.check?.(value).finally(() => {
+        for (const button of buttons) button.disabled = false;
+      });
       if (message === undefined) {
         result = value;
         dialog.close();
@@ -62,13 +68,24 @@ export function ask(model: DialogModel): Promise<string> {
       problem.hidden = false;
       model.focus?.focus();
     };
-    dialog.addEventListener('close', () => {
+    dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
+    // The second Escape closes a dialog whatever `cancel` says, and a disabled button loses the focus to the page.
+    const onKey = (event: KeyboardEvent) => {
+      const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
+      if (settling && isOnTop && event.key === 'Escape') event.preventDefault();
+    };
+    document.addEventListener('keydown', onKey);
+    dialog.addEventListener('close', async () => {
+      document.removeEventListener('keydown', onKey);
       dialog.remove();
+      await settling;
       resolve(result);
     });
     dialog.showModal();
     model.focus?.focus();
-    if (model.focus instanceof HTMLInputElement) model.focus.select();
+    if (!(model.focus instanceof HTMLInputElement)) return;
+    if (model.selectedLength === undefined) model.focus.select();
+    else model.focus.setSelectionRange(0, model.selectedLength);
   });
 }
 
@@ -83,4 +100,24 @@ export function nameList(names: readonly string[]): HTMLElement {
   const items = shown.map((name) => make('li', {}, make('bdi', {}, name)));
   if (names.length > shown.length) items.push(make('li', {}, `… +${names.length - shown.length}`));
   return make('ul', { className: 'names', tabIndex: 0 }, ...items);
+}
+
+/** A bar for work on many things, seen once the work begins. */
+interface ProgressBar {
+  element: HTMLElement;
+  /** @param done how many things are done */
+  show: (done: number) => void;
+}
+
+/** @param total how many things there are */
+export function progressBar(label: string, total: number): ProgressBar {
+  const bar = make('progress', { max: total, attributes: { 'aria-label': label } });
+  const counter = make('p', { className: 'hint' });
+  const element = make('div', { hidden: true }, bar, counter);
+  const show = (done: number) => {
+    element.hidden = false;
+    bar.value = done;
+    counter.textContent = text('running', { done, total });
+  };
+  return { element, show };
 }

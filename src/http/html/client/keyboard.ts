@@ -3,8 +3,8 @@ import { byId, make, makeButton } from './dom.ts';
 import { focusFilter } from './filter.ts';
 import { text } from './language.ts';
 import { deleteRows } from './members.ts';
-import { offersMove } from './move.ts';
-import { linkOf, type Row, shownRows } from './rows.ts';
+import { offersRename } from './rename.ts';
+import { focusedRow, focusRow, type Row, shownRows } from './rows.ts';
 import { clearSelection, selectedRows, toggleRow } from './selection.ts';
 
 /** Where the choice about single-key shortcuts is kept (WCAG 2.2, 2.1.4: there must be a way to turn them off). */
@@ -19,15 +19,9 @@ function hasShortcuts(): boolean {
   }
 }
 
-function focusedRow(): Row | undefined {
-  return document.activeElement?.closest<Row>('#list tbody tr') ?? undefined;
-}
-
 function go(rows: readonly Row[], index: number): void {
   const row = rows[Math.max(0, Math.min(index, rows.length - 1))];
-  if (!row) return;
-  linkOf(row).focus({ preventScroll: true });
-  row.scrollIntoView({ block: 'nearest' });
+  if (row) focusRow(row);
 }
 
 type KeyAction = (event: KeyboardEvent) => void;
@@ -84,7 +78,7 @@ async function showHelp(): Promise<void> {
     [['Enter'], `${text('keyOpen')} / ${text('keyPreview')}`],
     [[text('spaceKey')], text('keySelect')],
     [[text('deleteKey')], text('delete')],
-    ...(offersMove() ? [[['F2'], text('rename')] as [string[], string]] : []),
+    ...(offersRename() ? [[['F2'], text('rename')] as [string[], string]] : []),
     [['/'], text('keyFilter')],
     [['Esc'], text('keyEscape')],
     [['?'], text('keyHelp')],

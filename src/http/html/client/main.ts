@@ -1,9 +1,11 @@
 import { byId } from './dom.ts';
 import { startFilter } from './filter.ts';
 import { startKeyboard } from './keyboard.ts';
-import { startDelete, startNewFolder } from './members.ts';
+import { startDelete, startMemberForm, startNewFolder } from './members.ts';
 import { startMove } from './move.ts';
+import { startNotices } from './notices.ts';
 import { startPreview } from './preview.ts';
+import { startRename } from './rename.ts';
 import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
 import { startThemes } from './theme.ts';
@@ -13,13 +15,20 @@ import { ignoreDrops, startUploads } from './uploads/uploads.ts';
 const rights = new Set((byId('main').dataset.may ?? '').split(' '));
 
 startThemes();
-whenRowsChange(finishRows);
-startFilter();
-startSelection();
-startKeyboard(rights.has('delete'));
-if (rights.has('read')) startPreview();
-if (rights.has('delete')) startDelete(selectedRows);
-if (rights.has('create-folder')) startNewFolder();
+startNotices();
+// A folder that may not be looked into has none.
+if (document.getElementById('list')) startListing();
 if (rights.has('write')) startUploads(rights.has('create-folder'));
 else ignoreDrops();
-if (rights.has('rename')) void startMove();
+
+function startListing(): void {
+  whenRowsChange(finishRows);
+  startFilter();
+  startSelection();
+  startKeyboard(rights.has('delete'));
+  if (rights.has('read')) startPreview();
+  if (rights.has('delete')) startDelete(selectedRows);
+  startMemberForm();
+  if (rights.has('create-folder')) startNewFolder();
+  if (rights.has('rename')) void startRename().then(startMove);
+}

@@ -1,48 +1,48 @@
-import { ask, cancelButton, nameList } from './dialogs.ts';
+import { type Outcome, runCommand, showOutcome } from './commands.ts';
+import { ask, cancelButton, nameList, progressBar } from './dialogs.ts';
 import { byId, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 import { notice } from './notices.ts';
 import { nameOf, type Row, refreshRows } from './rows.ts';
-import { clearSelection } from './selection.ts';
-import { folderUrl, reasonOf, runCommand, send } from './server.ts';
+import { memberUrl, obstacle, reasonOf, send } from './server.ts';
 
 /** Asks, then deletes members. */
 export async function deleteRows(rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return;
   const names = rows.map(nameOf);
-  let problems: string[] = [];
-  const answer = await ask({
+  const progress = progressBar(text('delete'), names.length);
+  let outcome: Outcome | undefined;
+  await ask({
     title: text('deleteQuestion', { count: names.length }),
-    content: [nameList(names), make('p', { className: 'hint' }, text('deleteWarning'))],
+    content: [nameList(names), make('p', { className: 'hint' }, text('deleteWarning')), progress.element],
     buttons: [cancelButton(), { value: 'ok', label: text('delete'), kind: 'primary danger' }],
     check: async () => {
-      try {
-        problems = await runCommand('delete', names);
-        return undefined;
-      } catch {
-        return text('noConnection');
-      }
+      outcome = await runCommand({ command: 'delete' }, names, progress.show);
+      return outcome.isLost && outcome.done === 0 ? text('noConnection') : undefined;
     },
   });
-  if (answer !== 'ok') return;
-  clearSelection();
-  if (problems.length > 0) notice(text('error', { reason: problems.join('; ') }), 'error');
-  else notice(text('deleted', { count: names.length }));
-  await refreshRows();
-  byId('members').focus();
+  if (outcome) await showOutcome(outcome, 'deleted');
+}
+
+/** Why a name cannot be that of a file or folder, for people. The browser would take `..` for another URL. */
+export function nameProblem(name: string): string | undefined {
+  return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
 
 /** Asks for a name, then creates a folder. */
 async function createFolder(): Promise<void> {
-  const name = make('input', { required: true, maxLength: 255, autocomplete: 'off' });
+  const field = make('input', { required: true, maxLength: 255, autocomplete: 'off' });
   const answer = await ask({
     title: text('newFolder'),
-    content: [make('label', { className: 'labelled' }, text('folderName'), name)],
+    content: [make('label', { className: 'labelled' }, text('folderName'), field)],
     buttons: [cancelButton(), { value: 'ok', label: text('create'), kind: 'primary' }],
-    focus: name,
+    focus: field,
     check: async () => {
+      const name = field.value.trim();
+      const problem = nameProblem(name);
+      if (problem !== undefined) return problem;
       try {
-        const reply = await send('PUT', `${folderUrl}${encodeURIComponent(name.value.trim())}/`);
+        const reply = await send('PUT', memberUrl(name, true));
         if (reply.ok) return undefined;
         return reply.status === 409 ? text('nameTaken') : await reasonOf(reply);
       } catch {
@@ -50,12 +50,30 @@ async function createFolder(): Promise<void> {
       }
     },
   });
-  if (answer === 'ok') await refreshRows();
+  if (answer === 'ok') await refreshRows(field.value.trim());
 }
 
 /** Adds the button for new folders to the tools. */
 export function startNewFolder(): void {
   byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
+}
+
+/**
+ * Looks at the session before an archive is fetched or a trigger runs: the login page in the place of this one would lose the selection. What
+ * asks first has come before (`startDelete`).
+ */
+export function startMemberForm(): void {
+  const form = byId('members') as HTMLFormElement;
+  let isLookedAt = false;
+  form.addEventListener('submit', async (event) => {
+    if (isLookedAt || event.defaultPrevented) return;
+    event.preventDefault();
+    const problem = await obstacle();
+    if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
+    isLookedAt = true;
+    form.requestSubmit((event as SubmitEvent).submitter);
+    isLookedAt = false;
+  });
 }
 
 /** Takes over the form's button: the question comes as a dialog instead of a page. */

@@ -1,7 +1,8 @@
 import { byId, icon, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 import { linkOf, nameOf, type Row, shownRows } from './rows.ts';
-import { send } from './server.ts';
+import { obstacle, send } from './server.ts';
+import { decodeText } from './text-decoding.ts';
 
 /** Bytes of a text that are shown. */
 const textLimit = 512 * 1024;
@@ -33,7 +34,7 @@ export function showPreview(first: Row): void {
     icon('download'),
     make('span', { className: 'wide' }, text('download')),
   );
-  const close = makeButton(text('close'), 'close', () => dialog.close(), 'compact');
+  const close = makeButton(text('close'), 'close', () => leave(), 'compact');
   const step = (by: number) => {
     row = rows[(rows.indexOf(row) + by + rows.length) % rows.length] ?? row;
     void show();
@@ -52,7 +53,7 @@ export function showPreview(first: Row): void {
     const shown = row;
     stage.setAttribute('aria-label', text('previewOf', { name: nameOf(row) }));
     stage.replaceChildren();
-    const made = await contentOf(row);
+    const made = await lookedAt(row);
     if (shown !== row || !dialog.open) return made.clean();
     clean = made.clean;
     stage.replaceChildren(...made.nodes);
@@ -62,15 +63,36 @@ export function showPreview(first: Row): void {
     if (event.key === 'ArrowLeft') step(-1);
     if (event.key === 'ArrowRight') step(1);
   });
+  // Back closes the preview instead of leaving the folder, and so does all else that closes it.
+  const onBack = () => dialog.close();
+  let isLeaving = false;
+  const leave = () => {
+    if (!isLeaving) history.back();
+    isLeaving = true;
+  };
+  dialog.addEventListener('cancel', (event) => {
+    event.preventDefault();
+    leave();
+  });
   dialog.addEventListener('close', () => {
+    removeEventListener('popstate', onBack);
+    if (history.state?.isPreview) leave();
     clean();
     dialog.remove();
     linkOf(row).focus();
   });
+  history.pushState({ isPreview: true }, '');
+  addEventListener('popstate', onBack);
   document.body.append(dialog);
   dialog.showModal();
   close.focus();
   void show();
+}
+
+// A picture or a film is asked for by the browser itself, whose own password box would lock the page.
+async function lookedAt(row: Row): Promise<Shown> {
+  const problem = await obstacle(linkOf(row).pathname);
+  return problem === undefined ? contentOf(row) : { nodes: [make('p', { attributes: { role: 'alert' } }, problem)], clean: () => {} };
 }
 
 interface Shown {
@@ -112,12 +134,16 @@ async function pdf(row: Row, src: string, label: string): Promise<Shown> {
 async function plainText(row: Row, src: string): Promise<Node[]> {
   if (Number(row.dataset.size) === 0) return [make('pre')];
   const reply = await send('GET', src, { headers: { range: `bytes=0-${textLimit - 1}` } });
-  const content = make('pre', { textContent: await reply.text() });
-  return Number(row.dataset.size) > textLimit ? [make('p', { className: 'hint' }, text('previewCut')), content] : [content];
+  const content = decodeText(await reply.arrayBuffer());
+  if (content === undefined) return [make('p', {}, text('noText'))];
+  const shown = make('pre', { textContent: content });
+  return Number(row.dataset.size) > textLimit ? [make('p', { className: 'hint' }, text('previewCut')), shown] : [shown];
 }
 
 /** Opens previews on a plain click; with a modifier the browser does what it always does. */
 export function startPreview(): void {
+  // A page that was loaded anew shows none.
+  if (history.state?.isPreview) history.replaceState(null, '');
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
     const row = link?.closest<Row>('tr');

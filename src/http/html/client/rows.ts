@@ -24,6 +24,17 @@ export function linkOf(row: Row): HTMLAnchorElement {
   return row.querySelector('a') as HTMLAnchorElement;
 }
 
+/** The row that has the focus in it. */
+export function focusedRow(): Row | undefined {
+  return document.activeElement?.closest<Row>('#list tbody tr') ?? undefined;
+}
+
+/** Puts the focus into a row, and the row into sight. */
+export function focusRow(row: Row): void {
+  linkOf(row).focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+}
+
 /** The member's real name. */
 export function nameOf(row: Row): string {
   return checkboxOf(row).value;
@@ -33,11 +44,13 @@ export function isFolder(row: Row): boolean {
   return linkOf(row).pathname.endsWith('/');
 }
 
-/** Something that depends on the rows; called again whenever they are new. */
-const listeners: (() => void)[] = [];
+/** Something that depends on the rows. @param wanted name of the row that is to be seen */
+type RowsListener = (wanted?: string) => void;
+
+const listeners: RowsListener[] = [];
 
 /** Calls `listener` now and each time that the rows are new. */
-export function whenRowsChange(listener: () => void): void {
+export function whenRowsChange(listener: RowsListener): void {
   listeners.push(listener);
   listener();
 }
@@ -48,6 +61,7 @@ export function whenRowsChange(listener: () => void): void {
  * @param focusOn name of the row that receives the focus instead
  */
 export async function refreshRows(focusOn?: string): Promise<void> {
+  if (!document.getElementById('list')) return;
   const fresh = await fetchPage();
   const list = fresh?.getElementById('list');
   if (!fresh || !list) return;
@@ -56,19 +70,18 @@ export async function refreshRows(focusOn?: string): Promise<void> {
       .filter((row) => checkboxOf(row).checked)
       .map(nameOf),
   );
-  const focused = (document.activeElement?.closest('#list tbody tr') ?? undefined) as Row | undefined;
+  const focused = focusedRow();
   const focusedName = focusOn ?? (focused && nameOf(focused));
   const table = byId('list');
   for (const group of table.querySelectorAll('tbody')) group.remove();
   table.append(...[...list.querySelectorAll('tbody')].map((group) => document.importNode(group, true)));
   const count = fresh.getElementById('count');
   if (count) byId('count').replaceWith(document.importNode(count, true));
-  for (const row of allRows()) {
-    checkboxOf(row).checked = selected.has(nameOf(row));
-    if (nameOf(row) === focusedName) linkOf(row).focus();
-  }
-  if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
-  for (const listener of listeners) listener();
+  for (const row of allRows()) checkboxOf(row).checked = selected.has(nameOf(row));
+  for (const listener of listeners) listener(focusOn);
+  const row = focusedName === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === focusedName);
+  if (row) focusRow(row);
+  else if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
 }
 
 // XMLHttpRequest parses the page without running anything in it.

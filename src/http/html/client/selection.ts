@@ -8,9 +8,13 @@ export function selectedRows(): Row[] {
   return allRows().filter((row) => checkboxOf(row).checked);
 }
 
-const counter = make('span', { className: 'chosen' });
+const counter = make('span', { className: 'chosen', attributes: { role: 'status' } });
+
+/** Time in milliseconds after which screen readers know of an element: what it says from its beginning they do not read out. */
+const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', attributes: { 'aria-label': text('selectAll') } });
 let lastTouched: Row | undefined;
+let saying = 0;
 
 /** Buttons that only make sense for exactly one member. */
 const forOne: HTMLButtonElement[] = [];
@@ -19,8 +23,16 @@ const forOne: HTMLButtonElement[] = [];
 export function updateSelection(): void {
   const rows = shownRows();
   const count = selectedRows().length;
+  const isNew = byId('actions').hidden;
   byId('actions').hidden = count === 0;
-  counter.textContent = text('selected', { count });
+  clearTimeout(saying);
+  if (isNew) counter.textContent = '';
+  saying = window.setTimeout(
+    () => {
+      counter.textContent = text('selected', { count });
+    },
+    isNew ? knownAfterMs : 0,
+  );
   all.checked = count > 0 && rows.every((row) => checkboxOf(row).checked);
   all.indeterminate = count > 0 && !all.checked;
   for (const button of forOne) button.hidden = count !== 1;

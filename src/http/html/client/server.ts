@@ -54,27 +54,26 @@ export function reasonFor(status: number, message: string | null | undefined): s
   return known === undefined ? text('refused', { status: String(status) }) : text(known);
 }
 
+/**
+ * Asks the service about a file or a folder before the browser does so by itself, which could not ask for the password in the page.
+ *
+ * @param url of this page when nothing else is asked for
+ * @returns what stands in the way, for people; undefined when nothing does
+ */
+export async function obstacle(url = folderUrl): Promise<string | undefined> {
+  try {
+    const reply = await send('HEAD', url);
+    if (reply.ok) return undefined;
+    return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
+  } catch {
+    return text('noConnection');
+  }
+}
+
 /** What went wrong, for people. */
 export async function reasonOf(reply: Response): Promise<string> {
   const items = await errorItems(reply);
   return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
-}
-
-/**
- * Runs folder commands on members of the folder.
- *
- * @returns the messages of those that failed, each with its target
- */
-export async function runCommand(command: string, targets: readonly string[]): Promise<string[]> {
-  const body = JSON.stringify({ commands: targets.map((target) => ({ command, target })) });
-  const reply = await send('POST', folderUrl, { headers: { 'content-type': 'application/json' }, body });
-  if (reply.ok) return [];
-  const failed = (await errorItems(reply)).filter((item) => item.message !== null);
-  if (failed.length === 0) return [text('refused', { status: String(reply.status) })];
-  return failed.map(({ target, message }) => {
-    const reason = reasonFor(reply.status, message);
-    return target === undefined ? reason : `${target}: ${reason}`;
-  });
 }
 
 async function errorItems(reply: Response): Promise<ErrorItem[]> {

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { zipWith } from '../support/read-zip.ts';
+import { startServer } from '../support/server.ts';
+
+test('new folders and renaming: names that cannot be, what is new is in sight and has the focus', async (t) => {
+  const server = await startServer(t);
+  for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `IMG_${index}.bin`), 'x');
+  const page = await openBrowser(t, { expectedErrors: /409/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  const focused = () => page.evaluate<string>('document.activeElement.textContent');
+  await page.getByLabel('Filter by name').fill('IMG_5');
+  await page.getByRole('button', { name: 'New folder' }).click();
+  for (const name of ['..', '.', '   ', 'a/b']) {
+    await dialog.getByLabel('Name of the new folder').fill(name);
+    await page.keyboard.press('Enter');
+    await dialog.getByText('This name is not possible.').waitFor();
+    await dialog.getByLabel('Name of the new folder').fill('IMG_5.bin');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('This name is taken already.').waitFor();
+  }
+  await dialog.getByLabel('Name of the new folder').fill('Zebra');
+  await page.keyboard.press('Enter');
+  await page.locator('a:focus', { hasText: 'Zebra' }).waitFor();
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'a filter does not hide it');
+
+  await page.keyboard.press('End');
+  assert.equal(await focused(), 'IMG_59.bin', 'as people sort');
+  await page.keyboard.press('F2');
+  await dialog.getByRole('heading', { name: 'Rename “IMG_59.bin”' }).waitFor();
+  await page.keyboard.type('last');
+  await page.keyboard.press('Enter');
+  const renamed = page.getByRole('link', { name: 'last.bin' });
+  await renamed.waitFor();
+  assert.equal(await focused(), 'last.bin', 'the extension was not selected');
+
+  for (const name of ['IMG_1.bin', 'IMG_2.bin']) await page.getByLabel(`Select ${name}`, { exact: true }).check();
+  await renamed.focus();
+  await page.keyboard.press('F2');
+  await dialog.getByRole('heading', { name: 'last.bin' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('#members').focus();
+  await page.keyboard.press('F2');
+  await page.getByText('Select one item alone to rename it.').waitFor();
+  assert.equal(await dialog.count(), 0);
+});
+
+test('messages are seen wherever the page is, and go; what is selected is said; a filter without hits says so', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await page.clock.install();
+  await login(page, server.url);
+  await page.keyboard.press('End');
+  await page.getByRole('link', { name: 'f59.bin' }).focus();
+  await page.keyboard.press('Space');
+  await page.clock.runFor(1000);
+  await page.getByRole('status').filter({ hasText: '1 selected' }).waitFor();
+  await page.keyboard.press('Delete');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  const message = page.locator('[aria-live], [role=status]').getByText('One item was deleted.');
+  await message.waitFor();
+  assert.ok((await page.evaluate<number>('scrollY')) > 0);
+  const box = await message.boundingBox();
+  assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'in sight however far the page is scrolled');
+  await assertAccessible(page, 'a message');
+  await page.clock.runFor(60_000);
+  await message.waitFor({ state: 'detached' });
+
+  await page.getByLabel('Filter by name').fill('nobody');
+  await page.clock.runFor(1000);
+  await page.getByText('No name here has this in it.').waitFor();
+  assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
+  await page.getByRole('button', { name: 'Clear the filter' }).click();
+  await page.getByRole('link', { name: 'f1.bin' }).waitFor();
+
+  const first = page.getByRole('button', { name: 'Folders first' });
+  assert.equal(await first.getAttribute('aria-pressed'), 'true', 'the state, not the action');
+  await first.click();
+  await page.waitForURL('**/?sort=name&order=asc&folders=mixed');
+  assert.equal(await first.getAttribute('aria-pressed'), 'false');
+});
+
+test('rows at 320 px: folders say that they are, the date stays beside the size; names of any kind', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(999_900));
+  writeFileSync(join(server.home, 'dir\\file.bin'), 'x');
+  writeFileSync(Buffer.concat([Buffer.from(`${server.home}/`), Buffer.from([0x66, 0xff])]), 'x');
+  const page = await openBrowser(t, { viewport: { width: 320, height: 640 }, locale: 'de-DE' });
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('row', { name: 'Folder Ordner' }).waitFor();
+  await page.getByText('Ein Eintrag wird nicht gezeigt').waitFor();
+  const overlaps = await page.evaluate<string[]>(`[...document.querySelectorAll('tbody tr')].flatMap((row) => {
+    const boxOf = (cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getBoundingClientRect();
+    };
+    const [size, date] = [boxOf(row.cells[2]), boxOf(row.cells[3])];
+    const meet = size.left < date.right && date.left < size.right && size.top < date.bottom && date.top < size.bottom;
+    return meet && size.width > 1 ? [row.textContent] : [];
+  })`);
+  assert.deepEqual(overlaps, []);
+  await page.getByLabel('Alles auswählen').check();
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Als ZIP herunterladen' }).click();
+  const zipPath = join(server.folder, 'members.zip');
+  await (await download).saveAs(zipPath);
+  assert.deepEqual(zipWith(zipPath).names.sort(), ['a.bin', 'dir_file.bin']);
+});
+
+test('what is refused is told: a folder to move to, a page', async (t) => {
+  const permissions = [['allow-full-control'], ['/Closed*', 'allow-traverse', 'allow-rename'], ['/Shut*', 'allow-rename']];
+  const server = await startServer(t, { account: { permissions } });
+  for (const name of ['Closed', 'Shut', 'Open']) mkdirSync(join(server.home, name));
+  writeFileSync(join(server.home, 'a.bin'), 'x');
+  const page = await openBrowser(t, { expectedErrors: /40[34]/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Move' }).click();
+  await dialog.getByRole('button', { name: 'Shut' }).click();
+  await dialog.getByRole('alert').filter({ hasText: '/Shut/' }).waitFor();
+  await dialog.getByRole('button', { name: 'Open' }).click();
+  await dialog.getByText('/Open/').waitFor();
+  assert.equal(await dialog.getByRole('alert').count(), 0);
+  await page.keyboard.press('Escape');
+  for (const [target, title] of [
+    ['/home/Shut/', 'This is not allowed'],
+    ['/home/missing/', 'Nothing is here'],
+  ] as const) {
+    await page.goto(server.url + target);
+    await page.getByRole('heading', { name: title }).waitFor();
+    assert.equal(await page.locator('.who').innerText(), 'alice', 'the menu stays');
+  }
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page, Request } from 'playwright-core';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const many = 60;
+
+function makeFiles(server: TestServer, prefix: string): void {
+  for (let index = 0; index < many; index++) writeFileSync(join(server.home, `${prefix}${index}.bin`), '');
+}
+
+/** Keeps what changes something from the service until `go` is called, as a slow service does. */
+async function holdChanges(page: Page): Promise<{ held: Request[]; go: () => void }> {
+  const held: Request[] = [];
+  let go = () => {};
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const isChange = (request: Request) => ['POST', 'MOVE', 'DELETE'].includes(request.method());
+  await page.route('**/home/**', async (route, request) => {
+    if (isChange(request)) {
+      held.push(request);
+      await gate;
+    }
+    await route.continue();
+  });
+  return { held, go };
+}
+
+test('many items: moved by one request to the folder of the start, deleted while nobody can close the question', async (t) => {
+  const server = await startServer(t);
+  for (const folder of ['Target', 'Target/Deep', 'Other']) mkdirSync(join(server.home, folder));
+  makeFiles(server, 'm');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  const selectFiles = async (prefix: string) => {
+    await page.getByLabel('Filter by name').fill(prefix);
+    await page.getByText(`${many} matches`).waitFor();
+    await page.getByLabel('Select all').check();
+  };
+
+  await selectFiles('m');
+  await page.getByRole('button', { name: 'Move' }).click();
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.getByRole('button', { name: 'Deep' }).waitFor();
+  const moving = await holdChanges(page);
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await dialog.locator('progress').waitFor();
+  await dialog.getByText(`0 of ${many}`).waitFor();
+  await assertAccessible(page, 'while it runs');
+  await dialog.locator('li button', { hasText: 'Deep' }).dispatchEvent('click');
+  moving.go();
+  await page.getByText(`${many} items were moved.`).waitFor();
+  assert.equal(moving.held.length, 1, 'one request for all');
+  assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the start counts');
+  assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
+
+  makeFiles(server, 'd');
+  await page.reload();
+  await selectFiles('d');
+  await page.keyboard.press('Delete');
+  const deleting = await holdChanges(page);
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await dialog.locator('progress').waitFor();
+  for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
+  assert.ok(await dialog.isVisible(), 'what cannot be stopped is not hidden either');
+  deleting.go();
+  await page.getByText(`${many} items were deleted.`).waitFor();
+  await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
+  assert.deepEqual(readdirSync(server.home).sort(), ['Other', 'Target']);
+});
+
+test('who leaves the page stops nothing; what fails is told in a few words', async (t) => {
+  const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
+  const server = await startServer(t, { account: { permissions: rules } });
+  mkdirSync(join(server.home, 'Target'));
+  makeFiles(server, 'm');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByLabel('Select all').check();
+  await page.getByLabel('Select Target').uncheck();
+  await page.getByRole('button', { name: 'Move' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.getByText('/Target/', { exact: true }).waitFor();
+  const request = page.waitForRequest((candidate) => candidate.method() === 'POST');
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await request;
+  await until('the service has begun', () => !existsSync(join(server.home, 'm0.bin')));
+  await page.goto('about:blank');
+  await until('all are moved', () => readdirSync(join(server.home, 'Target')).length === many);
+
+  for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `fixed${index}`), '');
+  writeFileSync(join(server.home, 'loose'), '');
+  await page.goto(`${server.url}/home/`);
+  await page.getByLabel('Select all').check();
+  await page.getByLabel('Select Target').uncheck();
+  await page.keyboard.press('Delete');
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('One item was deleted.').waitFor();
+  await page.getByText(/^That did not work: fixed0: .*; … \+3$/).waitFor();
+});

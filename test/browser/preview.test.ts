@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { login, openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');
+
+async function endSession(page: Page, server: TestServer): Promise<void> {
+  const cookies = await page.context().cookies();
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  await server.send('POST', '/__svc__/logout', { user: null, headers: { cookie } });
+}
+
+async function signIn(page: Page): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Your session has ended.').waitFor();
+  await dialog.getByLabel('Password').fill(testPassword);
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+}
+
+test('the session is over: a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['a.png', 'b.png']) writeFileSync(join(server.home, name), pixel);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  const challenged: string[] = [];
+  page.on('response', (reply) => {
+    if (/basic/i.test(reply.headers()['www-authenticate'] ?? '')) challenged.push(reply.url());
+  });
+  await login(page, server.url);
+  challenged.splice(0);
+  await endSession(page, server);
+  await page.getByRole('link', { name: 'a.png' }).click();
+  await signIn(page);
+  const image = page.locator('dialog img');
+  await image.waitFor();
+  assert.equal(
+    await page.evaluate("(async (image) => (await image.decode(), image.naturalWidth))(document.querySelector('dialog img'))"),
+    1,
+  );
+  await page.keyboard.press('Escape');
+
+  await page.getByLabel('Select b.png').check();
+  await endSession(page, server);
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as ZIP' }).click();
+  await signIn(page);
+  assert.match((await download).suggestedFilename(), /\.zip$/);
+  assert.ok(await page.getByLabel('Select b.png').isChecked());
+  assert.deepEqual(challenged, [], 'the box of the browser itself never opens');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+});
+
+test('programs and texts of any name and coding are shown as text; Back closes the preview and leaves the folder alone', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'code'));
+  const programs = ['a.js', 'b.py', 'c.go', 'd.rs', 'e.toml', 'Makefile', 'server.ts', 'f.tsx', '.gitignore', 'g.sh', 'h.css'];
+  for (const name of programs) writeFileSync(join(server.home, 'code', name), `content of ${name}`);
+  writeFileSync(join(server.home, 'code/latin1.txt'), Buffer.from('Gr\xfc\xdfe', 'latin1'));
+  writeFileSync(join(server.home, 'code/windows.txt'), Buffer.from('\ufeffÄpfel', 'utf16le'));
+  writeFileSync(join(server.home, 'code/film.ts'), Buffer.from([0x47, 0x40, 0x00, 0x10, 0xff]));
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'code' }).click();
+  await page.waitForURL('**/home/code/');
+  await page.waitForLoadState();
+  const content = page.locator('dialog .stage');
+  const shows = async (name: string, expected: string) => {
+    await page.getByRole('link', { name, exact: true }).click();
+    await content.getByText(expected).waitFor();
+    await page.keyboard.press('Escape');
+    await content.waitFor({ state: 'detached' });
+  };
+  for (const name of programs) await shows(name, `content of ${name}`);
+  await shows('latin1.txt', 'Grüße');
+  await shows('windows.txt', 'Äpfel');
+  await shows('film.ts', 'This file is no text.');
+
+  await page.getByRole('link', { name: 'a.js' }).click();
+  await content.getByText('content of a.js').waitFor();
+  await page.goBack();
+  await content.waitFor({ state: 'detached' });
+  assert.equal(new URL(page.url()).pathname, '/home/code/', 'Back closes the preview');
+  await page.goBack();
+  await page.waitForURL('**/home/');
+});
