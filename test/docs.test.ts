@@ -66,6 +66,7 @@ function callsOf(text: string): string[][] {
 const everyVariable = new Proxy<Record<string, string>>({}, { get: () => 'value', has: () => true });
 
 test('every snippet of the documentation is run, or of a kind that is checked', () => {
+  const examples = new Set(readdirSync(join(root, 'examples/uploads')).map((name) => read(`examples/uploads/${name}`)));
   const kinds: Record<string, (text: string) => void> = {
     // The tours: test/readme.test.ts runs them.
     console: (text) => assert.match(text, /^\$ /),
@@ -76,7 +77,10 @@ test('every snippet of the documentation is run, or of a kind that is checked', 
       if (/^cases:/m.test(text)) readCases(text, 'svc.test.yaml');
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
+    // Whole files, which tests run: test/http/uploads/bad-line.test.ts.
+    python: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
     sh: (text) => {
+      if (text.startsWith('#!')) assert.ok(examples.has(text), 'it is an example as it stands');
       const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
       for (const [, name = ''] of text.matchAll(/npm (?:run )?(start|test|[a-z]+)\b/g)) assert.ok(name === 'ci' || scripts[name], name);
       for (const words of callsOf(text)) assert.deepEqual(unknownOptions(words), [], `svc ${words.join(' ')}`);

@@ -11,6 +11,7 @@ import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { readEvents } from '../support/journal.ts';
 import { type Change, TracedDisk } from '../support/power-cut.ts';
+import { randomFrom } from '../support/random.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
@@ -101,17 +102,6 @@ async function recovered(folder: string): Promise<{ tree: string; events: Map<st
   return { tree: visible(join(folder, 'files')), events, withoutGroup };
 }
 
-/** A generator of numbers below 1 that a seed repeats (mulberry32). */
-function randomOf(state: number): () => number {
-  let next = state;
-  return () => {
-    next = (next + 0x6d2b79f5) | 0;
-    let value = Math.imul(next ^ (next >>> 15), 1 | next);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 interface Looked {
   /** What a state breaks, and which it is; undefined when all states are right. */
   problem: string | undefined;
@@ -129,7 +119,7 @@ async function lookAtStates(t: TestContext, { folder: traced, calls, trees }: Ru
   // The first reply is that of the login.
   const answers = disk.answers.slice(1);
   const cuts = disk.cuts(disk.answers[0]?.at ?? 0);
-  const random = randomOf(seed);
+  const random = randomFrom(seed);
   const looked: Looked = { problem: undefined, states: 0, cuts: cuts.length, mostUnsynced: 0 };
   for (let number = 0; number < ofCut; number++) {
     for (const cut of cuts) {

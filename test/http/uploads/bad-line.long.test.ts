@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { randomFrom } from '../../support/random.ts';
+import { hasProgram } from '../../support/requires.ts';
+import { startServer } from '../../support/server.ts';
+import { type UploadScript, uploadScripts } from '../../support/upload-scripts.ts';
+import { tusProtocols, UploadsOverBadLines } from '../../support/uploads-over-bad-line.ts';
+
+const rounds = Number(process.env.SVC_LINE_ROUNDS ?? 60);
+const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+test(`uploads of every client over lines that fail, ${rounds} of each: exact bytes, told once`, { timeout: 3_600_000 }, async (t) => {
+  for (const { needs } of Object.values(uploadScripts)) if (!hasProgram(t, needs)) return;
+  const uploads = new UploadsOverBadLines(t, await startServer(t));
+  console.log(`seed ${seed}: ${t.name}`);
+  const random = randomFrom(seed);
+  const below = (most: number) => Math.floor(random() * most);
+  for (let round = 0; round < rounds; round++) {
+    const sizes = [0, 1, below(100_000), below(4_000_000)];
+    const next = () => ({ seed: below(2 ** 31), faults: 1 + below(12), bytes: sizes[below(sizes.length)] as number });
+    for (const protocol of tusProtocols) await uploads.byTus(next(), protocol, random() < 0.5 ? undefined : 1 + below(1_000_000));
+    for (const script of Object.keys(uploadScripts) as UploadScript[]) await uploads.byScript(next(), script);
+  }
+  assert.equal((await uploads.assertToldOnce()).size, 4, 'every kind of fault happened');
+});

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { Upload, type UploadOptions } from 'tus-js-client';
+import { type BadLine, startBadLine } from './bad-line.ts';
+import { testUser } from './secrets.ts';
+import type { TestServer } from './server.ts';
+import { startUploadScript, type UploadScript, writeNetrc } from './upload-scripts.ts';
+
+/** The protocols of tus-js-client. */
+export const tusProtocols = ['tus-v1', 'ietf-draft-03', 'ietf-draft-05'] as const;
+
+const headers = { authorization: `Basic ${Buffer.from(testUser).toString('base64')}` };
+
+/** Uploads by tus-js-client. @returns the methods of the requests that it took */
+export function uploadByTus(content: Buffer, options: Partial<UploadOptions> & { endpoint: string; protocol?: string }): Promise<string[]> {
+  const methods: string[] = [];
+  return new Promise((resolve, reject) => {
+    new Upload(content, {
+      headers,
+      onBeforeRequest: (request) => {
+        methods.push(request.getMethod());
+      },
+      onError: reject,
+      onSuccess: () => resolve(methods),
+      ...options,
+    } as UploadOptions).start();
+  });
+}
+
+/** An upload that has come to its end. */
+interface Done {
+  name: string;
+  content: Buffer;
+  /** How often its client asked for an upload to begin: each may have been heard, or not. */
+  creations: number;
+}
+
+/** What decides about an upload. */
+interface Case {
+  seed: number;
+  faults: number;
+  bytes: number;
+}
+
+/** Uploads over lines that fail as seeds say, and what has to be true of them afterwards. */
+export class UploadsOverBadLines {
+  readonly #t: TestContext;
+  readonly #server: TestServer;
+  readonly #done: Done[] = [];
+  readonly #happened: BadLine['happened'] = [];
+
+  constructor(t: TestContext, server: TestServer) {
+    this.#t = t;
+    this.#server = server;
+  }
+
+  /** By tus-js-client. @param chunkSize of its requests; all in one without it */
+  async byTus(of: Case, protocol: (typeof tusProtocols)[number], chunkSize: number | undefined): Promise<void> {
+    const { name, content, line } = await this.#begin(of, protocol);
+    const methods = await uploadByTus(content, {
+      endpoint: `${line.url}/home/__svc__/uploads/`,
+      protocol,
+      metadata: { filename: name },
+      retryDelays: Array.from({ length: of.faults + 2 }, () => 20),
+      ...(chunkSize === undefined ? {} : { chunkSize }),
+    });
+    this.#end({ name, content, creations: methods.filter((method) => method === 'POST').length }, line);
+  }
+
+  /** By a script of the examples. */
+  async byScript(of: Case, script: UploadScript): Promise<void> {
+    const { name, content, line } = await this.#begin(of, script);
+    const folder = join(this.#server.folder, name);
+    mkdirSync(folder);
+    writeNetrc(this.#t, folder);
+    writeFileSync(join(folder, 'file'), content);
+    const { code, stderr } = await startUploadScript(script, folder, join(folder, 'file'), `${line.url}/home/${name}`).ended;
+    assert.equal(code, 0, `${name}: ${stderr}`);
+    this.#end({ name, content, creations: 1 + of.faults }, line);
+  }
+
+  async #begin({ seed, faults, bytes }: Case, client: string): Promise<{ name: string; content: Buffer; line: BadLine }> {
+    const name = `${client}-${seed}-${this.#done.length}`;
+    const content = createHash('shake256', { outputLength: bytes }).update(name).digest();
+    const line = await startBadLine(this.#t, this.#server.port, {
+      seed: seed + this.#done.length,
+      faults,
+      mostBytes: Math.max(2000, bytes / 4),
+    });
+    return { name, content, line };
+  }
+
+  #end(done: Done, { happened }: BadLine): void {
+    assert.ok(readFileSync(join(this.#server.home, done.name)).equals(done.content), done.name);
+    this.#done.push(done);
+    this.#happened.push(...happened);
+  }
+
+  /** @returns how often each kind of fault happened */
+  async assertToldOnce(): Promise<Map<string, number>> {
+    const counts = new Map<string, number>();
+    for (const { id, data } of await this.#server.events()) {
+      const key = `${id} ${String(data.path)}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    for (const { name, creations } of this.#done) {
+      const count = (id: number) => counts.get(`${id} /${name}`) ?? 0;
+      assert.deepEqual([count(40017), count(40022)], [1, 0], name);
+      assert.ok(count(40021) >= 1 && count(40021) <= creations, `${name}: ${count(40021)} of ${creations} began`);
+    }
+    const kinds = new Map<string, number>();
+    for (const kind of this.#happened) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    return kinds;
+  }
+}
