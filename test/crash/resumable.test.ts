@@ -1,86 +1,72 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
-import { start } from '../support/child.ts';
-import { Client } from '../support/client.ts';
+import { type Running, start } from '../support/child.ts';
 import { readEvents } from '../support/journal.ts';
+import { randomFrom } from '../support/random.ts';
+import { freePort } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
 import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
+import { type UploadScript, uploadScripts, writeNetrc } from '../support/upload-scripts.ts';
+import { AttentiveClient, ScriptClient } from '../support/uploading-clients.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 3);
-const pieceBytes = 500_000;
+const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-test(`kill -9 at any moment of resumable uploads, ${rounds} times: each ends with its exact bytes, and is told of once`, {
+/** What is killed in a round. */
+const victims = ['both', 'client', 'server'] as const;
+
+test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds} times: exact bytes, told once`, {
   timeout: 110_000 + rounds * 5000,
 }, async (t) => {
+  for (const { needs } of Object.values(uploadScripts)) if (!hasProgram(t, needs)) return;
+  console.log(`seed ${seed}: ${t.name}`);
+  const random = randomFrom(seed);
   const folder = temporaryFolder(t);
-  await writeConfig(folder);
-  const uploads = Array.from({ length: 3 }, (_, index) => ({
-    path: `/f${index}`,
-    content: randomBytes(2_000_000 + index),
-    url: '',
-    toldBytes: 0,
-    isDone: false,
-  }));
-  const goOn = async (client: Client, upload: (typeof uploads)[number]) => {
-    if (upload.url === '') {
-      const headers = { 'upload-complete': '?0', 'upload-length': String(upload.content.length) };
-      upload.url = String((await client.put(`/home${upload.path}`, '', { headers })).headers.location);
-    }
-    const head = await client.send('HEAD', upload.url);
-    assert.equal(head.status, 204, head.text);
-    let offset = Number(head.headers['upload-offset']);
-    assert.ok(offset >= upload.toldBytes, `${offset} bytes are there, ${upload.toldBytes} were told`);
-    if (head.headers['upload-complete'] === '?1') upload.isDone = true;
-    while (!upload.isDone) {
-      const piece = upload.content.subarray(offset, offset + pieceBytes);
-      const isLast = offset + piece.length === upload.content.length;
-      const headers = {
-        'upload-offset': String(offset),
-        'upload-complete': isLast ? '?1' : '?0',
-        'content-type': 'application/partial-upload',
-      };
-      const reply = await client.send('PATCH', upload.url, { headers, body: piece });
-      assert.equal(reply.status, isLast ? 201 : 204, reply.text);
-      offset += piece.length;
-      upload.toldBytes = offset;
-      upload.isDone = isLast;
-    }
-  };
-  for (let kills = 0; ; kills++) {
+  const port = await freePort();
+  await writeConfig(folder, { service: { port } });
+  writeNetrc(t, folder);
+  const serve = async (): Promise<Running> => {
     const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
-    const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
-    const isKilled = kills < rounds;
-    const killed = isKilled ? sleep(Math.random() * 120).then(() => server.child.kill('SIGKILL')) : undefined;
-    const ends = await Promise.allSettled(uploads.map((upload) => goOn(client, upload)));
-    await killed;
-    for (const end of ends) if (end.status === 'rejected' && (!isKilled || end.reason instanceof assert.AssertionError)) throw end.reason;
-    if (!isKilled) {
-      server.child.kill('SIGTERM');
-      assert.equal((await server.ended).code, 0, server.stderr());
-      break;
-    }
+    await server.line(/(http:\S+)\/\n/);
+    return server;
+  };
+  let server = await serve();
+  const attentive = [1, 2].map((number) => new AttentiveClient(folder, port, `attentive${number}`));
+  const scripts = (Object.keys(uploadScripts) as UploadScript[]).map((script) => new ScriptClient(folder, port, script));
+  const clients = [...attentive, ...scripts];
+  for (const client of clients) client.start();
+  for (let round = 0; round < rounds; round++) {
+    await Promise.race([sleep(random() * 250), ...clients.map(({ failed }) => failed)]);
+    const victim = victims[round % victims.length];
+    if (victim !== 'server') await scripts[Math.floor(random() * scripts.length)]?.kill();
+    if (victim === 'client') continue;
+    server.child.kill('SIGKILL');
     await server.ended;
+    server = await serve();
   }
-  for (const { path, content } of uploads) assert.ok(readFileSync(join(folder, 'home', path)).equals(content), path);
-  // Of one whose URL was lost with its server the content waits for its expiry.
-  const shown = readdirSync(join(folder, 'home')).filter((name) => !name.startsWith('.'));
-  assert.deepEqual(
-    shown.toSorted(),
-    uploads.map(({ path }) => path.slice(1)),
-  );
+  const uploads = (await Promise.all(clients.map((client) => client.finish()))).flat();
+  server.child.kill('SIGTERM');
+  assert.equal((await server.ended).code, 0, server.stderr());
+  assert.ok(uploads.length >= clients.length);
+
   const told = new Map<string, number>();
   const bad = (line: { reason: string }) => assert.fail(line.reason);
   for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, bad)) {
     const key = `${event.id} ${String(event.data.path)}`;
     told.set(key, (told.get(key) ?? 0) + 1);
   }
-  for (const { path } of uploads) {
-    assert.equal(told.get(`40017 ${path}`), 1, `40017 of ${path}`);
-    assert.equal(told.get(`40022 ${path}`), undefined, `40022 of ${path}`);
+  for (const name of uploads) {
+    assert.equal(told.get(`40017 /${name}`), 1, `40017 of ${name}`);
+    assert.equal(told.get(`40022 /${name}`), undefined, `40022 of ${name}`);
   }
+  // Of one whose URL was lost with its server or client, what is known waits for its expiry.
+  const left = readdirSync(join(folder, 'home'));
+  for (const name of left) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
+  for (const name of left) assert.equal(statSync(join(folder, 'home', name)).size, 0, 'nobody had begun to send');
+  console.log(`${uploads.length} uploads, ${rounds} kills`);
 });

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from './client.ts';
+import { type RunningScript, startUploadScript, type UploadScript } from './upload-scripts.ts';
+
+/** A client that uploads one file after the other by the draft, until it is told to finish. */
+abstract class UploadingClient {
+  protected readonly folder: string;
+  protected readonly url: string;
+  readonly #name: string;
+  readonly #done: string[] = [];
+  #running: Promise<void> | undefined;
+  #isLast = false;
+  /** Rejects when something is wrong that no kill explains. */
+  readonly failed: Promise<never>;
+  #fail: (reason: unknown) => void = () => {};
+
+  constructor(folder: string, port: number, name: string) {
+    this.folder = folder;
+    this.url = `http://127.0.0.1:${port}`;
+    this.#name = name;
+    this.failed = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    this.failed.catch(() => {});
+  }
+
+  start(): void {
+    this.#running = this.#upload().catch((error) => this.#fail(error));
+  }
+
+  /** @returns the names of all files, once the last one is complete */
+  async finish(): Promise<string[]> {
+    this.#isLast = true;
+    await Promise.race([this.#running, this.failed]);
+    return this.#done;
+  }
+
+  async #upload(): Promise<void> {
+    for (let number = 0; number === 0 || !this.#isLast; number++) {
+      const name = `${this.#name}-${number}`;
+      const content = createHash('shake256', { outputLength: 1_500_000 + number })
+        .update(name)
+        .digest();
+      await this.upload(name, content);
+      const stored = join(this.folder, 'home', name);
+      assert.ok(readFileSync(stored).equals(content), name);
+      rmSync(stored);
+      this.#done.push(name);
+    }
+  }
+
+  /** Resolves once a file is complete, whatever is killed meanwhile. */
+  protected abstract upload(name: string, content: Buffer): Promise<void>;
+}
+
+const pieceBytes = 400_000;
+
+/** A client that remembers what it was told. */
+export class AttentiveClient extends UploadingClient {
+  protected async upload(name: string, content: Buffer): Promise<void> {
+    const state = { url: '', toldBytes: 0 };
+    for (;;) {
+      try {
+        return await this.#goOn(name, content, state);
+      } catch (error) {
+        if (error instanceof assert.AssertionError) throw error;
+        await sleep(20);
+      }
+    }
+  }
+
+  async #goOn(name: string, content: Buffer, state: { url: string; toldBytes: number }): Promise<void> {
+    const client = new Client(this.url);
+    if (state.url === '') {
+      const headers = { 'upload-complete': '?0', 'upload-length': String(content.length) };
+      state.url = String((await client.put(`/home/${name}`, '', { headers })).headers.location);
+    }
+    const head = await client.send('HEAD', state.url);
+    assert.equal(head.status, 204, head.text);
+    const offset = Number(head.headers['upload-offset']);
+    assert.ok(offset >= state.toldBytes, `${offset} bytes are there, ${state.toldBytes} were told`);
+    if (head.headers['upload-complete'] === '?1') return;
+    for (let at = offset; at < content.length; ) {
+      const piece = content.subarray(at, at + pieceBytes);
+      const isLast = at + piece.length === content.length;
+      const headers = {
+        'upload-offset': String(at),
+        'upload-complete': isLast ? '?1' : '?0',
+        'content-type': 'application/partial-upload',
+      };
+      const reply = await client.send('PATCH', state.url, { headers, body: piece });
+      assert.equal(reply.status, isLast ? 201 : 204, reply.text);
+      at += piece.length;
+      state.toldBytes = at;
+    }
+  }
+}
+
+/** A script of the examples, which can be killed; it is started again then. */
+export class ScriptClient extends UploadingClient {
+  readonly #script: UploadScript;
+  #run: RunningScript | undefined;
+
+  constructor(folder: string, port: number, script: UploadScript) {
+    super(folder, port, script);
+    this.#script = script;
+  }
+
+  protected async upload(name: string, content: Buffer): Promise<void> {
+    const file = join(this.folder, name);
+    const isWhole = () => existsSync(join(this.folder, 'home', name)) && !existsSync(`${file}.upload`);
+    writeFileSync(file, content);
+    // Killed behind its end, it has nothing to do any more.
+    while (!isWhole()) {
+      this.#run = startUploadScript(this.#script, this.folder, file, `${this.url}/home/${name}`);
+      const { code, stderr } = await this.#run.ended;
+      if (code === 0) break;
+      assert.equal(code, null, `${name}: ${stderr}`);
+    }
+    rmSync(file);
+  }
+
+  /** SIGKILL to the script and to what it has started. */
+  async kill(): Promise<void> {
+    const run = this.#run;
+    if (run?.child.pid === undefined || run.child.exitCode !== null) return;
+    try {
+      process.kill(-run.child.pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+    await run.ended;
+  }
+}
