@@ -10,6 +10,9 @@ import type { FilesEnvironment } from '../file-scope.ts';
 import { eventUuidOf } from './upload-events.ts';
 import type { UploadRecord } from './upload-store.ts';
 
+/** So many uploads are ended at once, where many end together: they share the syncs of the journal. */
+export const endsAtOnce = 32;
+
 /** How an upload comes to its end without a file. */
 interface UploadEnd {
   /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */

@@ -2,11 +2,12 @@ import { dirname } from 'node:path';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { inodeOf } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../file-scope.ts';
-import { endUpload, removeContent } from './end-upload.ts';
+import { endsAtOnce, endUpload, removeContent } from './end-upload.ts';
 import { resumedData } from './upload-events.ts';
 import type { UploadCompletion, UploadRecord } from './upload-store.ts';
 
@@ -58,8 +59,10 @@ export class UploadUpkeep {
   async #look(): Promise<void> {
     const { uploads } = this.#surroundings.files;
     try {
-      for (const { id } of await uploads.completing()) await this.#held(id, (record) => this.#settle(record));
-      for (const { id } of await uploads.expired()) await this.#held(id, (record) => this.#expire(record));
+      const all = (records: UploadRecord[], action: (record: UploadRecord) => Promise<void>) =>
+        severalAtOnce(records, endsAtOnce, ({ id }) => this.#held(id, action));
+      await all(await uploads.completing(), (record) => this.#settle(record));
+      await all(await uploads.expired(), (record) => this.#expire(record));
     } catch (error) {
       this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { reason: error });
     }

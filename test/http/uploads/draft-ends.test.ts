@@ -9,21 +9,8 @@ import { Client } from '../../support/client.ts';
 import { append, begin, content, hidden, part, sha256, stored, whole } from '../../support/draft-uploads.ts';
 import { until } from '../../support/receiver.ts';
 import { startServer, testConfig } from '../../support/server.ts';
-import { ShiftedClock } from '../../support/shifted-clock.ts';
+import { SteppedClock } from '../../support/stepped-clock.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
-
-/** A clock whose periodic work is also done when it is told to. */
-class SteppedClock extends ShiftedClock {
-  readonly #periodic: (() => void)[] = [];
-  override readonly every = (periodMs: number, action: () => void) => {
-    this.#periodic.push(action);
-    return systemClock.every(periodMs, action);
-  };
-
-  runPeriodic(): void {
-    for (const action of this.#periodic) action();
-  }
-}
 
 test('what may refuse an upload is asked at its end, too, and nothing is left behind', async (t) => {
   const permissions = [['allow-full-control'], ['/read-only/*', 'allow-read']];
