@@ -33,6 +33,8 @@ test('npm run bench -- --smoke: every part runs, on svc and on the peers that ar
   assert.match(output, /^\| workload \| svc \| svc, Basic \| svc, no events of reads \| svc, 2 workers \|/m);
   assert.match(output, /^\| memory at rest \(RSS\), a page was asked for \| svc \| – \| ≤ 80 \| \d+ \| \S+ \| \d+ \|$/m);
   assert.match(output, /^\| memory of an idle connection[^|]*\| \*\*[\d.]+\*\* /m);
+  for (const workload of ['1 GiB in one piece', '1 GiB in pieces of 8 MiB'])
+    assert.match(output, new RegExp(`^\\| ${workload}, MB/s (\\| \\*\\*[\\d.,]+\\*\\* [^|]+){4}\\|$`, 'm'), workload);
   const sftp = rows.filter((line) => /(?:lftp|scp|get|put|ls -)[^|]*, (MB\/s|s) \| /.test(line));
   assert.ok(sftp.length >= 5, output);
   for (const row of sftp) assert.match(row, /^\| [^|]+ \| \*\*[\d.,-]+\*\* \[/, 'a figure of svc');

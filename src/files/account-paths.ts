@@ -123,7 +123,8 @@ export class AccountPaths implements FileScope {
     if (isLink) return folders;
     for await (const member of walkTree(this.mounts.roots, realPath)) {
       if (member.isFolder) folders.push(member.relativePath);
-      if (member.relativePath === '') continue;
+      // What is hidden, such as content of unfinished uploads, makes no folder less empty.
+      if (member.relativePath === '' || (!member.isFolder && isHiddenName(baseName(member.relativePath as VirtualPath)))) continue;
       const memberVirtualPath = `${path}/${member.relativePath}` as VirtualPath;
       const needed = neededRights[member.isFolder ? 'deleteFolder' : 'deleteFile'];
       if (!this.account.permissions.allowsAny(memberVirtualPath, needed)) throw denied();

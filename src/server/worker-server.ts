@@ -64,6 +64,7 @@ export class Worker {
         journalState: (fault) => running().journal.noteState(fault),
         lookAtAccounts: () => running().lookAtAccounts(),
         wantUpload: (hold) => running().uploads.want(hold),
+        uploadGone: (number) => running().uploads.gone(number),
       },
       (error) => this.#running?.log.error('a message of the primary process could not be dealt with', { reason: error }),
     );

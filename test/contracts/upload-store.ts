@@ -86,6 +86,23 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
   });
 
+  contract('uploads that end with their connection count as well, and are told that their folder is gone', async ({ store }) => {
+    const told: string[] = [];
+    const enter = (folder: string) => store.enter({ accountUuid: 'alice', folder, onGone: () => told.push(folder) });
+    const leave = await enter('/srv/a');
+    await enter('/srv/a/b');
+    await store.add(orderOf('/srv/a/.svc-1.kept'), 1);
+    await assert.rejects(enter('/srv/c'), { code: 'too-many-requests' });
+    await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
+    leave();
+    leave();
+    const last = await enter('/srv/ab');
+    await store.dismiss('/srv/a');
+    assert.deepEqual(told, ['/srv/a/b']);
+    last();
+    await store.add(orderOf('/srv/2'), 1);
+  });
+
   contract('what is removed is gone, for everybody', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/a'), 1);
     await store.remove(id);

@@ -100,6 +100,8 @@ function past(store: UploadStore, expired: UploadStore['expired']): UploadStore 
     remove: (id) => store.remove(id),
     hold: (...args) => store.hold(...args),
     within: (path) => store.within(path),
+    enter: (upload) => store.enter(upload),
+    dismiss: (path) => store.dismiss(path),
     completing: () => store.completing(),
     expired,
   };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { keptName } from '../../src/files/disk/temporaries.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const json = { accept: 'application/json' };
@@ -89,7 +90,8 @@ test('allow-traverse alone shows folders: a file and what is missing are refused
 
 test('an empty folder is deleted with allow-delete-folder alone, whatever asks for it; what is in a folder needs its own right', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-list', 'allow-delete-folder']] } });
-  for (const name of ['a', 'b', 'c', 'nested/sub', 'full']) mkdirSync(join(server.home, name), { recursive: true });
+  for (const name of ['a', 'b', 'c', 'nested/sub', 'full', 'unfinished']) mkdirSync(join(server.home, name), { recursive: true });
+  writeFileSync(join(server.home, 'unfinished', keptName()), 'of an upload');
   writeFileSync(join(server.home, 'full/f'), 'x');
   assert.equal((await server.send('DELETE', '/home/a/')).status, 204);
   const commands = { commands: [{ command: 'delete', target: 'b' }] };
@@ -97,11 +99,11 @@ test('an empty folder is deleted with allow-delete-folder alone, whatever asks f
   assert.equal((await server.send('POST', '/home/', command)).status, 200);
   const form = { body: 'action=delete-members&selected-members=c', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
   assert.equal((await server.send('POST', '/home/', form)).status, 303);
-  assert.equal((await server.send('DELETE', '/home/nested/')).status, 204);
+  for (const name of ['nested', 'unfinished']) assert.equal((await server.send('DELETE', `/home/${name}/`)).status, 204, name);
   assert.equal((await server.send('DELETE', '/home/full/')).status, 403);
   assert.equal((await server.send('DELETE', '/home/missing/')).status, 404);
   assert.deepEqual(await server.names('/home/'), ['full']);
-  assert.equal((await server.eventIds()).filter((id) => id === 40026).length, 4);
+  assert.equal((await server.eventIds()).filter((id) => id === 40026).length, 5);
 });
 
 test('a virtual folder whose real one is missing is listed without the time of now, and the log says so once', async (t) => {

@@ -33,6 +33,8 @@ export interface TestFiles {
   environment: FilesEnvironment;
   /** The account's home folder. */
   home: string;
+  /** What `server.uploads` allows. */
+  uploadLimits: { expireAfterMs: number; mostOfAccount: number };
   /** IDs and data of all events so far. */
   events: { id: number; data: Record<string, unknown> }[];
 }
@@ -66,6 +68,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });
   const temporaries = new Temporaries(data, log);
   t.after(() => temporaries.close());
+  const uploadLimits = { expireAfterMs: 60_000, mostOfAccount: 1000 };
   const environment: FilesEnvironment = {
     events: dispatcher,
     clock: systemClock,
@@ -76,7 +79,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     fileCache: new FileCache(systemClock, 0),
     uploads: new FileUploadStore({
       dataFolderPath: data,
-      limits: () => ({ expireAfterMs: 60_000, mostOfAccount: 10 }),
+      limits: () => uploadLimits,
       clock: systemClock,
       log,
     }),
@@ -85,7 +88,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   };
   const groups = new Map([['DEFAULT_GROUP', { enabled: true, home_folder_path: home, ...group }]]);
   const account: Account = effectiveAccount('alice', {}, groups, { uuid: 'local', type: 'application' });
-  return { files: new AccountFiles(account, environment, context), environment, home, events };
+  return { files: new AccountFiles(account, environment, context), environment, uploadLimits, home, events };
 }
 
 /** An SFTP session over a stream in memory, with a client that sends raw packets. */

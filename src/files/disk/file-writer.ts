@@ -104,6 +104,11 @@ export class FileWriter implements RandomWriter {
     return this.#fd;
   }
 
+  /** Whether the folder that it is in has no name any more: it cannot be finished then. */
+  get isFolderGone(): boolean {
+    return this.#state === 'open' && fstatSync(this.#target.parent.fd).nlink === 0;
+  }
+
   /** Appends chunks. */
   async write(chunks: readonly Buffer[]): Promise<void> {
     await this.writeAt(chunks, this.sizeBytes);

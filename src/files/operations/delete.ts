@@ -4,7 +4,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import { placeOf } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
 import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
-import { type LeftBehind, removeEmptyFolder, removeFile, removeTree } from './folder-remover.ts';
+import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
 
 /**
  * Deletes a file; event 40012 or 40013.
@@ -30,20 +30,23 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
   await paths.emitDurable(40012, path);
 }
 
-/** Deletes a folder that is empty; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
+/** Deletes a folder that is empty but for unfinished uploads, which end with it; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
 export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
+  let place: string;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
+    place = placeOf(realPath);
     const current = paths.entryAt(path);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
     if (current.isLink) await removeFile(paths.mounts.roots, realPath);
-    else await removeEmptyFolder(paths.mounts.roots, realPath);
+    else await removeUnusedFolder(paths.mounts.roots, realPath);
   } catch (error) {
     throw paths.reported(40027, path, error);
   }
   await paths.forgetLocks(path);
   await paths.emitDurable(40026, path);
+  await endUploadsBelow(paths, place);
 }
 
 /**

@@ -5,7 +5,7 @@ import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { isRemovedName, type Temporaries, temporaryName } from '../disk/temporaries.ts';
+import { isKeptName, isRemovedName, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 
 /** A path that a recursive removal left behind, and why. */
 export type LeftBehind = Required<Problem>;
@@ -86,8 +86,20 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
+/** Removes one folder in which nothing is, or content of unfinished uploads alone. @throws ServiceError `not-empty` */
+export async function removeUnusedFolder(roots: RealRoots, path: string): Promise<void> {
+  const folder = openFolder(roots, path);
+  try {
+    const names = readdirSync(folder.member('.'));
+    if (names.every(isKeptName)) for (const name of names) await removeMember(folder.member(name)).freed;
+  } finally {
+    folder.close();
+  }
+  await removeEmptyFolder(roots, path);
+}
+
 /** Removes one empty folder, through its verified parent. @throws ServiceError `not-empty` */
-export async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
+async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
   await changeInParent(roots, path, (member) => rmdirSync(member));
 }
 

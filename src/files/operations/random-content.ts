@@ -44,6 +44,8 @@ const copyBytes = 1024 * 1024;
 export class RandomContent {
   /** Whether there was no file before. */
   readonly isNew: boolean;
+  /** Real path of the folder that it was opened in. */
+  readonly folder: string;
   readonly #writer: RandomWriter;
   readonly #reservation: QuotaReservation;
   /** Longest file that the account may write; 0 for any. */
@@ -57,8 +59,9 @@ export class RandomContent {
   #paidBytes = 0;
   #writtenBytes = 0;
 
-  private constructor({ writer, base, reservation }: Opened, isNew: boolean, limitBytes: number) {
-    this.isNew = isNew;
+  private constructor({ writer, base, reservation }: Opened, { parent, existing }: WriteTarget, limitBytes: number) {
+    this.isNew = existing === undefined;
+    this.folder = parent.realPath;
     this.#writer = writer;
     this.#reservation = reservation;
     this.#limitBytes = limitBytes;
@@ -93,7 +96,7 @@ export class RandomContent {
       if (existing && !options.truncate && !isInPlace) base = openBase(target, existing);
       isTaken = true;
       const writer = isInPlace ? new InPlaceWriter({ ...target, existing }) : new FileWriter(target, environment, options.mode);
-      return new RandomContent({ writer, base, reservation }, !existing, account.fileWriteSizeBytes);
+      return new RandomContent({ writer, base, reservation }, target, account.fileWriteSizeBytes);
     } catch (error) {
       if (!isTaken) target.parent.close();
       if (base) closeSync(base.fd);
@@ -105,6 +108,11 @@ export class RandomContent {
   /** Whether the file itself is written, and not one that takes its place. */
   get isInPlace(): boolean {
     return this.#writer.isInPlace;
+  }
+
+  /** Whether the folder that it is written in was removed. */
+  get isFolderGone(): boolean {
+    return this.#writer instanceof FileWriter && this.#writer.isFolderGone;
   }
 
   get sizeBytes(): number {

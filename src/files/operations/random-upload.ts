@@ -34,6 +34,8 @@ export class RandomUpload {
   #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
+  /** Tells the store of unfinished uploads that this one is over. */
+  #leave: () => void = () => {};
   readonly #queue = new WriteQueue((chunks, offset, bytes) => this.#mayFail(() => this.#write(chunks, offset, bytes)));
 
   private constructor(paths: AccountPaths, path: VirtualPath, options: RandomUploadOptions, content: RandomContent) {
@@ -50,14 +52,19 @@ export class RandomUpload {
    * Opens a file to write it; event 40021. Permission and locks were checked by `AccountFiles`.
    *
    * @param realPath absolute path, links not resolved
-   * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`
+   * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
     const content = await RandomContent.open(paths, realPath, options);
+    const upload = new RandomUpload(paths, path, options, content);
+    const { uploads, events } = paths.environment;
     try {
-      paths.environment.events.emitGrouped(paths.draft(40021, path));
-      return new RandomUpload(paths, path, options, content);
+      const onGone = () => upload.#loseFolder();
+      upload.#leave = await uploads.enter({ accountUuid: paths.account.uuid, folder: content.folder, onGone });
+      events.emitGrouped(paths.draft(40021, path));
+      return upload;
     } catch (error) {
+      upload.#leave();
       await content.discard();
       throw asServiceError(error);
     }
@@ -153,6 +160,7 @@ export class RandomUpload {
   async commit(): Promise<void> {
     try {
       await this.#whileOpen(() => this.#commit());
+      this.#leave();
     } catch (error) {
       await this.abort(error);
       throw asServiceError(error);
@@ -169,8 +177,12 @@ export class RandomUpload {
     await this.#queue.run(async () => {
       this.#isEnding = true;
       const kept = keepAs && !this.#isRemoved && !this.#content.isInPlace && this.#isChanged ? await this.#keep(keepAs) : undefined;
-      await this.#content.discard();
-      this.#paths.emit(40022, this.#path, { ...this.#eventData(), details, kept_as: kept });
+      try {
+        await this.#content.discard();
+        this.#paths.emit(40022, this.#path, { ...this.#eventData(), details, kept_as: kept });
+      } finally {
+        this.#leave();
+      }
     });
   }
 
@@ -190,6 +202,12 @@ export class RandomUpload {
     });
     const id = this.#options.isTemporaryName(baseName(this.#path)) ? 30017 : 40017;
     await this.#paths.emitDurable(id, this.#path, { ...this.#eventData(), replaced: isReplacement || undefined });
+  }
+
+  // Whoever still sends content hears of it at once, and not only at the end.
+  #loseFolder(): void {
+    if (!this.#isEnding && this.#content.isFolderGone)
+      this.#failure ??= new ServiceError('parent-missing', 'The folder of the file was removed.');
   }
 
   async #dropRemoved(): Promise<void> {

@@ -6,12 +6,14 @@ import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
+import { type PassingUpload, PassingUploads } from './passing-uploads.ts';
 import { UploadHolds } from './upload-holds.ts';
 import {
   expiryOf,
   isUploadId,
   newProgress,
   newUploadId,
+  refuseMoreThan,
   type UploadHold,
   type UploadLimits,
   type UploadOrder,
@@ -40,6 +42,7 @@ export class FileUploadStore implements UploadStore {
   readonly #records = new Map<string, UploadRecord>();
   readonly #countOf = new Map<string, number>();
   readonly #holds = new UploadHolds<object | undefined>();
+  readonly #passing = new PassingUploads();
 
   /** Reads what an earlier run left. A file that cannot be read is an upload that nobody can go on with. */
   constructor(options: FileUploadStoreOptions) {
@@ -58,9 +61,7 @@ export class FileUploadStore implements UploadStore {
 
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
     const { limits, clock } = this.#options;
-    const { mostOfAccount } = limits();
-    if ((this.#countOf.get(order.accountUuid) ?? 0) >= mostOfAccount)
-      throw new ServiceError('too-many-requests', `An account may have ${mostOfAccount} unfinished uploads.`);
+    this.#requireRoom(order.accountUuid);
     const progress = newProgress(lengthBytes);
     const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, clock.nowMs(), limits()) };
     // Counted before it is on disk, so that of many at once none is too many.
@@ -107,9 +108,24 @@ export class FileUploadStore implements UploadStore {
     return this.#holds.take(holder, id, onWanted);
   }
 
+  async enter(upload: PassingUpload): Promise<() => void> {
+    return this.enterFor(undefined, upload);
+  }
+
+  /** The same for a worker. */
+  enterFor(holder: object | undefined, upload: PassingUpload): () => void {
+    this.#requireRoom(upload.accountUuid);
+    return this.#passing.enter(upload, holder);
+  }
+
+  async dismiss(realPath: string): Promise<void> {
+    this.#passing.dismiss(realPath);
+  }
+
   /** A worker is gone. */
   lose(holder: object): void {
     this.#holds.lose(holder);
+    this.#passing.lose(holder);
   }
 
   async within(realPath: string): Promise<UploadRecord[]> {
@@ -127,6 +143,11 @@ export class FileUploadStore implements UploadStore {
 
   #all(isSuch: (record: UploadRecord) => boolean): UploadRecord[] {
     return this.#records.size === 0 ? [] : [...this.#records.values()].filter(isSuch);
+  }
+
+  #requireRoom(accountUuid: string): void {
+    const { mostOfAccount } = this.#options.limits();
+    if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.countOf(accountUuid) >= mostOfAccount) refuseMoreThan(mostOfAccount);
   }
 
   // What is over does not count: an account may have as many as it likes of those.

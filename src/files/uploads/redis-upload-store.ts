@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
+import { type PassingUpload, PassingUploads } from './passing-uploads.ts';
 import { UploadHolds } from './upload-holds.ts';
 import {
   expiryOf,
@@ -10,6 +11,7 @@ import {
   keptWhenOverMs,
   newProgress,
   newUploadId,
+  refuseMoreThan,
   type UploadHold,
   type UploadLimits,
   type UploadOrder,
@@ -94,6 +96,8 @@ export class RedisUploadStore implements UploadStore {
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
   readonly #holds = new UploadHolds<undefined>();
+  /** Of this node. */
+  readonly #passing = new PassingUploads();
 
   constructor(link: RedisLink, clock: Clock, limits: () => UploadLimits) {
     this.#link = link;
@@ -106,9 +110,10 @@ export class RedisUploadStore implements UploadStore {
     const progress = newProgress(lengthBytes);
     const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, this.#clock.nowMs(), limits) };
     const { id, expiresMs } = record;
-    const args = [id, JSON.stringify(record), expiresMs, pathMember(record), limits.mostOfAccount, this.#lifeMs(record)];
-    if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) === 1) return record;
-    throw new ServiceError('too-many-requests', `An account may have ${limits.mostOfAccount} unfinished uploads.`);
+    const most = limits.mostOfAccount - this.#passing.countOf(order.accountUuid);
+    const args = [id, JSON.stringify(record), expiresMs, pathMember(record), most, this.#lifeMs(record)];
+    if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.mostOfAccount);
+    return record;
   }
 
   async find(id: string): Promise<UploadRecord | undefined> {
@@ -183,6 +188,23 @@ export class RedisUploadStore implements UploadStore {
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(idOf(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));
+  }
+
+  async enter(upload: PassingUpload): Promise<() => void> {
+    const { mostOfAccount } = this.#limits();
+    const leave = this.#passing.enter(upload);
+    try {
+      const others = Number(await this.#link.call(['SCARD', this.#key(`uploads-of:${upload.accountUuid}`)]));
+      if (others + this.#passing.countOf(upload.accountUuid) > mostOfAccount) refuseMoreThan(mostOfAccount);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return leave;
+  }
+
+  async dismiss(realPath: string): Promise<void> {
+    this.#passing.dismiss(realPath);
   }
 
   async expired(): Promise<UploadRecord[]> {

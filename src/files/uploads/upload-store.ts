@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { EventContext } from '../../events/event.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { PassingUpload } from './passing-uploads.ts';
 
 /** What an upload that may take several requests was begun with. It does not change. */
 export interface UploadOrder {
@@ -107,10 +109,24 @@ export interface UploadStore {
   hold(id: string, onWanted: () => void): Promise<UploadHold>;
   /** The uploads whose content lies below a real folder, that are not over. */
   within(realPath: string): Promise<UploadRecord[]>;
+  /**
+   * Notes an upload that ends with its connection, for as long as it is under way: it counts as all others of its account.
+   *
+   * @returns tells that it has ended, once or more often
+   * @throws ServiceError `too-many-requests` when the account has as many as it may have
+   */
+  enter(upload: PassingUpload): Promise<() => void>;
+  /** Tells the uploads of this kind in a real folder, or below it, that it is gone. */
+  dismiss(realPath: string): Promise<void>;
   /** The uploads whose time is over. */
   expired(): Promise<UploadRecord[]>;
   /** The uploads whose end was begun and not told of, for who looks after those that a killed process left. */
   completing(): Promise<UploadRecord[]>;
+}
+
+/** @throws ServiceError `too-many-requests` for an account that has as many uploads as it may have */
+export function refuseMoreThan(mostOfAccount: number): never {
+  throw new ServiceError('too-many-requests', `An account may have ${mostOfAccount} unfinished uploads.`);
 }
 
 /** A record of an upload that is over is kept for so long, for a client whose reply was lost. */

@@ -128,6 +128,10 @@ export interface PrimaryApi {
   holdUpload(id: string, hold: number): Promise<void>;
   releaseUpload(hold: number): void;
   uploadsWithin(realPath: string): Promise<UploadRecord[]>;
+  /** @param number the worker's own of the upload, for `leaveUpload` and `uploadGone` */
+  enterUpload(accountUuid: string, folder: string, number: number): Promise<void>;
+  leaveUpload(number: number): void;
+  dismissUploads(realPath: string): Promise<void>;
 }
 
 /** What a worker does for the primary process. */
@@ -150,6 +154,8 @@ export interface WorkerApi {
   lookAtAccounts(): void;
   /** Another request wants the upload that this worker has. */
   wantUpload(hold: number): void;
+  /** The folder of an upload that this worker has is removed. */
+  uploadGone(number: number): void;
 }
 
 /** The way to the primary process, as a worker has it. */

@@ -1,3 +1,4 @@
+import type { PassingUpload } from '../../files/uploads/passing-uploads.ts';
 import type { UploadHold, UploadOrder, UploadProgress, UploadRecord, UploadStore } from '../../files/uploads/upload-store.ts';
 import type { ToPrimary } from './protocol.ts';
 
@@ -7,6 +8,9 @@ export class UploadClient implements UploadStore {
   /** What newer requests want, by the number of the hold. */
   readonly #onWanted = new Map<number, () => void>();
   #lastHold = 0;
+  /** Those that end with their connection, by their number. */
+  readonly #passing = new Map<number, PassingUpload>();
+  #lastPassing = 0;
 
   constructor(primary: ToPrimary) {
     this.#primary = primary;
@@ -54,6 +58,24 @@ export class UploadClient implements UploadStore {
 
   within(realPath: string): Promise<UploadRecord[]> {
     return this.#primary.call('uploadsWithin', realPath);
+  }
+
+  async enter(upload: PassingUpload): Promise<() => void> {
+    const number = ++this.#lastPassing;
+    await this.#primary.call('enterUpload', upload.accountUuid, upload.folder, number);
+    this.#passing.set(number, upload);
+    return () => {
+      if (this.#passing.delete(number)) this.#primary.tell('leaveUpload', number);
+    };
+  }
+
+  dismiss(realPath: string): Promise<void> {
+    return this.#primary.call('dismissUploads', realPath);
+  }
+
+  /** The folder of an upload of this worker is gone. */
+  gone(number: number): void {
+    this.#passing.get(number)?.onGone();
   }
 
   async expired(): Promise<UploadRecord[]> {

@@ -6,7 +6,16 @@ import type { PrimaryApi } from './protocol.ts';
 /** The methods that workers call for unfinished uploads. */
 export type UploadApi = Pick<
   PrimaryApi,
-  'addUpload' | 'findUpload' | 'changeUpload' | 'removeUpload' | 'holdUpload' | 'releaseUpload' | 'uploadsWithin'
+  | 'addUpload'
+  | 'findUpload'
+  | 'changeUpload'
+  | 'removeUpload'
+  | 'holdUpload'
+  | 'releaseUpload'
+  | 'uploadsWithin'
+  | 'enterUpload'
+  | 'leaveUpload'
+  | 'dismissUploads'
 >;
 
 /** The unfinished uploads of all workers, in the primary process. */
@@ -20,6 +29,7 @@ export class UploadHost {
   /** What a worker may call. */
   apiFor(peer: Peer): UploadApi {
     const holds = new Map<number, UploadHold>();
+    const passing = new Map<number, () => void>();
     return {
       addUpload: (order, lengthBytes) => this.#store.add(order, lengthBytes),
       findUpload: (id) => this.#store.find(id),
@@ -33,6 +43,15 @@ export class UploadHost {
         holds.delete(hold);
       },
       uploadsWithin: (realPath) => this.#store.within(realPath),
+      enterUpload: async (accountUuid, folder, number) => {
+        const onGone = () => peer.channel.tell('uploadGone', number);
+        passing.set(number, this.#store.enterFor(peer, { accountUuid, folder, onGone }));
+      },
+      leaveUpload: (number) => {
+        passing.get(number)?.();
+        passing.delete(number);
+      },
+      dismissUploads: (realPath) => this.#store.dismiss(realPath),
     };
   }
 

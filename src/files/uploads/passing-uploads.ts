@@ -1,0 +1,45 @@
+import { isWithin } from '../../lib/virtual-path.ts';
+
+/** An upload that nobody can go on with: it ends with its connection, and with its process. */
+export interface PassingUpload {
+  readonly accountUuid: string;
+  /** Real path of the folder that it writes in. */
+  readonly folder: string;
+  /** Told when that folder is removed. */
+  readonly onGone: () => void;
+}
+
+/** The uploads of this kind that are under way, with who told of each: a worker, or a process itself. */
+export class PassingUploads {
+  readonly #holderOf = new Map<PassingUpload, object | undefined>();
+  readonly #countOf = new Map<string, number>();
+
+  /** @returns tells that it has ended, once or more often */
+  enter(upload: PassingUpload, holder?: object): () => void {
+    this.#holderOf.set(upload, holder);
+    this.#countOf.set(upload.accountUuid, this.countOf(upload.accountUuid) + 1);
+    return () => this.#leave(upload);
+  }
+
+  /** How many an account has. */
+  countOf(accountUuid: string): number {
+    return this.#countOf.get(accountUuid) ?? 0;
+  }
+
+  /** Tells those in a folder, or below it, that it is gone. */
+  dismiss(realPath: string): void {
+    for (const { folder, onGone } of [...this.#holderOf.keys()]) if (folder === realPath || isWithin(folder, realPath)) onGone();
+  }
+
+  /** A holder is gone, and its uploads with it. */
+  lose(holder: object): void {
+    for (const [upload, of] of [...this.#holderOf]) if (of === holder) this.#leave(upload);
+  }
+
+  #leave(upload: PassingUpload): void {
+    if (!this.#holderOf.delete(upload)) return;
+    const count = this.countOf(upload.accountUuid) - 1;
+    if (count === 0) this.#countOf.delete(upload.accountUuid);
+    else this.#countOf.set(upload.accountUuid, count);
+  }
+}
