@@ -14,22 +14,28 @@ const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { st
 if (built.status !== 0) process.exit(built.status ?? 1);
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
+const moreOptions = options.all === undefined ? {} : { metadata_fields: ['x-labels', 'project, required', 'note', 'customer-*'] };
+
 /** Names, sizes and ages (in hours) of what the pictures show; a size of -1 is a folder. */
 const members = [
   ['Contracts', -1, 30],
   ['Photos', -1, 200],
   ['Reports', -1, 4],
   ['Annual report 2025.pdf', 4_812_000, 52],
-  ['Budget.xlsx', 88_300, 7],
+  ['Budget.xlsx', 88_300, 0.4],
   ['Interview.mp3', 38_400_000, 100],
-  ['Minutes 12 March.md', 6_140, 26],
+  ['Invitation.docx', 31_700, 21],
   ['Office tour.mp4', 412_600_000, 310],
   ['Press kit.zip', 96_200_000, 75],
+  ['Spring review.pptx', 7_140_000, 240],
   ['Team photo.jpg', 3_270_000, 28],
+  ['website.json', 6_140, 1_300],
 ];
 
+/** When the pictures are taken, for whoever looks at them: "yesterday" stays so. */
+const now = Date.UTC(2026, 2, 16, 10, 24);
+
 function makeMembers(home) {
-  const now = Date.UTC(2026, 2, 16, 10, 24);
   for (const [name, size, hours] of members) {
     const path = join(home, name);
     if (size < 0) mkdirSync(path, { recursive: true });
@@ -52,7 +58,7 @@ async function startServer() {
     groups: { DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true } },
     accounts: { 'Anna Weber': { password: hash.stdout.trim() } },
     services: {
-      web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' } },
+      web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' }, ...moreOptions },
     },
   };
   const path = join(folder, 'svc.json');
@@ -85,8 +91,17 @@ try {
 }
 
 async function openPage(width, height, colorScheme, more = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB', timezoneId: 'UTC', ...more });
-  return context.newPage();
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme,
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    reducedMotion: 'reduce',
+    ...more,
+  });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(now);
+  return page;
 }
 
 async function login(page) {
@@ -123,13 +138,26 @@ async function save(page, path) {
 async function picturesOfAll(target) {
   mkdirSync(target, { recursive: true });
   for (const colorScheme of ['light', 'dark']) {
-    for (const width of [320, 390, 1280]) {
+    for (const width of [320, 768, 1280]) {
       const shot = (page, name) => page.screenshot({ path: join(target, `${name}-${colorScheme}-${width}.png`) });
       const page = await openPage(width, 800, colorScheme);
       await page.goto(`${stage.url}/__svc__/login`);
       await shot(page, 'login');
       await login(page);
       await shot(page, 'listing');
+      await page.locator('[popovertarget=menu]').click();
+      await shot(page, 'menu');
+      await page.keyboard.press('Escape');
+      await page.setViewportSize({ width, height: 560 });
+      await page.mouse.move(width / 2, 300);
+      await page.mouse.wheel(0, 150);
+      await page.waitForTimeout(200);
+      await shot(page, 'scrolled');
+      await page.setViewportSize({ width, height: 800 });
+      await page.evaluate('scrollTo(0, 0)');
+      await page.evaluate(`document.querySelector('.drop').hidden = false`);
+      await shot(page, 'drop');
+      await page.evaluate(`document.querySelector('.drop').hidden = true`);
       await page.getByLabel('Select Budget.xlsx').check();
       await shot(page, 'selected');
       await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -149,6 +177,9 @@ async function picturesOfAll(target) {
         .locator('#tools input[type=file]')
         .first()
         .setInputFiles(['a.txt', 'b.txt'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('hello') })));
+      await page.getByRole('dialog').getByLabel('project').fill('Spring');
+      await shot(page, 'details');
+      await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
       await page.locator('.queue li').first().waitFor();
       await shot(page, 'queue');
       await page.goto(`${stage.url}/home/Reports/`);
@@ -161,6 +192,13 @@ async function picturesOfAll(target) {
       await shot(page, 'empty');
       await page.goto(`${stage.url}/home/missing/`);
       await shot(page, 'missing');
+      await page.goto(`${stage.url}/__svc__/openapi.html`);
+      await page.locator('.opblock-get').first().waitFor();
+      await shot(page, 'api');
+      await page.locator('.opblock-get .opblock-summary-control').first().click();
+      await page.locator('.opblock-body').waitFor();
+      await page.locator('.opblock-get').first().scrollIntoViewIfNeeded();
+      await shot(page, 'api-open');
       const plain = await openPage(width, 800, colorScheme, { javaScriptEnabled: false });
       await login(plain);
       await shot(plain, 'plain');

@@ -1,9 +1,9 @@
 import type { Hono } from 'hono';
 import type { HttpContext, HttpEnvironment, HttpHandler } from './environment.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
+import { postLanguage, postTheme } from './html/choices.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { assets } from './html/pages/assets.ts';
-import { postTheme } from './html/theme.ts';
 import { allowedMethods, exceptHead, refuse, when } from './methods.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { holdSession } from './middleware/hold-session.ts';
@@ -111,6 +111,8 @@ export function addRoutes(app: Hono<HttpEnvironment>): void {
   app.all('/service/logout', describeOrRefuse);
   app.post('/service/theme', postTheme);
   app.all('/service/theme', describeOrRefuse);
+  app.post('/service/language', postLanguage);
+  app.all('/service/language', describeOrRefuse);
   app.get('/service/appearance.css', sendAppearanceStyle);
   app.all('/service/appearance.css', describeOrRefuse);
   app.get('/service/logo', sendLogo);

@@ -24,8 +24,11 @@ export function parseList(text: string): string[] {
  * @throws ServiceError `metadata-invalid` for an item without `=`, an empty key, or bad quoting
  */
 export function parseKeyValueList(text: string): { key: string; value: string }[] {
-  // `key="a, b"` means the same as `"key=a, b"`: the opening quote moves in front of the key.
-  const normalised = text.replace(/(?<=^|,)([ \t]*)([^",=\s][^",=]*)=[ \t]*"/g, '$1"$2=');
+  // `key="a, b"` means the same as `"key=a, b"`: the opening quote moves in front of the key. What is quoted already is passed over.
+  const normalised = text.replace(
+    /"(?:[^"]|"")*"|(?<=^|,)([ \t]*)([^",=\s][^",=]*)=[ \t]*"((?:[^"]|"")*)"/g,
+    (found, blanks, key, value) => (key === undefined ? found : `${blanks}"${key}=${value}"`),
+  );
   return parseList(normalised)
     .filter((item, index, items) => item !== '' || items.length > 1 || index > 0)
     .map((item) => {

@@ -81,6 +81,7 @@ test('everything without a mouse: sign in, upload, new folder, rename, move, del
   await tabTo(page, page.getByRole('link', { name: 'Size' }));
   await page.keyboard.press('Enter');
   await page.waitForURL('**/?sort=size*');
+  await press(page, 'Account alice');
   await press(page, 'Dark');
   await page.locator('html[data-theme=dark]').waitFor();
   await press(page, 'Sign out');

@@ -113,7 +113,7 @@ test('visitors without an account can sign in from the page', async (t) => {
   await page.getByLabel('User name').fill('alice');
   await page.getByLabel('Password').fill(testPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await page.getByRole('button', { name: 'Account alice' }).waitFor();
 });
 
 test('previews run nothing: image, text, audio, video, PDF', async (t) => {

@@ -6,38 +6,93 @@ import { startServer } from '../support/server.ts';
 
 const service = { metadata_fields: ['x-labels, required', 'project, required', 'customer-*, optional'] };
 const file = { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('x') };
+const viewport = { width: 320, height: 640 };
 
-for (const javaScriptEnabled of [false, true]) {
-  test(`uploads with the metadata that the service requires, ${javaScriptEnabled ? 'with' : 'without'} scripts`, async (t) => {
-    const server = await startServer(t, { service });
-    const page = await openBrowser(t, { javaScriptEnabled, expectedErrors: /400/, viewport: { width: 320, height: 640 } });
-    if (!page) return;
-    const upload = async () => {
-      await page.locator('#tools input[type=file]').first().setInputFiles(file);
-      if (!javaScriptEnabled) await page.getByRole('button', { name: 'Upload', exact: true }).click();
-    };
-    await login(page, server.url);
-    const field = page.getByLabel('Details of the files');
-    await page.getByText('project (required) · customer-*').waitFor();
-    if (javaScriptEnabled) await assertAccessible(page, 'the field');
+test('without scripts the form has a field for each detail of the files', async (t) => {
+  const server = await startServer(t, { service });
+  const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /400/, viewport });
+  if (!page) return;
+  await login(page, server.url);
+  const upload = async () => {
+    await page.getByLabel('Upload files').setInputFiles(file);
+    await page.getByRole('button', { name: 'Upload', exact: true }).click();
+  };
+  await upload();
+  await page.locator('input[name=metadata-value]:invalid:focus').waitFor();
+  await page.getByLabel('project (required)').fill('Frühling 🌱');
+  await page.getByLabel('Name, like customer-*').fill('color');
+  await page.getByLabel('Value').fill('red');
+  await upload();
+  await page.getByText('has the key "color", which is not declared').first().waitFor();
+  assert.deepEqual(readdirSync(server.home), [], 'nothing is stored with what is not declared');
+  await page.getByRole('link', { name: 'Back to the folder' }).click();
+  await page.getByLabel('project (required)').fill('Frühling 🌱');
+  await page.getByLabel('Name, like customer-*').fill('customer-1');
+  await page.getByLabel('Value').fill('Müller, x="Anna"');
+  await upload();
+  await page.getByRole('link', { name: 'a.txt' }).waitFor();
+  const stored = (await server.events()).findLast((event) => event.id === '40017');
+  assert.deepEqual(stored?.data.metadata, { project: ['Frühling 🌱'], 'customer-1': ['Müller, x="Anna"'] });
+});
 
-    await upload();
-    await page.locator('#metadata:invalid:focus').waitFor();
-    await field.fill('color=red');
-    await upload();
-    await page.getByText('has the key "color", which is not declared').first().waitFor();
-    assert.deepEqual(readdirSync(server.home), [], 'nothing is stored without it');
+test('with scripts a dialog asks for the details of each batch of files', async (t) => {
+  const server = await startServer(t, { service });
+  const page = await openBrowser(t, { viewport });
+  if (!page) return;
+  await login(page, server.url);
+  assert.equal(await page.locator('#metadata').isVisible(), false, 'nothing is asked before there are files');
+  const choose = (...names: string[]) =>
+    page
+      .locator('#tools input[type=file]:not([name])')
+      .first()
+      .setInputFiles(names.map((name) => ({ ...file, name })));
+  const dialog = page.getByRole('dialog');
+  await choose('a.txt');
+  await dialog.getByRole('heading', { name: 'Upload one file' }).waitFor();
+  await assertAccessible(page, 'the dialog');
+  const project = dialog.getByLabel('project (required)');
+  await dialog.getByRole('button', { name: 'Upload' }).click();
+  await dialog.locator('input[name=metadata-value]:invalid:focus').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
 
-    if (!javaScriptEnabled) await page.getByRole('link', { name: 'Back to the folder' }).click();
-    await field.fill('project=Frühling 🌱, "customer-1=Müller, Anna"');
-    await upload();
-    await page.getByRole('link', { name: 'a.txt' }).waitFor();
-    const stored = (await server.events()).findLast((event) => event.id === '40017');
-    assert.deepEqual(stored?.data.metadata, { project: ['Frühling 🌱'], 'customer-1': ['Müller, Anna'] });
-  });
-}
+  await choose('a.txt', 'b.txt');
+  await dialog.getByRole('heading', { name: 'Upload 2 files' }).waitFor();
+  await project.fill('one');
+  await dialog.getByRole('button', { name: 'Another detail' }).click();
+  await dialog.getByLabel('Name', { exact: true }).fill('project');
+  await dialog.getByLabel('Value').last().fill('two');
+  await dialog.getByRole('button', { name: 'Upload' }).click();
+  await page.getByRole('link', { name: 'b.txt' }).waitFor();
+  assert.deepEqual(readdirSync(server.home), ['a.txt', 'b.txt'], 'what was cancelled was not sent, what was answered was');
+  await choose('c.txt');
+  assert.equal(await project.inputValue(), 'one', 'the answer of the time before stands there');
+  await dialog.getByLabel('Value').last().fill('');
+  await dialog.getByRole('button', { name: 'Upload' }).click();
+  await page.getByRole('link', { name: 'c.txt' }).waitFor();
+  const stored = (await server.events()).filter((event) => event.id === '40017').map(({ data }) => data.metadata);
+  const both = { project: ['one', 'two'] };
+  assert.deepEqual(stored, [both, both, { project: ['one'] }]);
+});
 
-test('a service without metadata shows no field for it', async (t) => {
+test('where the header is optional, what is required is so once anything is said', async (t) => {
+  const server = await startServer(t, { service: { metadata_fields: ['x-labels', 'project, required', 'note, optional'] } });
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  const fields = page.locator('#tools input[type=file]:not([name])').first();
+  await fields.setInputFiles(file);
+  await dialog.getByLabel('note').fill('x');
+  await dialog.getByRole('button', { name: 'Upload' }).click();
+  await dialog.locator('input:invalid:focus').waitFor();
+  await dialog.getByLabel('note').fill('');
+  await dialog.getByRole('button', { name: 'Upload' }).click();
+  await page.getByRole('link', { name: 'a.txt' }).waitFor();
+  assert.equal((await server.events()).findLast((event) => event.id === '40017')?.data.metadata, undefined);
+});
+
+test('a service without metadata asks for none', async (t) => {
   const server = await startServer(t);
   const page = await openBrowser(t);
   if (!page) return;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { login, openBrowser } from '../support/browser.ts';
+import { login, openBrowser, openMenu } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -75,8 +75,15 @@ for (const { name, ...look } of looks) {
     await page.getByText('Select files or folders first.').waitFor();
     await page.getByRole('link', { name: 'Back to the folder' }).click();
 
+    await openMenu(page);
     await page.getByRole('button', { name: 'Dark' }).click();
     assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
+    await openMenu(page);
+    await page.getByRole('button', { name: 'Deutsch' }).click();
+    await page.getByRole('columnheader', { name: 'Geändert' }).waitFor();
+    await openMenu(page);
+    await page.getByRole('button', { name: 'English' }).click();
+    await openMenu(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark', 'the colours stay');
@@ -88,6 +95,7 @@ test('without scripts: the password is changed on its page', async (t) => {
   const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /422|401/ });
   if (!page) return;
   await login(page, server.url);
+  await openMenu(page);
   await page.getByRole('link', { name: 'Change password' }).click();
   const change = async (current: string, wanted: string, repeated: string) => {
     await page.getByLabel('Current password').fill(current);

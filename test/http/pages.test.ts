@@ -147,6 +147,44 @@ test('the colours are chosen by a form that leads to pages of the service alone'
   assert.doesNotMatch((await server.get('/home/', { headers: { ...html, cookie: 'SVC_THEME="><script>' } })).text, /data-theme/);
 });
 
+test('the language is chosen by a form, too, with the formats of the region that the browser asks for', async (t) => {
+  const server = await startServer(t);
+  const choose = (body: string, headers = {}) =>
+    server.send('POST', '/__svc__/language', { user: null, body, headers: { ...asForm, ...headers } });
+  const german = await choose('language=de&next=/__svc__/login');
+  assert.deepEqual([german.status, german.headers.location], [303, '/__svc__/login']);
+  const cookie = german.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+  assert.equal(cookie, 'SVC_LANGUAGE=de');
+  const page = (path: string, headers: Record<string, string>) => server.get(path, { headers: { ...html, ...headers } });
+  writeFileSync(join(server.home, 'a'), 'x'.repeat(1500));
+  const swiss = await page('/home/', { cookie, 'accept-language': 'en;q=0.9, de-CH;q=0.5' });
+  assert.match(swiss.text, /<html lang="de"[\s\S]*>1\.5 kB/, 'Swiss numbers have a point');
+  assert.match((await page('/home/', { cookie: 'SVC_LANGUAGE=xx', 'accept-language': 'fr' })).text, /<html lang="fr"/);
+  assert.match((await page('/home/', { cookie: 'SVC_LANGUAGE=__proto__' })).text, /<html lang="en"/);
+  assert.equal((await choose('language=xx')).status, 400);
+  assert.equal((await choose('language=de', { origin: 'https://evil.example' })).status, 400);
+  const api = await page('/__svc__/openapi.html', { cookie: `${cookie}; SVC_THEME=dark` });
+  assert.match(
+    api.text,
+    /<html lang="de" dir="ltr" data-theme="dark">[\s\S]*id="menu"[\s\S]*<div id="api" lang="en">/,
+    'the API page has the frame',
+  );
+  assert.equal((await choose('language=fr&next=/__svc__/openapi.html')).headers.location, '/__svc__/openapi.html');
+});
+
+test('the first load of a listing stays below 40 kB', async (t) => {
+  const server = await startServer(t);
+  for (let index = 0; index < 50; index++) writeFileSync(join(server.home, `Report ${index}.docx`), '');
+  const headers = { ...html, 'accept-encoding': 'gzip' };
+  const page = await server.get('/home/', { headers: html });
+  const parts = [...page.text.matchAll(/(?:href|src)="(\/__svc__\/assets\/[^"]+\.(?:css|js))"/g)].map((match) => match[1] as string);
+  assert.equal(parts.length, 2, 'one style and one script');
+  let bytes = 0;
+  for (const path of ['/home/', ...parts]) bytes += (await server.get(path, { headers })).body.length;
+  t.diagnostic(`${bytes} bytes`);
+  assert.ok(bytes <= 40_000, `${bytes} bytes`);
+});
+
 test('a script that names itself is not offered Basic, so that no dialog of the browser comes up', async (t) => {
   const server = await startServer(t);
   const challenges = async (headers: Record<string, string>) =>

@@ -13,6 +13,7 @@ import { contentDisposition, isHeaderValue } from '../../src/lib/headers/header-
 import { formatHttpDate, parseHttpDate } from '../../src/lib/headers/http-dates.ts';
 import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
 import { nearestName } from '../../src/lib/nearest-name.ts';
+import { writeKeyValueList } from '../../src/lib/write-list.ts';
 
 const seed = 11;
 
@@ -148,6 +149,19 @@ test('lists with the quoting of RFC 4180 go round', () => {
     { seed },
   );
   for (const text of ['"a', 'a"b', '"a" b']) assert.throws(() => parseList(text), ServiceError);
+});
+
+test('details of uploads are read as they are written', () => {
+  const trimmed = fc.string({ unit: 'grapheme-ascii' }).map((text) => text.trim());
+  const key = trimmed.map((text) => text.replaceAll('=', '')).map((text) => text.trim() || 'key');
+  fc.assert(
+    fc.property(fc.array(fc.record({ key, value: trimmed }, { noNullPrototype: true }), { minLength: 1 }), (items) => {
+      assert.deepEqual(parseKeyValueList(writeKeyValueList(items)), items);
+    }),
+    { seed, numRuns: 1000 },
+  );
+  const awkward = [{ key: 'a', value: '1,x="y' }];
+  assert.deepEqual(parseKeyValueList(writeKeyValueList(awkward)), awkward, 'what looks like an item inside a quote is none');
 });
 
 test('no file name leaves its Content-Disposition', () => {

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Page, Response } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from './browser.ts';
+import { assertAccessible, login, openBrowser, openMenu } from './browser.ts';
 import { startServer } from './server.ts';
 
 /** Everything that a page can show is there. */
@@ -49,6 +49,8 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.locator('dialog pre').waitFor();
   await look('preview');
   await page.keyboard.press('Escape');
+  await openMenu(page);
+  await look('menu');
   await page.getByRole('button', { name: 'Keyboard' }).click();
   await look('help');
   await page.keyboard.press('Escape');

@@ -15,7 +15,7 @@ after(async () => (await shared)?.close());
 
 /** What a page of a test looks like and may do. */
 export interface BrowserOptions
-  extends Pick<BrowserContextOptions, 'javaScriptEnabled' | 'colorScheme' | 'locale' | 'viewport' | 'timezoneId'> {
+  extends Pick<BrowserContextOptions, 'javaScriptEnabled' | 'colorScheme' | 'locale' | 'viewport' | 'timezoneId' | 'reducedMotion'> {
   /** Console errors that the test makes happen on purpose. */
   expectedErrors?: RegExp;
 }
@@ -36,7 +36,9 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
   shared ??= chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
   const browser = await shared;
   const { expectedErrors, ...rest } = options;
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...rest });
+  // Without motion a page looks at once as it will.
+  const usual = { viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
+  const context = await browser.newContext({ ...usual, ...rest });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const problems: string[] = [];
@@ -69,12 +71,18 @@ export async function login(page: Page, url: string, target = '/home/'): Promise
   await page.waitForLoadState('load');
 }
 
+/** Opens the menu with colours, language, password and the way out. */
+export async function openMenu(page: Page): Promise<void> {
+  await page.locator('[popovertarget=menu]').click();
+  await page.locator('#menu').waitFor();
+}
+
 /** A real drag of real files and folders, as the browser gets it from the desktop. */
 export async function drop(page: Page, paths: string[]): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files: paths, dragOperationsMask: 1 };
   for (const type of ['dragEnter', 'dragOver'] as const) await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
-  await page.getByText('Drop files and folders').waitFor();
+  await page.locator('.drop').waitFor();
   await session.send('Input.dispatchDragEvent', { type: 'drop', x: 300, y: 300, data });
 }
 

@@ -3,6 +3,7 @@ import type { FileUpload, UploadResult } from '../../files/operations/file-uploa
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { writeKeyValueList } from '../../lib/write-list.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -135,6 +136,14 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
   return { status: 303, headers: { location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
 
+/** The metadata of a form: the field `metadata`, as the header has it, and names and values in fields of their own; what is left empty is left out. */
+function metadataOf(fields: FormFields): string | undefined {
+  const values = fields.all('metadata-value');
+  const items = fields.all('metadata-name').map((key, index) => ({ key: key.trim(), value: values[index]?.trim() ?? '' }));
+  const lists = [fields.one('metadata')?.trim(), writeKeyValueList(items.filter(({ value }) => value !== ''))];
+  return lists.filter(Boolean).join(', ') || undefined;
+}
+
 /** Receives the files of one form. A file that comes before the field `action` is kept back until the action is known. */
 class UploadReceiver {
   readonly #exchange: Exchange;
@@ -164,7 +173,7 @@ class UploadReceiver {
     let upload: FileUpload | undefined;
     try {
       const path = targetPath(this.#folder, name);
-      upload = await this.#open(path, fields.one('metadata')?.trim() || undefined);
+      upload = await this.#open(path, metadataOf(fields));
       await this.#copy(file, upload);
       if (action === uploadAction) await this.#commit(name, path, upload);
       else this.#keptBack.push({ name, path, upload });

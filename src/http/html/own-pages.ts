@@ -4,7 +4,7 @@ import { codingHeaders, wantsGzip } from '../reply/compression.ts';
 import { respond } from '../reply/respond.ts';
 import { nextOfQuery } from '../rest/login.ts';
 import { takeLoginMessage } from './flash.ts';
-import { loginPageReply } from './page-replies.ts';
+import { loginPageReply, pageContextOf } from './page-replies.ts';
 import { assets } from './pages/assets.ts';
 import { openapiPage } from './pages/openapi-page.ts';
 import { apiPageHeaders } from './pages/page-headers.ts';
@@ -19,7 +19,7 @@ export function showLogin(c: HttpContext): Promise<Response> {
 
 /** GET of the page that shows the description of the REST API. */
 export function showOpenapiPage(c: HttpContext): Promise<Response> {
-  return respond(c, { status: 200, headers: apiPageHeaders(), body: openapiPage() });
+  return respond(c, { status: 200, headers: apiPageHeaders(), body: openapiPage(pageContextOf(c.env)) });
 }
 
 /** GET of a file that pages refer to. Its name changes with the content, so browsers may keep it for ever. */

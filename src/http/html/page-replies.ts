@@ -1,22 +1,20 @@
 import type { Problem } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { appearanceOf } from './appearance.ts';
-import { languageFor } from './pages/locales/language.ts';
+import { languageOf, themeOf } from './choices.ts';
 import { type LoginModel, loginPage } from './pages/login-page.ts';
 import { type MessageModel, messagePage } from './pages/message-page.ts';
 import type { PageContext } from './pages/page-context.ts';
 import { pageHeaders } from './pages/page-headers.ts';
-import { themeCookie, themeOf } from './theme.ts';
 
 /** What the pages need to know of the reader and of the service. */
 export function pageContextOf(exchange: Exchange): PageContext {
   return {
-    language: languageFor(header(exchange, 'accept-language')),
-    theme: themeOf(cookieValue(header(exchange, 'cookie'), themeCookie)),
+    language: languageOf(exchange),
+    theme: themeOf(exchange),
     appearance: appearanceOf(exchange.service.options.appearance),
     url: urlOf(exchange),
   };
@@ -26,7 +24,8 @@ export function pageContextOf(exchange: Exchange): PageContext {
 function urlOf({ target }: Exchange): string {
   if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service' && target.name === 'password-update') return '/home/__svc__/password-update';
-  return target.kind === 'service' && target.name === 'login' ? `/__svc__/login${target.query}` : '/home/';
+  const isOwn = target.kind === 'service' && (target.name === 'login' || target.name === 'openapi.html');
+  return isOwn ? `/__svc__/${target.name}${target.query}` : '/home/';
 }
 
 /** What the head of a page says of the account that is signed in. */

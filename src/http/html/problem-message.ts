@@ -1,6 +1,6 @@
 import type { Problem } from '../../lib/errors.ts';
 import { type Exchange, header } from '../request/exchange.ts';
-import { languageFor } from './pages/locales/language.ts';
+import { languageOf } from './choices.ts';
 import { problemText } from './pages/locales/problem-text.ts';
 
 /** What a client sends that shows messages to people (RFC 7240): the page's script does. */
@@ -9,5 +9,5 @@ const preference = /(?:^|,)\s*translated-messages\s*(?:[;,]|$)/i;
 /** The message of an item of an errors body: in English, or in the reader's language for a client that prefers so. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
   const isTranslated = preference.test(header(exchange, 'prefer') ?? '');
-  return problemText(isTranslated ? languageFor(header(exchange, 'accept-language')).tag : 'en', problem);
+  return problemText(isTranslated ? languageOf(exchange).tag : 'en', problem);
 }

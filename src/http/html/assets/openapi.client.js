@@ -1,4 +1,15 @@
 // Starts Swagger UI on this service's own description. Same origin only: no validator badge, no remote documents.
+const darkSystem = matchMedia('(prefers-color-scheme: dark)');
+
+/** The colours of the frame, which the reader chose or the system says. */
+function showColours() {
+  const { classList, dataset } = document.documentElement;
+  classList.toggle('dark-mode', dataset.theme === undefined ? darkSystem.matches : dataset.theme === 'dark');
+}
+
+showColours();
+darkSystem.addEventListener('change', showColours);
+
 window.addEventListener('load', () => {
   const ui = window.SwaggerUIBundle({
     url: '/__svc__/openapi.yaml',

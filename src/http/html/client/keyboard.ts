@@ -1,8 +1,9 @@
 import { ask } from './dialogs.ts';
-import { byId, make, makeButton } from './dom.ts';
+import { make, makeButton } from './dom.ts';
 import { focusFilter } from './filter.ts';
 import { text } from './language.ts';
 import { deleteRows } from './members.ts';
+import { addToMenu } from './menu.ts';
 import { offersRename } from './rename.ts';
 import { focusedRow, focusRow, type Row, shownRows } from './rows.ts';
 import { clearSelection, selectedRows, toggleRow } from './selection.ts';
@@ -97,8 +98,5 @@ async function showHelp(): Promise<void> {
 /** Starts the keyboard, and the button that explains it. */
 export function startKeyboard(mayDelete: boolean): void {
   document.addEventListener('keydown', (event) => onKey(event, mayDelete));
-  const help = makeButton('', 'help', () => void showHelp(), 'quiet');
-  help.title = text('shortcuts');
-  help.setAttribute('aria-label', text('shortcuts'));
-  byId('tools').append(help);
+  addToMenu(makeButton(text('shortcuts'), 'keyboard', () => void showHelp(), 'quiet'));
 }

@@ -11,18 +11,11 @@ export const tag = document.documentElement.lang in all ? document.documentEleme
 const texts = all[tag] ?? en;
 
 /** The same language with the reader's region, for dates and numbers. */
-const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === tag) ?? tag;
+export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === tag) ?? tag;
 
 /** A text in the language of the page. */
 export function text(name: ScriptTextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);
-}
-
-const dates = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
-
-/** A time for people, in their own time zone. */
-export function dateText(timeMs: number): string {
-  return dates.format(timeMs);
 }
 
 const sizes = (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const).map(

@@ -1,13 +1,17 @@
+import { startDates } from './dates.ts';
 import { byId } from './dom.ts';
 import { startFilter } from './filter.ts';
 import { startKeyboard } from './keyboard.ts';
 import { startDelete, startMemberForm, startNewFolder } from './members.ts';
+import { startMenu } from './menu.ts';
 import { startMove } from './move.ts';
 import { startNotices } from './notices.ts';
 import { startPreview } from './preview.ts';
 import { startRename } from './rename.ts';
+import { startRowClicks } from './row-clicks.ts';
 import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
+import { startSpace } from './space.ts';
 import { startThemes } from './theme.ts';
 import { ignoreDrops, startUploads } from './uploads/uploads.ts';
 
@@ -15,6 +19,8 @@ import { ignoreDrops, startUploads } from './uploads/uploads.ts';
 const rights = new Set((byId('main').dataset.may ?? '').split(' '));
 
 startThemes();
+startMenu();
+startSpace();
 startNotices();
 // A folder that may not be looked into has none.
 if (document.getElementById('list')) startListing();
@@ -22,9 +28,11 @@ if (rights.has('write')) startUploads(rights.has('create-folder'));
 else ignoreDrops();
 
 function startListing(): void {
+  startDates(byId('list'));
   whenRowsChange(finishRows);
   startFilter();
   startSelection();
+  startRowClicks();
   startKeyboard(rights.has('delete'));
   if (rights.has('read')) startPreview();
   if (rights.has('delete')) startDelete(selectedRows);

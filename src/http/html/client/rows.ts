@@ -1,5 +1,6 @@
+import { showDate } from './dates.ts';
 import { byId } from './dom.ts';
-import { dateText } from './language.ts';
+import { inFrames } from './frames.ts';
 import { scriptHeaders } from './server.ts';
 import { signInAgain } from './sign-in.ts';
 
@@ -103,28 +104,20 @@ function requestPage(): Promise<Document | undefined> {
   });
 }
 
-/** Rows that are finished at once; more would hold up the page. */
-const rowsAtOnce = 500;
-
 /**
- * Writes all times in the reader's time zone, and says that rows are rows: some browsers forget it where a table is laid out as a grid.
+ * Writes all times as the reader says them, and says that rows are rows: some browsers forget it where a table is laid out as a grid.
  * The rows in sight come first.
  */
 export function finishRows(): void {
   const heading = document.querySelector<HTMLElement>('[data-local]');
   if (heading) heading.textContent = heading.dataset.local ?? '';
-  const rows = allRows();
-  const next = () => {
-    for (const row of rows.splice(0, rowsAtOnce)) finish(row);
-    if (rows.length > 0) requestAnimationFrame(next);
-  };
-  next();
+  inFrames(allRows(), finish);
 }
 
 function finish(row: Row): void {
   row.role = 'row';
   for (const cell of row.cells) {
     cell.role = 'cell';
-    if (cell.dataset.time !== undefined) cell.textContent = dateText(Number(cell.dataset.time) * 1000);
+    if (cell.dataset.time !== undefined) showDate(cell);
   }
 }

@@ -1,6 +1,6 @@
 /** Takes over the switch of colours, so that a choice needs no new page. */
 export function startThemes(): void {
-  const form = document.querySelector<HTMLFormElement>('form.themes');
+  const form = document.querySelector<HTMLFormElement>('form.theme');
   form?.addEventListener('submit', (event) => {
     const chosen = (event as SubmitEvent).submitter as HTMLButtonElement | null;
     if (!chosen) return;

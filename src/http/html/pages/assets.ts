@@ -7,7 +7,10 @@ import card from '../assets/card.css';
 import controls from '../assets/controls.css';
 import frame from '../assets/frame.css';
 import icon from '../assets/icon.svg';
+import kinds from '../assets/kinds.css';
 import listing from '../assets/listing.css';
+import menu from '../assets/menu.css';
+import motion from '../assets/motion.css';
 import apiScript from '../assets/openapi.client.js';
 import page from '../assets/page.css';
 import screens from '../assets/screens.css';
@@ -36,13 +39,17 @@ function add(name: string, extension: keyof typeof contentTypes, { digest, body,
 }
 
 /** The order counts: rules for narrow screens come last. */
-const style = [page, controls, frame, card, listing, script, screens].join('\n');
+const style = [page, controls, frame, menu, card, kinds, listing, script, screens, motion].join('\n');
+
+/** The frame without what would change the looks of Swagger UI. */
+const frameStyle = [page, `:where(.top){${controls}}`, frame, menu].join('\n');
 
 /** URL paths of the files that pages refer to. */
 export const assetPaths = {
   style: add('page', 'css', plain(style)),
   icon: add('icon', 'svg', plain(icon)),
   pageScript: add('page', 'js', plain(pageScript)),
+  frameStyle: add('frame', 'css', plain(frameStyle)),
   apiStyle: add('openapi', 'css', plain(apiStyle)),
   apiScript: add('openapi', 'js', plain(apiScript)),
   // Packed into the executable; unpacked when somebody opens the API page.

@@ -1,5 +1,6 @@
 import { memberPath, type VirtualPath } from '../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../request/request-target.ts';
+import { fileLook } from './file-looks.ts';
 import { escapeFormValue, Html, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import { layout, type PageModel } from './layout.ts';
@@ -42,5 +43,5 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
   if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
   const about = entry.isFolder ? language.text('withContent') : language.size(entry.sizeBytes);
   const url = urlPathOf(memberPath(folder, name), entry.isFolder);
-  return html`<li><a class="name i ${entry.isFolder ? 'folder' : 'file'}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
+  return html`<li><a class="name i ${entry.isFolder ? 'folder' : fileLook(name)}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
 }

@@ -14,7 +14,7 @@ export function dropBoxPage(context: PageContext, model: FolderModel): string {
 ${folderHead(context, model)}
 <div id="members" tabindex="-1">
 ${tools(context, model)}
-<p class="empty">${icon('upload')}${language.text('dropBox')}<br><span class="hint">${language.text('dropBoxHint')}</span></p>
+<div class="empty">${icon('upload')}<p class="lead">${language.text('dropBox')}</p><p class="hint">${language.text('dropBoxHint')}</p></div>
 </div>
 </main>`;
   const title = segmentsOf(model.path).at(-1) ?? language.text('files');

@@ -1,7 +1,8 @@
+import { accountMenu } from './account-menu.ts';
 import { assetPaths } from './assets.ts';
 import { type Html, html } from './html.ts';
-import { type IconName, icon } from './icons.ts';
-import type { PageContext, Theme } from './page-context.ts';
+import { icon } from './icons.ts';
+import type { PageAccount, PageContext } from './page-context.ts';
 
 /** A page without its frame. */
 export interface PageModel {
@@ -9,10 +10,12 @@ export interface PageModel {
   title: string;
   body: Html;
   /** Who is signed in, and where the account's own pages are. */
-  account?: { name: string; isAnonymous: boolean; mayChangePassword: boolean; hasSession: boolean } | undefined;
+  account?: PageAccount | undefined;
   refreshTo?: string | undefined;
   /** Whether the page works with the script of the listing. */
   hasScript?: boolean;
+  /** Styles and scripts instead of the page's own. */
+  head?: Html;
 }
 
 /** The frame of every page. */
@@ -29,17 +32,16 @@ export function layout(context: PageContext, model: PageModel): string {
 <title>${model.title === name ? name : `${model.title} – ${name}`}</title>
 ${model.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${model.refreshTo}">`}
 <link rel="icon" href="${appearance.logoPath ?? assetPaths.icon}">
-<link rel="stylesheet" href="${assetPaths.style}">
+${model.head ?? html`<link rel="stylesheet" href="${assetPaths.style}">`}
 ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appearance.stylePath}">`}
 ${model.hasScript === true && html`<script src="${assetPaths.pageScript}" defer></script>`}
 </head>
-<body>
+<body${model.hasScript === true && html` class="listing"`}>
 ${model.hasScript === true && html`<a class="skip" href="#members">${language.text('skip')}</a>`}
 <header class="top">
 <a class="brand" href="/home/">${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span></a>
 <div class="account">
-${model.account && (model.account.isAnonymous ? signInLink(context) : accountMenu(context, model.account))}
-${themeSwitch(context)}
+${accountMenu(context, model.account)}
 </div>
 </header>
 ${model.body}
@@ -47,40 +49,6 @@ ${footer(context)}
 </body>
 </html>
 `.text;
-}
-
-function accountMenu({ language }: PageContext, account: NonNullable<PageModel['account']>) {
-  return html`<span class="who"><bdi>${account.name}</bdi></span>
-${
-  account.mayChangePassword &&
-  html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}<span class="wide">${language.text('changePassword')}</span></a>`
-}
-${
-  account.hasSession &&
-  html`<form method="post" action="/__svc__/logout"><button class="quiet">${icon('out')}<span class="wide">${language.text('signOut')}</span></button></form>`
-}`;
-}
-
-function signInLink({ language, url }: PageContext) {
-  return html`<a class="button quiet" href="/__svc__/login?next=${encodeURIComponent(url)}">${icon('key')}${language.text('signIn')}</a>`;
-}
-
-const choices: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'themeLight' | 'themeDark' }[] = [
-  { theme: 'system', icon: 'system', text: 'themeSystem' },
-  { theme: 'light', icon: 'sun', text: 'themeLight' },
-  { theme: 'dark', icon: 'moon', text: 'themeDark' },
-];
-
-function themeSwitch({ language, theme, url }: PageContext) {
-  return html`<form class="themes" method="post" action="/__svc__/theme"><fieldset><legend class="hidden">${language.text('theme')}</legend>
-<input type="hidden" name="next" value="${url}">
-${choices.map(
-  (
-    choice,
-  ) => html`<button class="quiet" name="theme" value="${choice.theme}" aria-pressed="${choice.theme === theme ? 'true' : 'false'}" title="${language.text(choice.text)}">
-${icon(choice.icon)}<span class="hidden">${language.text(choice.text)}</span></button>`,
-)}
-</fieldset></form>`;
 }
 
 function footer({ appearance }: PageContext) {

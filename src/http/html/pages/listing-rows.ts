@@ -1,5 +1,5 @@
 import type { Entry } from '../../../files/entry.ts';
-import { inlineKind, mediaTypeOf } from '../../../files/media-types.ts';
+import { fileLook } from './file-looks.ts';
 import { escapeFormValue, escapeHtml, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import type { ListingModel } from './listing-model.ts';
@@ -31,8 +31,11 @@ function ending({ language }: PageContext, model: ListingModel, count: number) {
   const unreadable = model.unreadableNames();
   const missing = unreadable > 0 && html`<p class="notice" id="unreadable">${language.text('unreadableNames', { count: unreadable })}</p>`;
   if (count > 0) return html`<p class="count" id="count">${language.text('items', { count })}</p>${missing}`;
-  const hint = model.mayWrite && html`<br><span class="hint">${language.text('emptyHint')}</span>`;
-  return html`<p class="empty" id="count">${icon(model.mayWrite ? 'upload' : 'files')}${language.text('empty')}${hint}</p>${missing}`;
+  const lead = html`<p class="lead">${language.text('empty')}</p>`;
+  if (!model.mayWrite)
+    return html`<div class="empty closed" id="count">${icon('files')}${lead}<p class="hint">${language.text('emptyClosed')}</p></div>${missing}`;
+  return html`<div class="empty" id="count">${icon('upload')}${lead}\
+<p class="hint plain">${language.text('emptyHint')}</p><p class="hint scripted">${language.text('emptyDrop')}</p></div>${missing}`;
 }
 
 /** Names that are the same in HTML, in attributes without quotes and in URLs. */
@@ -55,22 +58,10 @@ function row(language: Language, entry: Entry, before: string, after: string, fo
     text = isQuotable ? name : `<bdi>${nameHtml(name)}</bdi>`;
     href = escapeHtml(encodeURIComponent(name));
   }
-  const look = entry.isFolder ? 'folder' : lookOf(mediaTypeOf(name));
+  const look = entry.isFolder ? 'folder' : fileLook(name);
   return `<tr data-size=${entry.sizeBytes}>\
 <td><input type=checkbox name=selected-members value=${value} aria-label="${before}${label}${after}">\
 <td><a class="i ${look}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
 <td>${entry.isFolder ? folder : language.size(entry.sizeBytes)}\
 <td data-time=${Math.floor(entry.modifiedMs / 1000)}>${language.date(entry.modifiedMs)}\n`;
-}
-
-const looks = new Map<string, string>();
-
-/** The class of a file's icon; for those that have a preview, its kind. */
-function lookOf(mediaType: string): string {
-  const known = looks.get(mediaType);
-  if (known !== undefined) return known;
-  const isArchive = /zip|gzip|tar|rar|7z|zstd|xz|bzip/.test(mediaType);
-  const look = inlineKind(mediaType) ?? (isArchive ? 'archive' : 'file');
-  looks.set(mediaType, look);
-  return look;
 }

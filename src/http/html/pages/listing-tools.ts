@@ -1,6 +1,7 @@
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';
+import { metadataFields } from './metadata-fields.ts';
 import type { PageContext } from './page-context.ts';
 
 /**
@@ -10,11 +11,12 @@ import type { PageContext } from './page-context.ts';
  */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
-  return html`${model.mayWrite && metadataField(context, model)}<div class="tools" id="tools">
+  return html`<div class="tools" id="tools">
 ${
   model.mayWrite &&
   html`<form class="plain" id="upload" method="post" enctype="multipart/form-data">
 <input type="hidden" name="action" value="upload-file">
+${model.metadata !== null && metadataFields(language, model.metadata)}
 <label class="field"><span>${language.text('uploadFiles')}</span> <input type="file" name="upload-file" multiple required></label>
 <button type="submit" class="primary">${icon('upload')}${language.text('upload')}</button>
 </form>`
@@ -29,22 +31,6 @@ ${
 }
 ${more}
 </div>`;
-}
-
-/**
- * The field for the metadata of uploads, if the service takes any. It stands before the form that it belongs to, since a service has to know the
- * metadata before the files.
- */
-function metadataField({ language }: PageContext, { metadata }: FolderModel) {
-  if (!metadata) return undefined;
-  const keys = metadata.keys.map(({ pattern, required }) => language.text(required ? 'requiredKey' : 'optionalKey', { name: pattern }));
-  const hint = [language.text('metadataHint'), ...keys].join(' · ');
-  return html`<div class="field metadata">
-<label for="metadata">${language.text('metadata')}</label>
-<input id="metadata" name="metadata" form="upload" data-header="${metadata.header}" autocomplete="off" spellcheck="false" maxlength="4000" aria-describedby="metadata-hint"${metadata.required && html` required`}>
-<span class="hint" id="metadata-hint">${hint}</span>
-</div>
-`;
 }
 
 /** What can be done with the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */

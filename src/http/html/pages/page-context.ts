@@ -18,3 +18,11 @@ export interface PageContext {
   /** Path and query of the page itself. */
   url: string;
 }
+
+/** Who is signed in, and what the menu offers. */
+export interface PageAccount {
+  name: string;
+  isAnonymous: boolean;
+  mayChangePassword: boolean;
+  hasSession: boolean;
+}

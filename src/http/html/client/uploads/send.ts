@@ -30,7 +30,7 @@ function put(upload: Upload, onProgress: () => void): Promise<Sent | 'lost'> {
     request.setRequestHeader('accept', 'application/json');
     for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
     if (upload.file.lastModified > 0) request.setRequestHeader('x-oc-mtime', String(Math.floor(upload.file.lastModified / 1000)));
-    const metadata = metadataHeader();
+    const metadata = metadataHeader(upload);
     if (metadata) request.setRequestHeader(...metadata);
     if (upload.onConflict !== 'overwrite') request.setRequestHeader('if-none-match', '*');
     request.upload.onprogress = (event) => {

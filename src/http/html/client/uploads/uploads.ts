@@ -1,6 +1,6 @@
-import { byId, make, makeButton } from '../dom.ts';
+import { byId, icon, make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
-import { hasMetadata } from '../metadata.ts';
+import { askMetadata } from '../metadata.ts';
 import { notice } from '../notices.ts';
 import { refreshRows } from '../rows.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
@@ -21,7 +21,7 @@ export function startUploads(mayCreateFolder: boolean): void {
     },
   );
   const add = (uploads: Upload[]) => {
-    if (hasMetadata()) queue.add(uploads);
+    void askMetadata(uploads).then((isGiven) => isGiven && queue.add(uploads));
   };
   byId('tools').prepend(...buttons(add, mayCreateFolder));
   startDrops(add, mayCreateFolder);
@@ -45,7 +45,7 @@ function buttons(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): HT
   const files = picker(add, false);
   const folder = picker(add, true);
   return [
-    makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary'),
+    makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary compact'),
     files,
     ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact'), folder] : []),
   ];
@@ -73,7 +73,9 @@ export function ignoreDrops(): void {
 }
 
 function startDrops(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): void {
-  const veil = make('div', { className: 'drop', hidden: true }, text('dropHere'));
+  const folder = document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
+  const place = make('span', { className: 'place' }, icon('files'), make('bdi', {}, folder));
+  const veil = make('div', { className: 'drop', hidden: true }, icon('upload'), make('strong', {}, text('dropHere')), place);
   document.body.append(veil);
   let depth = 0;
   const bringsFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true && !document.querySelector('dialog[open]');

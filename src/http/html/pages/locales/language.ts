@@ -13,6 +13,14 @@ const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
   es: es.pageTexts,
 };
 
+/** The languages of the pages, each by its own name. */
+export const languages = [
+  { tag: 'en', name: 'English' },
+  { tag: 'de', name: 'Deutsch' },
+  { tag: 'fr', name: 'Français' },
+  { tag: 'es', name: 'Español' },
+] as const;
+
 /** Texts of dates, times and sizes that are kept: to format one takes longer than the rest of its row of a listing. */
 const mostTexts = 2_000;
 
@@ -125,9 +133,11 @@ const mostKept = 30;
  * The language for a reader.
  *
  * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4); English when it names none that there is
+ * @param chosen tag of the language that the reader chose instead; one that there is not counts for nothing
  */
-export function languageFor(acceptLanguage: string | undefined): Language {
-  const { tag, range } = preferredLanguage(acceptLanguage, Object.keys(texts));
+export function languageFor(acceptLanguage: string | undefined, chosen?: string): Language {
+  const isKnown = chosen !== undefined && Object.hasOwn(texts, chosen);
+  const { tag, range } = preferredLanguage(acceptLanguage, isKnown ? [chosen] : Object.keys(texts));
   const key = `${tag} ${range}`;
   const known = made.get(key);
   if (known) return known;

@@ -1,0 +1,36 @@
+import { byId } from './dom.ts';
+
+/** Steps of the arrow keys through the menu. */
+const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+
+/** Adds a button to the menu of the page; the menu closes when it is pressed. */
+export function addToMenu(button: HTMLButtonElement): void {
+  byId('menu').querySelector('a.button')?.before(button);
+  // Before the button does its work: the focus goes back to where the menu was opened, and from there to what comes.
+  button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
+}
+
+/** Arrows go through the menu, Home and End to its ends; the rest, and all of it without scripts, is the browser's popover. */
+export function startMenu(): void {
+  const menu = byId('menu');
+  const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');
+  const onKey = (event: KeyboardEvent) => {
+    const isOpen = menu.matches(':popover-open');
+    // What the page does with a key would be done besides: Escape drops the selection, arrows go into the list.
+    if (isOpen) event.stopPropagation();
+    const items = [...menu.querySelectorAll<HTMLElement>('a, button')];
+    const at = items.indexOf(document.activeElement as HTMLElement);
+    const step = steps[event.key];
+    let next: number | undefined;
+    if (step !== undefined && (isOpen || event.key === 'ArrowDown')) next = at < 0 && step < 0 ? items.length - 1 : at + step;
+    else if (isOpen && event.key === 'Home') next = 0;
+    else if (isOpen && event.key === 'End') next = items.length - 1;
+    if (next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!isOpen) menu.showPopover();
+    items[(next + items.length) % items.length]?.focus();
+  };
+  menu.addEventListener('keydown', onKey);
+  opener?.addEventListener('keydown', onKey);
+}

@@ -1,0 +1,78 @@
+import { Html, html, nameHtml } from './html.ts';
+import { type IconName, icon } from './icons.ts';
+import { languages } from './locales/language.ts';
+import type { PageAccount, PageContext, Theme } from './page-context.ts';
+
+/**
+ * The one menu of a page: who is signed in, colours, language, password, API and the way out. A popover: it opens, closes with Escape or a
+ * press beside it, and gives the focus back without a script.
+ */
+export function accountMenu(context: PageContext, account: PageAccount | undefined): Html {
+  const { language } = context;
+  const person = account?.isAnonymous === false ? account : undefined;
+  return html`${account?.isAnonymous && signInLink(context)}
+<button type="button" class="quiet opener" popovertarget="menu">${person ? whoIs(context, person) : anybody(context)}${icon('down')}</button>
+<div id="menu" popover>
+${person && html`<p class="me"><bdi>${new Html(nameHtml(person.name))}</bdi></p>`}
+<div id="space" hidden></div>
+${themeChoice(context)}
+${languageChoice(context)}
+<hr>
+${
+  person?.mayChangePassword &&
+  html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`
+}
+<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>
+${
+  person?.hasSession &&
+  html`<form method="post" action="/__svc__/logout"><button class="quiet">${icon('out')}${language.text('signOut')}</button></form>`
+}
+</div>`;
+}
+
+function signInLink({ language, url }: PageContext) {
+  return html`<a class="button quiet" href="/__svc__/login?next=${encodeURIComponent(url)}">${icon('key')}${language.text('signIn')}</a>`;
+}
+
+function anybody({ language }: PageContext) {
+  return html`${icon('settings')}<span class="hidden">${language.text('settings')}</span>`;
+}
+
+function whoIs({ language }: PageContext, { name }: PageAccount) {
+  const initial = /^[\p{L}\p{N}]/u.exec(name)?.[0].toLocaleUpperCase(language.tag);
+  return html`<span class="avatar" aria-hidden="true">${initial ?? icon('person')}</span>\
+<span class="hidden">${language.text('account')} </span><span class="who"><bdi>${name}</bdi></span>`;
+}
+
+const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'themeLight' | 'themeDark' }[] = [
+  { theme: 'system', icon: 'system', text: 'themeSystem' },
+  { theme: 'light', icon: 'sun', text: 'themeLight' },
+  { theme: 'dark', icon: 'moon', text: 'themeDark' },
+];
+
+function themeChoice({ language, theme, url }: PageContext) {
+  const buttons = themes.map(
+    (choice) =>
+      html`<button class="quiet" name="theme" value="${choice.theme}"${pressed(choice.theme === theme)}>${icon(choice.icon)}${language.text(choice.text)}</button>`,
+  );
+  return choiceForm('theme', language.text('theme'), url, buttons);
+}
+
+function languageChoice({ language, url }: PageContext) {
+  const buttons = languages.map(
+    ({ tag, name }) =>
+      html`<button class="quiet" name="language" value="${tag}" lang="${tag}"${pressed(tag === language.tag)}>${name}</button>`,
+  );
+  return choiceForm('language', language.text('language'), url, buttons);
+}
+
+function choiceForm(name: string, legend: string, url: string, buttons: readonly Html[]) {
+  return html`<form class="choice ${name}" method="post" action="/__svc__/${name}"><fieldset><legend>${legend}</legend>
+<input type="hidden" name="next" value="${url}">
+${buttons}
+</fieldset></form>`;
+}
+
+function pressed(isChosen: boolean) {
+  return html` aria-pressed="${isChosen ? 'true' : 'false'}"`;
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { login, openBrowser, openMenu } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+const now = Date.UTC(2026, 2, 16, 12, 0);
+const minute = 60_000;
+const day = 24 * 60 * minute;
+
+const dates = [
+  { name: 'a', at: now - 20_000, shown: 'Now', german: 'Jetzt' },
+  { name: 'b', at: now - 5 * minute, shown: '5 minutes ago', german: 'Vor 5 Minuten' },
+  { name: 'c', at: now - 3 * 60 * minute, shown: 'Today, 09:00', german: 'Heute, 09:00' },
+  { name: 'd', at: now - day, shown: 'Yesterday, 12:00', german: 'Gestern, 12:00' },
+  { name: 'e', at: now - 3 * day, shown: '3 days ago', german: 'Vor 3 Tagen' },
+  { name: 'f', at: now - 40 * day, shown: '4 Feb 2026', german: '04.02.2026' },
+  { name: 'g', at: now + 5 * day, shown: '21 Mar 2026', german: '21.03.2026' },
+] as const;
+
+test('dates are said as people do, and whole for those who point or listen', async (t) => {
+  const server = await startServer(t);
+  for (const { name, at } of dates) {
+    writeFileSync(join(server.home, name), '');
+    utimesSync(join(server.home, name), at / 1000, at / 1000);
+  }
+  const shownOn = (page: Page) => page.locator('td time').allInnerTexts();
+  for (const [locale, column] of [
+    ['en-GB', 'shown'],
+    ['de-DE', 'german'],
+  ] as const) {
+    const page = await openBrowser(t, { locale });
+    if (!page) return;
+    await page.clock.install({ time: now - 1000 });
+    await page.clock.pauseAt(now);
+    await login(page, server.url);
+    assert.deepEqual(
+      await shownOn(page),
+      dates.map((date) => date[column]),
+    );
+    if (column === 'german') continue;
+    assert.equal(await page.locator('tr', { hasText: 'Yesterday' }).locator('td').last().textContent(), 'Yesterday, 12:00 (15 Mar 2026)');
+    await page.locator('time', { hasText: 'Yesterday' }).hover();
+    const title = await page.locator('time', { hasText: 'Yesterday' }).getAttribute('title');
+    assert.match(title ?? '', /^Sunday,? 15 March 2026 at 12:00:00$/);
+    await page.clock.runFor(2 * minute);
+    assert.equal((await shownOn(page))[1], '7 minutes ago', 'what is recent grows older');
+  }
+});
+
+test('the menu by keyboard: opens, is walked through, closes, and gives the focus back', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const focused = () => page.evaluate<string>('document.activeElement.innerText.trim()');
+  const opener = page.getByRole('button', { name: 'Account alice' });
+  const menu = page.locator('#menu');
+  await page.getByLabel('Select a.txt').check();
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  await menu.waitFor();
+  await page.keyboard.press('Tab');
+  assert.equal(await focused(), 'System', 'Tab leads into it');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await focused(), 'Sign out', 'arrows go round');
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await focused(), 'Dark');
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-theme=dark]').waitFor();
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'hidden' });
+  assert.equal(await opener.evaluate('document.activeElement === document.querySelector("[popovertarget=menu]")'), true);
+  assert.ok(await page.getByLabel('Select a.txt').isChecked(), 'Escape closed the menu and nothing else');
+  await page.keyboard.press('ArrowDown');
+  await menu.waitFor();
+  await page.keyboard.press('End');
+  assert.equal(await focused(), 'Sign out');
+  await page.getByRole('button', { name: 'Keyboard' }).click();
+  await page.getByRole('dialog').getByRole('heading', { name: 'Keyboard' }).waitFor();
+  await page.keyboard.press('Escape');
+  assert.ok(await opener.evaluate('document.activeElement === document.querySelector("[popovertarget=menu]")'));
+  await openMenu(page);
+  await page.getByRole('button', { name: 'Français' }).click();
+  await page.getByRole('button', { name: 'Compte alice' }).waitFor();
+  assert.equal(await page.locator('html').getAttribute('lang'), 'fr');
+});
+
+test('a whole row is its link, and beside its box its box', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  for (const name of ['a.txt', 'b.bin']) writeFileSync(join(server.home, name), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const cell = (row: string, column: number) => page.locator('tbody tr', { hasText: row }).locator('td').nth(column);
+  await cell('a.txt', 0).click({ position: { x: 3, y: 3 } });
+  await page.getByText('1 selected').waitFor();
+  await cell('b.bin', 0).click({ position: { x: 3, y: 3 }, modifiers: ['Shift'] });
+  await page.getByText('2 selected').waitFor();
+  await page.mouse.click(...(await middleOf(cell('a.txt', 2))));
+  await page.getByRole('dialog', { name: 'a.txt' }).waitFor();
+  await page.keyboard.press('Escape');
+  await cell('Folder', 3).locator('time').click();
+  await page.waitForURL('**/home/Folder/');
+});
+
+async function middleOf(locator: ReturnType<Page['locator']>): Promise<[number, number]> {
+  const box = await locator.boundingBox();
+  assert.ok(box);
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+for (const { width, height } of [
+  { width: 1280, height: 800 },
+  { width: 320, height: 640 },
+]) {
+  test(`tools, head and selection stay in sight, and hide nothing that has the focus: ${width} px`, async (t) => {
+    const server = await startServer(t);
+    for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
+    const page = await openBrowser(t, { viewport: { width, height } });
+    if (!page) return;
+    await login(page, server.url);
+    await page.keyboard.press('End');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Space');
+    await page.getByText('1 selected').waitFor();
+    for (const part of ['#tools', 'thead', '#actions']) {
+      const box = await page.locator(part).boundingBox();
+      assert.ok(box && box.y >= 0 && box.y + box.height <= height, `${part} is in sight`);
+    }
+    for (let step = 0; step < 59; step++) {
+      await page.keyboard.press('ArrowUp');
+      const isHidden: boolean = await page.evaluate<boolean>(`(() => {
+        const { left, top, height } = document.activeElement.getBoundingClientRect();
+        return [top + 2, top + height - 2].some((y) => !document.activeElement.contains(document.elementFromPoint(left + 20, y)));
+      })()`);
+      assert.equal(isHidden, false, `the focus is hidden after ${step + 1} steps`);
+    }
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    assert.equal(overflow, 0);
+    const { top, bottom } = await page.evaluate<{ top: number; bottom: number }>(
+      `(({ top, bottom }) => ({ top, bottom }))(document.querySelector('#tools').getBoundingClientRect())`,
+    );
+    assert.ok(bottom - top < 70, 'the tools take one row');
+  });
+}
+
+test('motion only for readers who want it', async (t) => {
+  const server = await startServer(t);
+  for (const [reducedMotion, isMoving] of [
+    ['reduce', false],
+    ['no-preference', true],
+  ] as const) {
+    const page = await openBrowser(t, { reducedMotion });
+    if (!page) return;
+    await login(page, server.url);
+    const durations = await page.evaluate<string>(`getComputedStyle(document.querySelector('#menu')).transitionDuration`);
+    assert.equal(/[1-9]/.test(durations), isMoving, reducedMotion);
+  }
+});
+
+test('the menu shows how much of a quota is used', async (t) => {
+  const server = await startServer(t, { group: { quota_size: 10_000_000 } });
+  writeFileSync(join(server.home, 'a.bin'), Buffer.alloc(2_500_000));
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await openMenu(page);
+  const meter = page.getByRole('meter', { name: 'Storage' });
+  await page.getByText('2.5 MB of 10 MB used').waitFor();
+  assert.equal(await meter.getAttribute('aria-valuenow'), '25');
+});

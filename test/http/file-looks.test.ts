@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileLook } from '../../src/http/html/pages/file-looks.ts';
+
+test('icons tell kinds apart; what has a preview keeps its kind', () => {
+  const cases = [
+    ['letter.docx', 'document'],
+    ['letter.odt', 'document'],
+    ['notes.rtf', 'document'],
+    ['Budget.XLSX', 'sheet'],
+    ['budget.ods', 'sheet'],
+    ['table.csv', 'text sheet'],
+    ['talk.pptx', 'slides'],
+    ['talk.key', 'slides'],
+    ['page.html', 'code'],
+    ['data.json', 'text code'],
+    ['a.tar.gz', 'archive'],
+    ['a.7z', 'archive'],
+    ['a.jar', 'archive'],
+    ['a.deb', 'archive'],
+    ['photo.jpg', 'image'],
+    ['drawing.svg', 'picture'],
+    ['song.mp3', 'audio'],
+    ['film.mp4', 'video'],
+    ['paper.pdf', 'pdf'],
+    ['plain.txt', 'text'],
+    ['settings.ini', 'text code'],
+    ['unknown.xyz', 'file'],
+    ['starzip', 'file'],
+  ] as const;
+  for (const [name, look] of cases) assert.equal(fileLook(name), look, name);
+});
