@@ -105,7 +105,7 @@ test('rows at 320 px: folders say that they are, the date stays beside the size;
       range.selectNodeContents(cell);
       return range.getBoundingClientRect();
     };
-    const [size, date] = [boxOf(row.cells[2]), boxOf(row.cells[3])];
+    const [size, date] = [boxOf(row.cells[2]), boxOf(row.cells[3].querySelector('time'))];
     const meet = size.left < date.right && date.left < size.right && size.top < date.bottom && date.top < size.bottom;
     return meet && size.width > 1 ? [row.textContent] : [];
   })`);
