@@ -75,8 +75,6 @@ export class Exchange {
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
-  sendContinue: () => void;
   /**
    * The foreign origin of the request when `cors_origins` lets it use the API (docs/spec/http.md#cross-origin-requests): its pages sign in by
    * headers alone.
@@ -85,6 +83,7 @@ export class Exchange {
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
 
+  #expectsContinue: boolean;
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /** @param onFault deals with faults of what `guarded` wraps; must not throw */
@@ -108,12 +107,15 @@ export class Exchange {
     this.request = requestTrace(incoming.headers);
     const { origin } = incoming.headers;
     this.corsOrigin = origin !== undefined && service.options.cors_origins.includes(origin) ? origin : undefined;
-    this.sendContinue = () => {
-      if (!expectsContinue) return;
-      expectsContinue = false;
-      if (isHttp2(outgoing)) outgoing.additionalHeaders({ ':status': 100 });
-      else outgoing.writeContinue();
-    };
+    this.#expectsContinue = expectsContinue;
+  }
+
+  /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
+  sendContinue(): void {
+    if (!this.#expectsContinue) return;
+    this.#expectsContinue = false;
+    if (isHttp2(this.outgoing)) this.outgoing.additionalHeaders({ ':status': 100 });
+    else this.outgoing.writeContinue();
   }
 
   /** What the body is read from. */
