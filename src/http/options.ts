@@ -132,8 +132,10 @@ const shared = {
 };
 
 const tls = {
-  tls_certificate_path: optionalText().default('').describe('PEM file of the certificate chain (https).'),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key (https).'),
+  tls_certificate_path: optionalText()
+    .default('')
+    .describe('PEM file of the certificate chain (https); of several, for keys of different kinds.'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key (https), or of one for each chain.'),
   tls_client_ca_path: optionalText().default('').describe('PEM file of the authorities whose client certificates authenticate (https).'),
   tls_minimum_version: z
     .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })

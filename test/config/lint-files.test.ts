@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { checkSource } from '../../src/config/check.ts';
@@ -70,6 +70,24 @@ test('keys: of another certificate, encrypted, too small, readable by all', (t) 
   );
   const weak = check(folder, https.replace('cert.pem', 'weak.pem').replace('key.pem', 'weak-key.pem'));
   assert.ok(weak.includes('warning tls-weak services.web.tls_certificate_path'), weak.join('\n'));
+});
+
+test('several pairs in one file: each is checked', (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const folder = certificateFolder(t);
+  const other = selfSigned(t);
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  const [cert, key] = [read('cert.pem'), read('key.pem')];
+  const [certificatePath, keyPath] = ['services.web.tls_certificate_path', 'services.web.tls_key_path'];
+  const soon = `warning tls-expires-soon ${certificatePath}`;
+  const withFiles = (certificates: string, keys: string) => {
+    writeFileSync(join(folder, 'cert.pem'), certificates);
+    writeFileSync(join(folder, 'key.pem'), keys);
+    return check(folder, https);
+  };
+  assert.deepEqual(withFiles(cert + other.cert, other.key + key), [soon, soon]);
+  assert.ok(withFiles(cert, key + other.key).includes(`error tls-mismatch ${keyPath}`));
+  assert.ok(withFiles(cert + other.cert, key).includes(`warning tls-chain ${certificatePath}`), 'one key, one chain');
 });
 
 test('certificates and authorities: not PEM, a key instead, cut off, in the wrong order', (t) => {

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { selfSign, signByAuthority } from '../support/certificates.ts';
+import { promisify } from 'node:util';
+import { openssl, selfSign, signByAuthority } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic, testPassword } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
+import { visit } from '../support/tls-visit.ts';
 
 /** A private CA with a server certificate and a client certificate of alice. */
 function certificates(folder: string) {
@@ -110,17 +114,85 @@ test('a client certificate authenticates as its CN; one that does not verify let
 
 test('a reload takes a renewed certificate', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
-  const { server, make, options } = await startHttps(t);
-  const fingerprint = () =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connectTls({ port: server.port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
-        resolve(socket.getPeerCertificate().fingerprint256);
-        socket.destroy();
-      });
-      socket.on('error', reject);
-    });
-  const before = await fingerprint();
+  const { server, make, options, folder } = await startHttps(t);
   make('server', '/CN=localhost', 'subjectAltName=IP:127.0.0.1');
   await server.service.reload(await testConfig(server.folder, { services: { web: options } }));
-  assert.notEqual(await fingerprint(), before);
+  const { chain } = await visit(server.url);
+  assert.deepEqual(chain, [new X509Certificate(readFileSync(join(folder, 'server.crt'))).raw]);
+});
+
+test('a reload that names client authorities has clients asked for certificates; one that names none has nobody asked', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { server, folder, options, read } = await startHttps(t);
+  const alice = { cert: read('alice.crt'), key: read('alice.key') };
+  const account = { certificates: [alice.cert.toString()] };
+  const asking = { ...options, tls_client_ca_path: join(folder, 'ca.crt') };
+  const authorities = async () => {
+    const asked = promisify(execFile)('openssl', ['s_client', '-connect', `127.0.0.1:${server.port}`]);
+    asked.child.stdin?.end();
+    return /Acceptable client certificate CA names\n.*/.exec((await asked).stdout)?.[0] ?? '';
+  };
+  for (const [web, status] of [
+    [options, 401],
+    [asking, 200],
+    [options, 401],
+    [asking, 200],
+  ] as const) {
+    await server.service.reload(await testConfig(server.folder, { services: { web }, account }));
+    assert.equal((await visit(server.url, alice)).status, status);
+    assert.equal(/test ca/.test(await authorities()), status === 200);
+  }
+});
+
+test('of the ciphers that a client knows the server takes the cheap one, but ChaCha20 where the client puts it first', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { server } = await startHttps(t);
+  const [small, large, chacha] = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
+  const older = ['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256'];
+  for (const [offered, taken] of [
+    [[large, small], small],
+    [[large, chacha, small], small],
+    [[chacha, large, small], chacha],
+    [[large, chacha], large],
+    [[large], large],
+    [older, older[1]],
+  ] as const) {
+    const maxVersion = offered === older ? 'TLSv1.2' : 'TLSv1.3';
+    assert.equal((await visit(server.url, { ciphers: offered.join(':'), maxVersion })).cipher, taken, offered.join(', '));
+  }
+});
+
+test('a service with two pairs gives each client the one that it knows, with its chain', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const folder = temporaryFolder(t);
+  selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
+  openssl(folder, 'req', '-new', '-newkey', 'rsa:2048', '-nodes', '-keyout', 'rsa.key', '-out', 'rsa.csr', '-subj', '/CN=localhost');
+  openssl(
+    folder,
+    'x509',
+    '-req',
+    '-in',
+    'rsa.csr',
+    '-CA',
+    'ca.crt',
+    '-CAkey',
+    'ca.key',
+    '-CAcreateserial',
+    '-days',
+    '2',
+    '-out',
+    'rsa.crt',
+  );
+  selfSign(folder, { key: 'ecdsa.key', cert: 'ecdsa.crt' }, '/CN=localhost', 'IP:127.0.0.1');
+  const path = (name: string) => join(folder, name);
+  const read = (name: string) => readFileSync(path(name), 'utf8');
+  writeFileSync(path('both.crt'), read('rsa.crt') + read('ca.crt') + read('ecdsa.crt'));
+  writeFileSync(path('both.key'), read('ecdsa.key') + read('rsa.key'));
+  const service = { type: 'https', tls_certificate_path: path('both.crt'), tls_key_path: path('both.key') };
+  const server = await startServer(t, { service });
+  const raw = (name: string) => new X509Certificate(read(name)).raw;
+  const ofEcdsa = await visit(server.url);
+  assert.deepEqual(ofEcdsa.chain, [raw('ecdsa.crt')]);
+  for (const only of [{ sigalgs: 'rsa_pss_rsae_sha256' }, { ciphers: 'ECDHE-RSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }] as const)
+    assert.deepEqual((await visit(server.url, only)).chain, [raw('rsa.crt'), raw('ca.crt')]);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { connect, type SecureVersion } from 'node:tls';
+import type { SecureVersion } from 'node:tls';
 import { TicketKeys, ticketSecretLastsMs } from '../../src/http/connection/ticket-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfSign, signByAuthority } from '../support/certificates.ts';
@@ -10,37 +10,9 @@ import { hasProgram } from '../support/requires.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { ShiftedClock } from '../support/shifted-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
+import { visit } from '../support/tls-visit.ts';
 
 const versions: SecureVersion[] = ['TLSv1.2', 'TLSv1.3'];
-
-interface Visit {
-  session?: Buffer | undefined;
-  cert?: Buffer;
-  key?: Buffer;
-  maxVersion?: SecureVersion;
-}
-
-/** Asks for the home folder without any credentials but those of TLS. */
-function visit(url: string, { session, ...options }: Visit): Promise<{ status: number; isReused: boolean; session: Buffer | undefined }> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...(session ? { session } : {}), ...options });
-    let [isReused, text] = [false, ''];
-    let given: Buffer | undefined;
-    socket.on('session', (ticket: Buffer) => {
-      given = ticket;
-    });
-    socket.on('secureConnect', () => {
-      isReused = socket.isSessionReused();
-      socket.write('GET /home/ HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\nConnection: close\r\n\r\n');
-    });
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.on('error', reject);
-    socket.on('close', () => resolve({ status: Number(text.slice(9, 12)), isReused, session: given }));
-  });
-}
 
 /** Two authorities, a certificate of the server, and one of alice by the first authority. */
 function makeCertificates(folder: string) {

@@ -26,7 +26,7 @@ export interface TestFleet extends Client {
   /** Numbers of the workers that answered so far, of the log. */
   answered(): Set<number>;
   /** Sends a request on connections of its own until each of so many workers answered one from now on. @returns the replies */
-  everywhere(count: number, request: () => Promise<TestReply>): Promise<TestReply[]>;
+  everywhere<Reply = TestReply>(count: number, request: () => Promise<Reply>): Promise<Reply[]>;
   /** All events so far; fails on a torn line. */
   events(): Promise<ServiceEvent[]>;
   count(id: number): Promise<number>;
@@ -84,9 +84,9 @@ export async function startFleet(
         );
       }),
     answered: () => answeredSince(0),
-    async everywhere(count, request) {
+    async everywhere<Reply>(count: number, request: () => Promise<Reply>) {
       const offset = running.stderr().length;
-      const replies: TestReply[] = [];
+      const replies: Reply[] = [];
       for (let attempt = 0; attempt < 200; attempt++) {
         replies.push(await request());
         if (replies.length >= 2 * count && answeredSince(offset).size >= count) return replies;

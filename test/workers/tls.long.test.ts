@@ -7,16 +7,20 @@ import { run } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { visit } from '../support/tls-visit.ts';
 import { startFleet } from '../support/workers.ts';
 
 const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
 
-test('HTTPS: all workers have the certificate, take over a renewed one, and refuse a reload whose files are amiss', async (t) => {
+test('HTTPS: all workers have the certificate and the keys of tickets, take over a renewed one, and refuse a reload whose files are amiss', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const [first, second] = [selfSigned(t), selfSigned(t)];
   const folder = join(first.certPath, '..');
   const service = (key = 'key.pem') => ({ type: 'https', tls_certificate_path: first.certPath, tls_key_path: join(folder, key) });
   const fleet = await startFleet(t, 2, { service: service() });
+  const { session } = await visit(fleet.url);
+  const areResumed = async () => (await fleet.everywhere(2, () => visit(fleet.url, { session }))).every(({ isReused }) => isReused);
+  assert.ok(await areResumed(), 'a ticket of one worker counts with the other');
   const statusOf = (ca: string) => fleet.everywhere(2, () => fleet.get('/home/', { ca, headers: { accept: 'application/json' } }));
   assert.deepEqual(statuses(await statusOf(first.cert)), [200]);
   await fleet.configure({ service: service('missing.pem') });
@@ -31,6 +35,13 @@ test('HTTPS: all workers have the certificate, take over a renewed one, and refu
   }
   await until('both workers have it', () => fleet.running.stderr().match(/the TLS files changed and are in use/g)?.length === 2);
   assert.deepEqual(statuses(await statusOf(second.cert)), [200]);
+  assert.ok(await areResumed(), 'and with the new certificate');
+  await fleet.configure({ service: { ...service(), idle_connection_timeout: 60 } });
+  assert.equal((await run(t, ['reload'], { cwd: fleet.folder })).code, 0);
+  assert.ok(await areResumed(), 'after a reload');
+  await fleet.kill(fleet.workers());
+  await fleet.ready(2);
+  assert.ok(await areResumed(), 'with workers that came later');
 });
 
 test('root binds, and the workers are another account, those that come later too, with TLS files that only root may read', async (t) => {

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { certificateBlocks, type TlsPair, tlsPairs } from '../../lib/tls-pairs.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/services.ts';
@@ -30,8 +31,11 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
     }
     const certificate = readNeeded(service.tls_certificate_path, 'tls_certificate_path', at('tls_certificate_path'), report);
     const key = readNeeded(service.tls_key_path, 'tls_key_path', at('tls_key_path'), report);
-    const isGood = certificate !== undefined && lintChain(certificate, at('tls_certificate_path'), report, nowMs);
-    if (isGood && key !== undefined) lintPair(certificate, key, at, report);
+    const pairs = certificate === undefined ? [] : tlsPairs(certificate, key ?? '');
+    for (const pair of pairs) {
+      const isGood = lintChain(pair.certificate, at('tls_certificate_path'), report, nowMs);
+      if (isGood && key !== undefined) lintPair(pair, at, report);
+    }
     if (service.tls_client_ca_path) lintAuthorities(service.tls_client_ca_path, at('tls_client_ca_path'), report, nowMs);
   }
   const remotes = [
@@ -69,7 +73,7 @@ function readText(file: string, path: PropertyKey[], report: Report): string | u
 
 /** The certificates of a PEM text; each one that does not parse is reported. Undefined when there is none to work with. */
 function certificatesOf(pem: string, path: PropertyKey[], report: Report): X509Certificate[] | undefined {
-  const blocks = pem.match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g) ?? [];
+  const blocks = certificateBlocks(pem);
   if (blocks.length === 0) {
     const isKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
     report('error', 'tls-unusable', path, isKey ? 'the file holds a private key, no certificate' : 'the file holds no certificate in PEM');
@@ -132,7 +136,7 @@ function lintStrength(certificate: X509Certificate, path: PropertyKey[], report:
     report('warning', 'tls-weak', path, 'the certificate is signed with SHA-1 or MD5; clients refuse it');
 }
 
-function lintPair(certificate: string, key: string, at: (option: string) => PropertyKey[], report: Report): void {
+function lintPair({ certificate, key }: TlsPair, at: (option: string) => PropertyKey[], report: Report): void {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(key)) {
     report(
       'error',

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { processAccount } from '../../events/event-factory.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
@@ -19,7 +19,7 @@ import { createNodeServer } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 import { readTlsContext, type TlsContext } from './tls-context.ts';
-import { createTlsServer, tlsContextOf, tlsOptionsOf } from './tls-server.ts';
+import { createTlsServer, tlsContextOf } from './tls-server.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
 /** A client has so long to send its header section. */
@@ -28,12 +28,17 @@ const headerTimeoutMs = 30_000;
 /** How often a drain looks for connections that became idle. */
 const drainStepMs = 50;
 
+const ofSocket = (socket: Socket) => socket;
+const ofFailed = (_: Error, socket: Socket) => socket;
+
 /** The listening side of one HTTP or HTTPS service; outlives reloads that keep its address. */
 export class HttpServer {
   #service: HttpService;
   readonly #http1: Server;
-  /** In front of the one of HTTP/1, where the service is https. */
-  readonly #tls: TlsServer | undefined;
+  /** What listens: the server of HTTP/1 itself or, where the service is https, one that gives connections to `#tls`. */
+  readonly #server: Server | NetServer;
+  /** Shakes hands by the present options; made anew when they change, as Node.js fixes some of them. */
+  #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
   #tlsContext: TlsContext | undefined;
@@ -47,9 +52,9 @@ export class HttpServer {
     this.#service = service;
     const { server, answer, answerStream } = createNodeServer(() => this.#service);
     this.#http1 = server;
-    this.#tlsContext = service.options.type === 'https' ? tlsContextOf(service) : undefined;
-    this.#tls = this.#tlsContext && createTlsServer(tlsOptionsOf(service, this.#tlsContext));
     this.#answerStream = answerStream;
+    if (service.options.type === 'https') this.#useTls(tlsContextOf(service));
+    this.#server = this.#tls ? createServer({ noDelay: true }) : server;
     const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
       this.#afterCongestion(outgoing, () => {
         const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
@@ -60,9 +65,6 @@ export class HttpServer {
       if (this.#isLeaving) outgoing.setHeader('connection', 'close');
       onRequest(incoming, outgoing, false);
     };
-    const ofSocket = (socket: Socket) => socket;
-    const ofFailed = (_: Error, socket: Socket) => socket;
-    const refuseGarbage = (error: Error, socket: Socket) => this.#refuseGarbage(error, socket);
     this.#on(server, 'request', beginning, reply);
     this.#on(server, 'checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => onRequest(incoming, outgoing, true), reply);
     this.#on(
@@ -71,18 +73,9 @@ export class HttpServer {
       (incoming: IncomingMessage, outgoing: ServerResponse) => refuseExpectation(this.#service, incoming, outgoing),
       reply,
     );
-    this.#on(server, 'clientError', refuseGarbage, ofFailed);
-    this.#on(this.#server, 'connection', (socket: Socket) => this.#count(socket), ofSocket);
-    if (this.#tls) {
-      this.#on(this.#tls, 'tlsClientError', refuseGarbage, ofFailed);
-      this.#on(this.#tls, 'secureConnection', (socket: TLSSocket) => this.#handOver(socket), ofSocket);
-    }
+    this.#on(server, 'clientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket), ofFailed);
+    this.#on(this.#server, 'connection', (socket: Socket) => this.#accept(socket), ofSocket);
     this.#applyLimits();
-  }
-
-  /** What listens. */
-  get #server(): Server | TlsServer {
-    return this.#tls ?? this.#http1;
   }
 
   /**
@@ -92,8 +85,10 @@ export class HttpServer {
    */
   async listen(): Promise<void> {
     const { address, port, type } = this.#service.options;
+    if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     await new Promise<void>((resolve, reject) => {
       const onError = (error: Error) => {
+        this.#forgetTickets?.();
         const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
         reject(new ServiceError('unavailable', `${type} service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
       };
@@ -107,10 +102,7 @@ export class HttpServer {
       });
     });
     if (!this.#tls) return;
-    const { clock, tickets } = this.#service;
-    // Of node:cluster a worker gets the keys that the first one had when it began to listen.
-    this.#useTickets();
-    this.#forgetTickets = tickets.onRenewal(() => this.#useTickets());
+    const { clock } = this.#service;
     this.#tlsWatch = watchTlsFiles(
       () => this.#service.options,
       clock,
@@ -190,13 +182,11 @@ export class HttpServer {
   }
 
   #useTls(context: TlsContext): void {
+    const tls = createTlsServer(this.#service, context);
+    this.#on(tls, 'tlsClientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket), ofFailed);
+    this.#on(tls, 'secureConnection', (socket: TLSSocket) => this.#handOver(socket), ofSocket);
     this.#tlsContext = context;
-    this.#tls?.setSecureContext(tlsOptionsOf(this.#service, context));
-  }
-
-  #useTickets(): void {
-    const { uuid, tickets } = this.#service;
-    this.#tls?.setTicketKeys(tickets.of(uuid, this.#tlsContext?.ca).ticketKeys);
+    this.#tls = tls;
   }
 
   #applyLimits(): void {
@@ -234,9 +224,10 @@ export class HttpServer {
     this.#service.clock.after(1000, () => socket.destroy());
   }
 
-  #count(socket: Socket): void {
-    if (this.#service.sharing && this.#connections.count >= this.#connectionLimit()) socket.destroy();
-    else this.#connections.add(socket);
+  #accept(socket: Socket): void {
+    if (this.#service.sharing && this.#connections.count >= this.#connectionLimit()) return void socket.destroy();
+    this.#connections.add(socket);
+    this.#tls?.emit('connection', socket);
   }
 
   /** Gives a connection to those who speak what it was agreed to speak. */

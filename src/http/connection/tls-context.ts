@@ -1,20 +1,23 @@
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { readNamedFile } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { tlsPairs } from '../../lib/tls-pairs.ts';
 import type { HttpServiceOptions } from '../options.ts';
 
 /** What a TLS server needs; re-read at each reload, so that a renewed certificate takes effect. */
 export type TlsContext = Required<Pick<SecureContextOptions, 'cert' | 'key' | 'minVersion'>> & { ca?: Buffer };
 
 /**
- * Reads certificate, key and client CA of an https service.
+ * Reads certificates, keys and client CA of an https service; of several keys OpenSSL takes one that the client knows.
  *
  * @throws ServiceError `unavailable` naming the file that cannot be read or used
  */
 export function readTlsContext(options: HttpServiceOptions): TlsContext {
+  const certificates = readNamed('tls_certificate_path', options.tls_certificate_path);
+  const pairs = tlsPairs(certificates.toString('latin1'), readNamed('tls_key_path', options.tls_key_path).toString('latin1'));
   const context: TlsContext = {
-    cert: readNamed('tls_certificate_path', options.tls_certificate_path),
-    key: readNamed('tls_key_path', options.tls_key_path),
+    cert: pairs.map(({ certificate }) => certificate),
+    key: pairs.map(({ key }) => key),
     minVersion: options.tls_minimum_version,
     ...(options.tls_client_ca_path ? { ca: readNamed('tls_client_ca_path', options.tls_client_ca_path) } : {}),
   };
