@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { selfSigned } from '../support/certificates.ts';
+import { connectRaw, type RawHttp2 } from '../support/http2-raw.mjs';
 import { leaveAtAllMoments, leaveStreamsAtAllMoments } from '../support/leaving-clients.ts';
 import { openBelow } from '../support/open-files.ts';
 import { until } from '../support/receiver.ts';
@@ -11,18 +12,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic, testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** test/support/http2-raw.mjs */
-interface RawConnection {
-  ready: Promise<void>;
-  socket: Socket;
-  giveUp(path: string): void;
-  cutShort(path: string, authorization: string, content: string): void;
-}
-
-async function rawConnection(server: TestServer, ca: string, session: string): Promise<RawConnection> {
-  const { connectRaw } = (await import(join(process.env.SVC_ROOT ?? '.', 'test/support/http2-raw.mjs'))) as {
-    connectRaw(url: string, ca: string, session: string): RawConnection;
-  };
+async function rawConnection(server: TestServer, ca: string, session: string): Promise<RawHttp2> {
   const connection = connectRaw(server.url, ca, session);
   await connection.ready;
   return connection;

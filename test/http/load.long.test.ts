@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { constants } from 'node:http2';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { selfSigned } from '../support/certificates.ts';
@@ -36,7 +35,6 @@ interface Loaded {
   monitor: string;
   ca: string;
   session: string;
-  journal: string;
   /** Sessions belong to a service. */
   httpsSession: string;
 }
@@ -67,7 +65,7 @@ async function startLoaded(t: TestContext): Promise<Loaded> {
   const [https, monitor] = [await urlOf(/(https:\S+)\/\n/), await urlOf(/figures.*?(http:\S+)\/\n/)];
   const session = await http.login();
   const httpsSession = await new Client(https).login('alice', testPassword, { ca: cert });
-  return { pid: server.child.pid ?? 0, http, https, monitor, ca: cert, session, httpsSession, journal: join(folder, 'data/journal') };
+  return { pid: server.child.pid ?? 0, http, https, monitor, ca: cert, session, httpsSession };
 }
 
 function p99(tookMs: number[]): number {
@@ -203,40 +201,3 @@ test('slow and hostile clients do not keep the service from good ones, and every
   const names = (await loaded.http.names('/home/')).filter((name) => !name.startsWith('good-'));
   assert.deepEqual(names.sort(), ['after', 'large', 'small'], 'no half upload is left');
 });
-
-test('HTTP/2: a connection that floods with resets, SETTINGS or PING is told to be calm; one that does so moderately is not', async (t) => {
-  if (!hasProgram(t, 'openssl')) return;
-  const { https, ca, httpsSession, journal } = await startLoaded(t);
-  const raw = (await import(join(process.env.SVC_ROOT ?? '.', 'test/support/http2-raw.mjs'))) as {
-    connectRaw(url: string, ca: string, session: string): RawConnection;
-  };
-  for (const [name, told] of [
-    ['resets', 'Too many streams were reset.'],
-    ['settings', 'Too many SETTINGS or PING frames.'],
-    ['pings', 'Too many SETTINGS or PING frames.'],
-  ] as const)
-    for (const count of [100, 1000]) {
-      const connection = raw.connectRaw(https, ca, httpsSession);
-      t.after(() => connection.socket.destroy());
-      await connection.ready;
-      for (let sent = 0; sent < count; sent++) connection.acts[name]?.();
-      connection.acts.small?.();
-      await until(`${count} ${name}`, () => connection.replies200 > 0 || connection.isOver);
-      assert.equal(connection.isOver, count !== 100, `${count} ${name}`);
-      // The system drops what was sent when the connection is ended before all that came was read.
-      const { goaway } = connection;
-      assert.ok(goaway === undefined || (count !== 100 && goaway === constants.NGHTTP2_ENHANCE_YOUR_CALM), `${count} ${name}: ${goaway}`);
-      if (count === 100) continue;
-      const journalled = () => readdirSync(journal).some((file) => readFileSync(join(journal, file), 'utf8').includes(told));
-      await until('the event', journalled);
-    }
-});
-
-interface RawConnection {
-  socket: { destroy(): void };
-  goaway: number | undefined;
-  replies200: number;
-  isOver: boolean;
-  acts: Record<string, () => void>;
-  ready: Promise<void>;
-}

@@ -2,10 +2,10 @@
 import { connect } from 'node:tls';
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
-const frameTypes = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goaway: 7 };
+export const frameTypes = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goaway: 7, continuation: 9 };
 
 /** A frame (RFC 9113 §4.1). */
-function frame(type, flags, stream, payload = Buffer.alloc(0)) {
+export function frame(type, flags, stream, payload = Buffer.alloc(0)) {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
   head[3] = type;
@@ -55,7 +55,8 @@ export function requestFrame(stream, fields) {
 /**
  * Connects and exchanges settings.
  *
- * @returns a connection that writes frames (`cutShort` an upload in the middle and `giveUp` a download, by a reset with NO_ERROR); `goaway` is the code with which the other side ended it, `resets` the streams that it reset, `replies200` the number of replies with 200
+ * @returns a connection that writes frames (`cutShort` an upload in the middle and `giveUp` a download, by a reset with NO_ERROR); `goaway` is the code with which the other side
+ *   ended it, `resets` the streams that it reset, with the code, `replies200` the number of replies with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);
@@ -72,13 +73,14 @@ export function connectRaw(url, ca, session) {
       const length = rest.readUIntBE(0, 3);
       const payload = rest.subarray(9, 9 + length);
       if (rest[3] === frameTypes.goaway) connection.goaway ??= payload.readUInt32BE(4);
-      if (rest[3] === frameTypes.rstStream) connection.resets.push(rest.readUInt32BE(5));
+      if (rest[3] === frameTypes.rstStream) connection.resets.push({ stream: rest.readUInt32BE(5), code: payload.readUInt32BE(0) });
       // The static table's entry for `:status 200`.
       if (rest[3] === frameTypes.headers && payload[0] === 0x88) connection.replies200++;
       rest = rest.subarray(9 + length);
     }
   });
   const write = (...frames) => socket.writable && socket.write(Buffer.concat(frames));
+  connection.write = write;
   connection.get = (path) => {
     const stream = connection.nextStream;
     connection.nextStream += 2;

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { truncateSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:http2';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { mostPending } from '../../src/http/connection/pending-replies.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { type Act, connectRaw, frame, frameTypes, type RawHttp2, requestFrame } from '../support/http2-raw.mjs';
+import { openBelow } from '../support/open-files.ts';
+import { until } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
+import { testBasic } from '../support/secrets.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+interface Flooded {
+  server: TestServer;
+  cert: string;
+  /** A connection of its own, within the session of alice. */
+  connect(): Promise<RawHttp2>;
+}
+
+/** An https service with a small and a large file. */
+async function startFlooded(t: TestContext, service = {}): Promise<Flooded> {
+  const { cert, certPath, keyPath } = selfSigned(t);
+  const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath, ...service } });
+  writeFileSync(join(server.home, 'small'), 'x'.repeat(1000));
+  writeFileSync(join(server.home, 'large'), '');
+  truncateSync(join(server.home, 'large'), 50_000_000);
+  const session = await server.login('alice', undefined, { ca: cert });
+  const connect = async () => {
+    const connection = connectRaw(server.url, cert, session);
+    t.after(() => connection.socket.destroy());
+    await connection.ready;
+    return connection;
+  };
+  return { server, cert, connect };
+}
+
+/** Sends frames in small portions until the other side has had enough. @returns whether it had before all were sent */
+async function isEndedWithin(connection: RawHttp2, portions: number, portion: Buffer): Promise<boolean> {
+  for (let sent = 0; sent < portions && !connection.isOver; sent++) {
+    connection.write(portion);
+    await nextTurn();
+  }
+  return connection.isOver;
+}
+
+test('a connection that floods with resets, SETTINGS or PING is told to be calm; one that does so moderately is not', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { server, connect } = await startFlooded(t);
+  const floods: [Act, string][] = [
+    ['resets', 'Too many streams were reset.'],
+    ['settings', 'Too many SETTINGS or PING frames.'],
+    ['pings', 'Too many SETTINGS or PING frames.'],
+  ];
+  for (const [name, told] of floods)
+    for (const count of [100, 1000]) {
+      const before = (await server.events()).length;
+      const connection = await connect();
+      for (let sent = 0; sent < count; sent++) connection.acts[name]();
+      connection.acts.small();
+      await until(`${count} ${name}`, () => connection.replies200 > 0 || connection.isOver);
+      assert.equal(connection.isOver, count !== 100, `${count} ${name}`);
+      // The system drops what was sent when the connection is ended before all that came was read.
+      const { goaway } = connection;
+      assert.ok(goaway === undefined || (count !== 100 && goaway === constants.NGHTTP2_ENHANCE_YOUR_CALM), `${count} ${name}: ${goaway}`);
+      const isTold = async () => (await server.events()).slice(before).some(({ data }) => data.details === told);
+      if (count !== 100) await until('the event', isTold);
+    }
+});
+
+test('a header section in frames without end, and a body of empty frames, end their connection; others are served on', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { server, cert, connect } = await startFlooded(t);
+  const neighbour = await connect();
+  const head: [string, string][] = [
+    [':method', 'PUT'],
+    [':scheme', 'https'],
+    [':path', '/home/flood'],
+    [':authority', 'localhost'],
+    ['authorization', testBasic],
+  ];
+  // Neither END_STREAM nor END_HEADERS.
+  const unfinished = Buffer.from(requestFrame(1, head));
+  unfinished[4] = 0;
+  const field = requestFrame(1, [['x-flood', 'x'.repeat(100)]]).subarray(9);
+  const floods = {
+    'CONTINUATION (CVE-2024-27983)': [unfinished, frame(frameTypes.continuation, 0, 1, field)],
+    'empty CONTINUATION': [unfinished, frame(frameTypes.continuation, 0, 1)],
+    'empty DATA (CVE-2019-9518)': [Buffer.from(unfinished).fill(0x4, 4, 5), frame(frameTypes.data, 0, 1)],
+  } as const;
+  for (const [name, [first, next]] of Object.entries(floods)) {
+    const connection = await connect();
+    connection.write(first);
+    assert.ok(await isEndedWithin(connection, 5000, next), name);
+  }
+  neighbour.acts.small();
+  await until('the neighbour has its reply', () => neighbour.replies200 === 1);
+  assert.equal((await server.get('/home/flood', { ca: cert })).status, 404);
+});
+
+test('streams whose client never reads: so many at most, nothing is opened for more, and all are closed with their connection', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { server, cert, connect } = await startFlooded(t, { idle_connection_timeout: 2 });
+  const connection = await connect();
+  // SETTINGS_INITIAL_WINDOW_SIZE 0: no content may be sent.
+  connection.write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0)));
+  for (let stream = 0; stream < mostPending; stream++) connection.acts.requests();
+  await until('all have the head of their reply', () => connection.replies200 === mostPending);
+  assert.ok(openBelow(server.home).length <= mostPending);
+  assert.equal((await server.get('/home/small', { ca: cert })).status, 200, 'others are served');
+  connection.acts.requests();
+  await until('one more is refused', () => connection.resets.length > 0 || connection.isOver);
+  assert.equal(connection.replies200, mostPending);
+
+  const patient = await connect();
+  patient.write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0)));
+  for (let stream = 0; stream < 10; stream++) patient.acts.requests();
+  await until('the idle time is over', () => patient.isOver && connection.isOver);
+  await until('all are closed', () => openBelow(server.home).length === 0);
+});
+
+test('a header section that comes byte by byte keeps its connection for no longer than the idle time', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { connect } = await startFlooded(t, { idle_connection_timeout: 1 });
+  const connection = await connect();
+  const request = requestFrame(1, [
+    [':method', 'GET'],
+    [':path', `/${'x'.repeat(100)}`],
+  ]);
+  let sent = 0;
+  const timer = setInterval(() => connection.write(request.subarray(sent, ++sent)), 100);
+  t.after(() => clearInterval(timer));
+  await until('it is over', () => connection.isOver);
+  assert.ok(sent < request.length, 'before the section was');
+});
