@@ -51,16 +51,27 @@ export function licenceComment(licences) {
   return `/*\nLicences of what this file holds (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
 }
 
-/** A CycloneDX document; it has no time and no serial number, so that the same sources give the same bytes. */
-export function sbomOf(packages, version) {
-  const components = packages.map(({ name, version, license, integrity }) => ({
+/**
+ * A CycloneDX document; it has no time and no serial number, so that the same sources give the same bytes.
+ *
+ * @param packages those of a bundle
+ * @param more components beside them
+ */
+export function sbomOf(packages, version, more = []) {
+  const ofPackages = packages.map(({ name, version, license, integrity }) => ({
     type: 'library',
     name,
     version,
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
     licenses: [/^[\w.-]+$/.test(license) ? { license: { id: license } } : { expression: license.replace(/^\(|\)$/g, '') }],
-    hashes: integrity.startsWith('sha512-') ? [{ alg: 'SHA-512', content: Buffer.from(integrity.slice(7), 'base64').toString('hex') }] : [],
+    hashes: integrity.startsWith('sha512-') ? [sha512(integrity)] : [],
   }));
+  const components = [...more, ...ofPackages];
   const metadata = { component: { type: 'application', name: 'svc', version, licenses: [{ license: { id: 'MIT' } }] } };
   return `${JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, components }, null, 2)}\n`;
+}
+
+/** A hash of CycloneDX. @param integrity as lock files have it: `sha512-` and base64 */
+export function sha512(integrity) {
+  return { alg: 'SHA-512', content: Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex') };
 }

@@ -86,10 +86,13 @@ test('the compose file gives the configuration every variable that it needs', ()
   const compose = parse(read('compose.yaml'), { merge: true });
   assert.deepEqual(Object.keys(compose.services), ['node1', 'node2', 'redis']);
   const config = read('svc.config.yaml');
+  const owned = [...read('Dockerfile').matchAll(/^COPY --from=build --chown=1000:1000 \/data (\S+)$/gm)].map(([, path]) => path);
   for (const name of ['node1', 'node2']) {
     const { environment, volumes, depends_on } = compose.services[name];
     for (const variable of Object.keys(environment)) assert.ok(config.includes(`\${env:${variable}`), `${variable} is not used`);
     assert.ok(volumes.some((volume: string) => volume.endsWith(':/var/lib/svc')));
+    // A new volume has the owner of what it is mounted on.
+    for (const volume of volumes) assert.ok(owned.includes(volume.split(':')[1]), volume);
     assert.deepEqual(depends_on, { redis: { condition: 'service_healthy' } });
   }
   const nodes = [compose.services.node1, compose.services.node2].map(({ volumes }) =>

@@ -47,6 +47,7 @@ const get = 'GET 1 GiB';
 const put = 'PUT 1 GiB';
 const full = 'handshakes, full';
 const resumed = 'handshakes, resumed';
+const withRsa = 'handshakes, full, with a key of RSA 2048';
 const connections = `memory of a connection, ${idle} idle`;
 let svc;
 let before;
@@ -82,6 +83,7 @@ async function measure() {
   }
   if (isThere('openssl')) {
     await measured.measure(full, '/s', all, (server) => handshakes(server, { seconds }));
+    await measured.measure(withRsa, '/s', [await servers.svc({ hasRsa: true })], (server) => handshakes(server, { seconds }));
     await measured.measure(resumed, '/s', all, (server) => handshakes(server, { seconds, isResumed: true }));
   }
   await measured.measure(connections, 'KiB', all, (server) =>
@@ -115,7 +117,7 @@ function report() {
   const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
     `${machineLine()}; load by h2load ${versionOf('h2load', '--version')}, curl, openssl;`,
-    `${[...versions, `svc at ${commit}`].join(', ')}; a certificate with ECDSA P-256.`,
+    `${[...versions, `svc at ${commit}`].join(', ')}; a certificate with ECDSA P-256 where nothing else is said.`,
     `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} [least–most], CPU of the server for each request, handshake or GiB.`,
     ...leftOut([...new Set(servers.missing)]),
     ...failures(measured.faults),

@@ -1,5 +1,6 @@
 // `npm run build:deb`: makes dist/svc_<version>-1_<architecture>.deb of the binary: systemd unit, account, configuration, manual page,
-// completions. Needs dpkg-deb. DEBFULLNAME and DEBEMAIL name the maintainer, as Debian's tools have it. The same sources give the same bytes, but for the code cache of the binary.
+// completions. Needs dpkg-deb. DEBFULLNAME and DEBEMAIL name the maintainer, as Debian's tools have it. The same sources give the same
+// bytes, but for the code cache of the binary.
 //   node scripts/packages/debian.mjs [--platform linux-x64|linux-arm64] [--out FOLDER] [--without-code-cache] [--quiet]
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -8,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'fflate';
+import { makeBinary } from './make-binary.mjs';
 import { thisPlatform } from './node-binaries.mjs';
 
 const architectures = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
@@ -38,7 +40,7 @@ const changed = process.env.SOURCE_DATE_EPOCH || execFileSync('git', ['log', '-1
 const root = mkdtempSync(join(tmpdir(), 'svc-deb-'));
 try {
   chmodSync(root, 0o755);
-  fill();
+  await fill();
   const name = join(out, `svc_${version}_${architecture}.deb`);
   pack(name);
   if (!options.quiet) console.log(`${name}: ${(statSync(name).size / 1e6).toFixed(0)} MB`);
@@ -46,20 +48,14 @@ try {
   rmSync(root, { recursive: true, force: true });
 }
 
-function fill() {
+async function fill() {
   const { platform } = options;
-  const script = ['dist/svc.mjs', 'scripts/build.mjs'];
-  execFileSync(process.execPath, [script[1], '--quiet'], { stdio: 'inherit' });
-  const cache = options['without-code-cache'] ? ['--without-code-cache'] : [];
-  const binaryFolder = join(root, 'usr/bin');
-  execFileSync(
-    process.execPath,
-    ['scripts/packages/binary.mjs', '--quiet', '--platform', platform, '--out', binaryFolder, '--name', 'svc', ...cache],
-    {
-      stdio: 'inherit',
-    },
-  );
-  const printed = (...args) => execFileSync(process.execPath, [script[0], ...args], { maxBuffer: 2 ** 26 });
+  const script = 'dist/svc.mjs';
+  execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
+  mkdirSync(join(root, 'usr/bin'), { recursive: true });
+  const isCompiled = platform === thisPlatform && !options['without-code-cache'];
+  const { licences, sbom } = await makeBinary(platform, { path: join(root, 'usr/bin/svc'), isCompiled });
+  const printed = (...args) => execFileSync(process.execPath, [script, ...args], { maxBuffer: 2 ** 26 });
   place('etc/svc/svc.config.yaml', readFileSync(join(source, 'svc.config.yaml')));
   place('etc/logrotate.d/svc', readFileSync(join(source, 'logrotate')));
   place('usr/lib/systemd/system/svc.service', unit());
@@ -74,8 +70,9 @@ function fill() {
     `${docs}/changelog.Debian.gz`,
     gzipped(Buffer.from(`svc (${version}) unstable; urgency=medium\n\n  * As changelog.gz says.\n\n -- ${maintainer}  ${date}\n`)),
   );
-  place(`${docs}/copyright`, copyright());
-  place(`${docs}/sbom.json`, readFileSync('dist/sbom.json'));
+  // What Debian asks for (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), and each licence in full.
+  place(`${docs}/copyright`, `This package holds svc, Node.js and the packages that svc is made with. Their licences:\n\n${licences}`);
+  place(`${docs}/sbom.json`, sbom);
   place('usr/share/lintian/overrides/svc', readFileSync(join(source, 'lintian-overrides')));
   cpSync('examples', join(root, docs, 'examples'), { recursive: true });
 }
@@ -85,12 +82,6 @@ function unit() {
   const text = readFileSync('examples/operations/svc.service', 'utf8');
   const own = text.slice(text.indexOf('[Unit]')).replaceAll('/usr/bin/node /usr/local/lib/svc/svc.mjs', '/usr/bin/svc');
   return own.replace('StateDirectory=svc\n', 'StateDirectory=svc\nLogsDirectory=svc\nLogsDirectoryMode=0750\n');
-}
-
-/** What Debian asks for (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), and each licence in full. */
-function copyright() {
-  const licences = execFileSync(join(root, 'usr/bin/svc'), ['--licenses'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
-  return `This package holds svc, Node.js and the packages that svc is made with. Their licences:\n\n${licences}`;
 }
 
 function pack(name) {
@@ -118,6 +109,8 @@ function pack(name) {
     place(`DEBIAN/${script}`, readFileSync(join(source, script)));
     chmodSync(join(root, 'DEBIAN', script), 0o755);
   }
+  // Whatever umask made the files.
+  execFileSync('chmod', ['-R', 'u=rwX,go=rX', root]);
   execFileSync('find', [root, '-exec', 'touch', '--no-dereference', `--date=@${changed}`, '{}', '+']);
   execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', root, name], {
     stdio: ['ignore', 'ignore', 'inherit'],

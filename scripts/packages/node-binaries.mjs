@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { sha512 } from '../bundled-packages.mjs';
 
 /** A release with long-term support; one for all platforms, as a blob is made by the version that reads it. */
 export const nodeVersion = '24.21.0';
@@ -30,14 +31,14 @@ export const thisPlatform = `${process.platform === 'win32' ? 'win' : process.pl
  * Folder with the Node.js of a platform; fetched by npm when it is not there yet.
  *
  * @param {string} platform name in `platforms`
- * @returns {{ executable: string, licence: string }} paths
+ * @returns {{ folder: string, executable: string, licence: string }} paths
  * @throws when what the registry gives is not what the hash says
  */
 export function nodeOf(platform) {
   const { executable, integrity } = platforms[platform];
   const folder = resolve(`.cache/node-${nodeVersion}-${platform}`);
   if (!existsSync(folder)) fetchPackage(`node-${platform}@${nodeVersion}`, { folder, integrity });
-  return { executable: join(folder, executable), licence: join(folder, 'LICENSE') };
+  return { folder, executable: join(folder, executable), licence: join(folder, 'LICENSE') };
 }
 
 function fetchPackage(name, { folder, integrity }) {
@@ -56,4 +57,25 @@ function fetchPackage(name, { folder, integrity }) {
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
+}
+
+/**
+ * Node.js as a component of an SBOM (CycloneDX), with the libraries in it.
+ *
+ * @param {string} platform name in `platforms`
+ */
+export function nodeComponent(platform) {
+  const versions = execFileSync(nodeOf(thisPlatform).executable, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8' });
+  // The last two are numbers of interfaces.
+  const { node, modules: _, napi: __, ...libraries } = JSON.parse(versions);
+  return {
+    type: 'platform',
+    name: 'Node.js',
+    version: node,
+    cpe: `cpe:2.3:a:nodejs:node.js:${node}:*:*:*:*:*:*:*`,
+    purl: `pkg:npm/node-${platform}@${nodeVersion}`,
+    licenses: [{ license: { id: 'MIT' } }],
+    hashes: [sha512(platforms[platform].integrity)],
+    components: Object.entries(libraries).map(([name, version]) => ({ type: 'library', name, version })),
+  };
 }

@@ -1,32 +1,36 @@
-// `npm run release:check`: makes what a release consists of in dist/release/ (tarball of npm, binaries, Debian packages, SBOM,
-// SHA256SUMS), each twice, from two fresh clones of the commit, and fails when their bytes differ. The binaries that are compared
-// have no code cache, which V8 makes anew each time; those that stay have one for this machine's platform.
+// `npm run release:check`: makes what a release consists of in dist/release/ (script, tarball of npm, binaries, Debian packages, an SBOM
+// of each kind, SHA256SUMS), each twice, from two fresh clones of the commit, and fails when their bytes differ or a file is missing.
+// The binaries that are compared have no code cache, which V8 makes anew each time; those that stay have one for this machine's platform.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
+import { nodeOf, platforms, thisPlatform } from './node-binaries.mjs';
 
 const root = new URL('../..', import.meta.url).pathname;
 process.chdir(root);
-const platforms = ['linux-x64', 'linux-arm64', 'win-x64'];
 const release = resolve('dist/release');
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+/** Names of the platforms that have a Debian package, and what Debian calls them. */
+const debian = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
+const expected = [
+  ...['sbom.json', `svc-${version}.tgz`, 'svc.mjs', 'svc.mjs.map'],
+  ...Object.keys(platforms).flatMap((name) => [name.startsWith('win') ? `svc-${name}.exe` : `svc-${name}`, `svc-${name}.sbom.json`]),
+  ...Object.values(debian).map((architecture) => `svc_${version}-1_${architecture}.deb`),
+].sort();
 
 const uncommitted = execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' });
-if (uncommitted !== '') {
-  console.error(`release:check: a release is made of a commit, and these files differ from it:\n${uncommitted}`);
-  process.exit(1);
-}
+if (uncommitted !== '') fail(`a release is made of a commit, and these files differ from it:\n${uncommitted}`);
 const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+// The packages of Node.js are fixed by their hashes: fetched once is enough.
+const nodes = Object.keys(platforms).map((name) => nodeOf(name).folder);
 const work = mkdtempSync(join(tmpdir(), 'svc-release-'));
 try {
   const [first, second] = ['first', 'the-second-clone'].map(buildOnce);
-  const differing = Object.keys({ ...first, ...second }).filter((name) => first[name] !== second[name]);
-  if (differing.length > 0) {
-    console.error(`release:check: two builds of ${commit} differ in ${differing.join(', ')}.`);
-    process.exit(1);
-  }
-  console.log(`two builds of ${commit} are the same bytes: ${Object.keys(first).join(', ')}`);
+  const differing = expected.filter((name) => first[name] !== second[name]);
+  if (differing.length > 0) fail(`two builds of ${commit} differ in ${differing.join(', ')}.`);
+  console.log(`two builds of ${commit} are the same bytes: ${expected.join(', ')}`);
   makeRelease();
 } finally {
   rmSync(work, { recursive: true, force: true });
@@ -38,40 +42,46 @@ function buildOnce(name) {
   execFileSync('git', ['clone', '--quiet', root, folder]);
   execFileSync('git', ['checkout', '--quiet', commit], { cwd: folder });
   execFileSync('npm', ['ci', '--silent', '--prefer-offline'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
-  // The packages of Node.js are fixed by their hashes: fetched once is enough.
-  mkdirSync('.cache', { recursive: true });
-  const nodes = readdirSync('.cache').filter((entry) => /^node-[\d.]+-\w+-\w+$/.test(entry));
-  for (const entry of nodes) cpSync(join('.cache', entry), join(folder, '.cache', entry), { recursive: true });
-  const out = join(folder, 'dist');
-  build(folder, out, ['--without-code-cache']);
-  return Object.fromEntries(filesOf(out).map((file) => [file, digest(join(out, file))]));
+  mkdirSync(join(folder, '.cache'));
+  for (const node of nodes) symlinkSync(node, join(folder, '.cache', basename(node)));
+  const out = build(folder, ['--without-code-cache']);
+  const missing = expected.filter((file) => !filesOf(out).includes(file));
+  if (missing.length > 0) fail(`the build made no ${missing.join(', ')}.`);
+  return Object.fromEntries(expected.map((file) => [file, digest(join(out, file))]));
 }
 
-function build(folder, out, options) {
+/** @returns the folder of what was built */
+function build(folder, options) {
+  const out = join(folder, 'dist');
   const run = (script, ...args) =>
-    execFileSync(process.execPath, [script, '--quiet', '--out', out, ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    execFileSync(process.execPath, [script, '--quiet', '--out', out, ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
   run('scripts/build.mjs');
-  run('scripts/packages/binary.mjs', ...platforms.flatMap((name) => ['--platform', name]), ...options);
-  for (const platform of ['linux-x64', 'linux-arm64']) run('scripts/packages/debian.mjs', '--platform', platform, ...options);
+  run('scripts/packages/binary.mjs', ...Object.keys(platforms).flatMap((name) => ['--platform', name]), ...options);
+  for (const platform of Object.keys(debian)) run('scripts/packages/debian.mjs', '--platform', platform, ...options);
   execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', out], { cwd: folder, stdio: 'ignore' });
+  return out;
 }
 
 function makeRelease() {
   rmSync(release, { recursive: true, force: true });
   mkdirSync(release, { recursive: true });
-  const folder = join(work, 'first');
-  build(folder, join(folder, 'dist'), []);
-  for (const file of filesOf(join(folder, 'dist'))) cpSync(join(folder, 'dist', file), join(release, file));
-  const sums = filesOf(release).map((file) => `${digest(join(release, file))}  ${file}\n`);
-  writeFileSync(join(release, 'SHA256SUMS'), sums.join(''));
-  console.log(`${release}:\n${sums.join('')}`);
+  const out = build(join(work, 'first'), []);
+  for (const file of expected) cpSync(join(out, file), join(release, file));
+  const sums = expected.map((file) => `${digest(join(release, file))}  ${file}\n`).join('');
+  writeFileSync(join(release, 'SHA256SUMS'), sums);
+  const printed = execFileSync(join(release, `svc-${thisPlatform}`), ['--version'], { encoding: 'utf8' });
+  if (!printed.startsWith(`${version} (Node.js `)) fail(`the binary says that it is ${printed}`);
+  console.log(`${release}:\n${sums}`);
 }
 
 function filesOf(folder) {
-  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
-  return names.map(({ name }) => name).sort();
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));
 }
 
 function digest(path) {
   return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+function fail(message) {
+  throw new Error(`release:check: ${message}`);
 }

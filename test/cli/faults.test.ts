@@ -10,7 +10,7 @@ import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { childrenOf, isRunning } from '../support/workers.ts';
 
-const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.mjs');
+const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 
 interface Planted {
   running: Running;
@@ -25,13 +25,13 @@ interface Planted {
   journal(): string;
 }
 
-/** A server in a process of its own, with faults planted in it (test/support/planted-faults.mjs). */
+/** A server in a process of its own, with faults planted in it (test/support/planted-faults.cjs). */
 async function startPlanted(t: TestContext, env: Record<string, string> = {}, args: string[] = []): Promise<Planted> {
   const folder = temporaryFolder(t);
   await writeConfig(folder, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   const running = start(t, ['serve', '--log-format', 'json', ...args], {
     cwd: folder,
-    env: { NODE_OPTIONS: `--import ${preload}`, ...env },
+    env: { NODE_OPTIONS: `--require ${preload}`, ...env },
   });
   const [, web = '', eyes = ''] = await running.line(/web listening on (\S+)\/\n(?:.*\n)*?eyes listening on (\S+)\/\n/);
   const monitor = new Client(eyes);

@@ -102,9 +102,9 @@ export async function run(t: TestContext, args: string[], options: Options): Pro
   return ended;
 }
 
-/** Whether a run reads standard input, or is about the process itself. */
+/** Whether a run reads standard input, or is about the process itself, as all are of a binary. */
 function needsProcess({ env = {}, input, uid, under }: Options): boolean {
-  return input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
+  return program.length === 1 || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
 }
 
 /** A running `svc mock`. */

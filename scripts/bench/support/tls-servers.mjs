@@ -28,8 +28,8 @@ export class TlsServers {
   #folder;
   #home;
   #children = [];
-  #cert;
-  #key;
+  /** Certificate and key with ECDSA P-256, which all have. */
+  #pair;
   /** Programs that are not installed. */
   missing = [];
 
@@ -37,10 +37,15 @@ export class TlsServers {
   constructor(folder, home) {
     this.#folder = folder;
     this.#home = home;
-    [this.#cert, this.#key] = ['server.crt', 'server.key'].map((name) => join(folder, name));
+    this.#pair = this.#makePair('server', ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256']);
+  }
+
+  #makePair(name, kind) {
+    const [cert, key] = ['crt', 'key'].map((ending) => join(this.#folder, `${name}.${ending}`));
     const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-    execFileSync('openssl', ['req', '-x509', ...kind, ...names, '-keyout', this.#key, '-out', this.#cert], { stdio: 'ignore' });
+    const args = ['req', '-x509', '-newkey', ...kind, '-nodes', '-days', '2', ...names, '-keyout', key, '-out', cert];
+    execFileSync('openssl', args, { stdio: 'ignore' });
+    return { cert, key };
   }
 
   stop() {
@@ -59,7 +64,9 @@ export class TlsServers {
     throw new Error(`${server.name} does not answer`);
   }
 
-  async svc({ executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc' } = {}) {
+  /** @param options.hasRsa whether its key is RSA 2048 instead */
+  async svc({ executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', hasRsa = false } = {}) {
+    const { cert, key } = hasRsa ? this.#makePair('rsa', ['rsa:2048']) : this.#pair;
     const port = await freePort();
     const cwd = join(this.#folder, `svc-${port}`);
     mkdirSync(cwd);
@@ -67,7 +74,7 @@ export class TlsServers {
     const config = {
       groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
       accounts: { [userName]: { password: hashed.stdout.trim() } },
-      services: { files: { type: 'https', port, tls_certificate_path: this.#cert, tls_key_path: this.#key } },
+      services: { files: { type: 'https', port, tls_certificate_path: cert, tls_key_path: key } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
     const about = { name, port, at: (path) => `/home/${path}`, publicPath: '/__svc__/appearance.css', takesUploads: true };
@@ -93,7 +100,7 @@ export class TlsServers {
       `worker_processes auto; daemon off; pid ${folder}/pid; error_log ${folder}/error.log; ${process.getuid() === 0 ? 'user root;' : ''}
 events { worker_connections 20000; }
 http { access_log off; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 600; client_max_body_size 0; ${temporary}
-server { listen 127.0.0.1:${port} ssl http2 backlog=4096; ssl_certificate ${this.#cert}; ssl_certificate_key ${this.#key};
+server { listen 127.0.0.1:${port} ssl http2 backlog=4096; ssl_certificate ${this.#pair.cert}; ssl_certificate_key ${this.#pair.key};
 ssl_session_cache shared:SSL:10m; root ${this.#home}; dav_methods PUT; } }
 `,
     );
@@ -116,7 +123,7 @@ ssl_session_cache shared:SSL:10m; root ${this.#home}; dav_methods PUT; } }
     writeFileSync(
       join(folder, 'Caddyfile'),
       `{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\tlevel ERROR\n\t}\n}
-https://127.0.0.1:${port}, https://localhost:${port} {\n\ttls ${this.#cert} ${this.#key}\n\troot * ${this.#home}\n\tfile_server\n}\n`,
+https://127.0.0.1:${port}, https://localhost:${port} {\n\ttls ${this.#pair.cert} ${this.#pair.key}\n\troot * ${this.#home}\n\tfile_server\n}\n`,
     );
     const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     const about = { name: 'Caddy', version: versionOf('caddy', 'version'), port, at: (path) => `/${path}`, publicPath: '/small' };

@@ -1,8 +1,8 @@
-// Loaded before svc (NODE_OPTIONS=--import): plants faults of the program in it, as nobody knows a real one.
-import { Hash } from 'node:crypto';
-import fs from 'node:fs';
-import { OutgoingMessage, ServerResponse } from 'node:http';
-import { syncBuiltinESMExports } from 'node:module';
+// Loaded before svc (NODE_OPTIONS=--require, which a binary heeds too): plants faults of the program in it, as nobody knows a real one.
+const { Hash } = require('node:crypto');
+const fs = require('node:fs');
+const { OutgoingMessage, ServerResponse } = require('node:http');
+const { syncBuiltinESMExports } = require('node:module');
 
 const planted = (where) => new TypeError(`planted ${where}`);
 const holds = (value, text) => (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).includes(text);

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type MachineCopy, machineCopy } from '../support/machine-copy.ts';
+import { freePort } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
+const operations = join(root, 'examples/operations');
 
 function buildPackage(folder: string): string {
   const env = { ...process.env, DEBEMAIL: 'packages@files.org' };
@@ -40,7 +42,9 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   assert.equal(lintian.status, 0, lintian.stdout);
   const copy = machineCopy(t, folder);
   if (!copy) return;
-  succeeds(copy, `dpkg -i /mnt/${built.slice(folder.length + 1)}`);
+  const mounted = `/mnt/${basename(built)}`;
+  await t.test('the image, as far as it goes without a registry', (sub) => image(machineCopy(sub, folder), folder, mounted));
+  succeeds(copy, `dpkg -i ${mounted}`);
   await t.test('accounts and rights', () => installed(copy));
   await t.test('it serves, as its account', () => serves(copy));
   await t.test('the unit', () => unit(copy));
@@ -52,7 +56,7 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
     'tail -1 /etc/svc/svc.config.yaml; stat -c "%a %U" /etc/svc/svc.config.yaml; cat /var/lib/svc/files/alice/kept',
   );
   assert.equal(kept, '# mine\n600 svc\nmine');
-  const removed = 'dpkg -r svc; ! command -v svc; ls /etc/svc; cat /var/lib/svc/files/alice/kept';
+  const removed = 'dpkg -r svc; if command -v svc; then exit 1; fi; ls /etc/svc; cat /var/lib/svc/files/alice/kept';
   assert.match(succeeds(copy, removed), /svc\.config\.yaml\nmine$/);
   succeeds(copy, 'dpkg --purge svc');
   assert.equal(copy.run('getent passwd svc; getent group svc').stdout, '');
@@ -77,10 +81,50 @@ function installed(copy: MachineCopy): void {
   ]);
   assert.match(succeeds(copy, 'getent passwd svc'), /:\/var\/lib\/svc:\/usr\/sbin\/nologin$/m);
   assert.match(succeeds(copy, 'svc --version'), /^[\d.]+ \(Node\.js [\d.]+\)\n$/);
-  assert.match(succeeds(copy, 'svc --licenses'), /^Node\.js [\d.]+: /m);
+  const licences = succeeds(copy, 'svc --licenses');
+  assert.match(licences, /^Node\.js [\d.]+: /m);
+  assert.ok(succeeds(copy, 'cat /usr/share/doc/svc/copyright').endsWith(licences));
+  sbom(JSON.parse(succeeds(copy, 'cat /usr/share/doc/svc/sbom.json')), succeeds(copy, 'svc --version'), licences);
   assert.match(succeeds(copy, 'zcat /usr/share/man/man1/svc.1.gz'), /^\.TH SVC 1/);
+  libraries(succeeds(copy, 'ldd -v /usr/bin/svc'));
   succeeds(copy, 'bash -n /usr/share/bash-completion/completions/svc');
   succeeds(copy, 'logrotate --debug /etc/logrotate.d/svc');
+}
+
+/** What the binary needs of a system is what the page of installation and the package say. */
+function libraries(ldd: string): void {
+  const [needed = '', versions = ''] = ldd.split('Version information:');
+  const names = needed
+    .trim()
+    .split('\n')
+    .map((line) => (line.trim().split(' ')[0] ?? '').replace(/^.*\/|\.so\.\d+$/g, ''));
+  const known = ['libc', 'libdl', 'libgcc_s', 'libm', 'libpthread', 'libstdc++'];
+  assert.deepEqual(names.filter((name) => !/^l(d-)?inux-/.test(name)).sort(), known);
+  const own = versions.trim().split(/\n\t(?=\/)/)[0] ?? '';
+  const newest = (symbols: string) =>
+    Math.max(...[...own.matchAll(new RegExp(`\\(${symbols}\\.(\\d+)`, 'g'))].map(([, minor]) => Number(minor)));
+  // GCC 8.
+  assert.deepEqual([newest('GLIBC_2'), newest('GLIBCXX_3\\.4') <= 25], [28, true], own);
+  assert.match(readFileSync(join(root, 'scripts/packages/debian/control'), 'utf8'), /libc6 \(>= 2\.28\), .*libstdc\+\+6 \(>= 8\)/);
+  assert.match(readFileSync(join(root, 'docs/operate/install.md'), 'utf8'), /glibc 2\.28 or newer/);
+}
+
+interface Component {
+  name: string;
+  version: string;
+  hashes: { content: string }[];
+  components?: Component[];
+}
+
+/** Node.js, what is in it, and every package that the licences name stand in the SBOM. */
+function sbom({ components }: { components: Component[] }, version: string, licences: string): void {
+  const [node, ...packages] = components;
+  assert.deepEqual([node?.name, `(Node.js ${node?.version})`], ['Node.js', /\(.*\)/.exec(version)?.[0]]);
+  assert.match(node?.hashes[0]?.content ?? '', /^[0-9a-f]{128}$/);
+  assert.match(node?.components?.find(({ name }) => name === 'openssl')?.version ?? '', /^3\./);
+  const rule = `\n\n${'-'.repeat(80)}\n\n`;
+  const named = licences.split(rule).map((text) => /^\S+ [\d.]\S*(?=: )/.exec(text)?.[0]);
+  assert.deepEqual(packages.map((one) => `${one.name} ${one.version}`).sort(), named.slice(2).sort());
 }
 
 const asSvc = (command: string) => `setpriv --reuid svc --regid svc --clear-groups env HOME=/var/lib/svc ${command}`;
@@ -108,6 +152,55 @@ function unit(copy: MachineCopy): void {
   const exposure = Number(/exposure level for svc\.service: ([\d.]+)/.exec(stdout)?.[1]);
   assert.ok(exposure > 0 && exposure <= 2, stdout);
 }
+
+/** Runs what the Dockerfile's last stage says as a container would: its files, environment, account and commands, and nothing to write on. */
+async function image(copy: MachineCopy | undefined, folder: string, built: string): Promise<void> {
+  if (!copy) return;
+  const text = readFileSync(join(operations, 'Dockerfile'), 'utf8').replace(/\\\n\s*/g, ' ');
+  const stage = text.slice(text.lastIndexOf('FROM '));
+  const line = (instruction: string) => new RegExp(`^${instruction} (.*)$`, 'm').exec(stage)?.[1] ?? assert.fail(instruction);
+  const words = (instruction: string) => (JSON.parse(line(instruction)) as string[]).join(' ');
+  const [user, group] = line('USER').split(':');
+  const [source = '', target = ''] = line('COPY --chmod=0644').split(' ');
+  cpSync(join(root, source), join(folder, 'image.yaml'));
+  const rights = `--reuid ${user} --regid ${group} --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs`;
+  const ports = `SVC_PORT=${await freePort()} SVC_MONITOR_PORT=${await freePort()}`;
+  const run = `setpriv ${rights} env -i PATH=/usr/local/bin:/usr/bin:/bin ${line('ENV')} ${ports}`;
+  const script = `
+    dpkg-deb -x ${built} /tmp/unpacked
+    install -m 0755 /tmp/unpacked/usr/bin/svc /usr/local/bin/svc
+    install -D -m 0644 /mnt/image.yaml ${target}
+    install -d -o ${user} -g ${group} -m 0700 ${line('VOLUME')}
+    mount --bind ${line('VOLUME')} ${line('VOLUME')}
+    mount -t tmpfs tmpfs /tmp
+    mount -o remount,bind,ro /
+    cd ${line('WORKDIR')}
+    if touch /usr/x 2> /dev/null; then exit 1; fi
+    ${run} ${words('ENTRYPOINT')} ${words('CMD')} > /tmp/lines 2>&1 &
+    server=$!
+    for round in $(seq 100); do ${run} ${words('HEALTHCHECK .*? CMD')} && break; sleep 0.1; done
+    kill $server
+    wait $server || { cat /tmp/lines; exit 1; }`;
+  assert.match(succeeds(copy, script), /^ready\n/m);
+}
+
+test('the systemd unit can be installed by hand as its first lines say', (t) => {
+  const folder = temporaryFolder(t);
+  const unit = readFileSync(join(operations, 'svc.service'), 'utf8');
+  for (const name of ['svc.service', 'svc.config.yaml']) cpSync(join(operations, name), join(folder, name));
+  writeFileSync(join(folder, 'svc.mjs'), '');
+  const copy = machineCopy(t, folder);
+  if (!copy) return;
+  const commands = [...unit.matchAll(/^# {3}(.*)$/gm)].map(([, command = '']) => command.replace(/ && systemctl .*/, ''));
+  assert.equal(commands.length, 4);
+  const stat = "stat -c '%n %a %U %G' /etc/svc/svc.config.yaml /usr/local/lib/svc/svc.mjs /etc/systemd/system/svc.service";
+  assert.deepEqual(
+    succeeds(copy, ['cd /mnt', ...commands, stat].join('\n'))
+      .trim()
+      .split('\n'),
+    ['/etc/svc/svc.config.yaml 640 root svc', '/usr/local/lib/svc/svc.mjs 755 root root', '/etc/systemd/system/svc.service 644 root root'],
+  );
+});
 
 test('a package is made for no machine that has no binary', (t: TestContext) => {
   if (!hasProgram(t, 'dpkg-deb')) return;

@@ -1,0 +1,85 @@
+// How a binary is made: Node.js as its project publishes it, with svc inside (a single executable application,
+// https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html).
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { inject } from 'postject';
+import { executableOptions } from '../bundle-options.mjs';
+import { bundledPackages, licencesOf, sbomOf } from '../bundled-packages.mjs';
+import { nodeComponent, nodeOf, nodeVersion, thisPlatform } from './node-binaries.mjs';
+
+/** Where Node.js looks for the mark that says that a script is inside; a constant of Node.js. */
+const sentinelFuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+/**
+ * Makes the binary of a platform.
+ *
+ * @param {string} platform name in `platforms`
+ * @param {{ path: string, isCompiled: boolean }} options where it goes, and whether it holds V8's compiled code, which is made by the
+ *   machine that it is for and is not the same bytes twice
+ * @returns {Promise<{ licences: string, sbom: string }>} of svc, of Node.js and of all that is inside
+ */
+export async function makeBinary(platform, { path, isCompiled }) {
+  const node = nodeOf(platform);
+  const { script, packages } = await bundle();
+  const ofNode = {
+    name: 'Node.js',
+    version: nodeVersion,
+    license: 'MIT and others',
+    licenceText: readFileSync(node.licence, 'utf8').trim(),
+  };
+  const licences = `${licencesOf([ofNode, ...packages], { version })}\n`;
+  const unfinished = `${path}.${process.pid}`;
+  copyFileSync(node.executable, unfinished);
+  chmodSync(unfinished, 0o755);
+  await inject(unfinished, 'NODE_SEA_BLOB', blobOf({ script, licences, isCompiled }), { sentinelFuse });
+  renameSync(unfinished, path);
+  return { licences, sbom: sbomOf(packages, version, [nodeComponent(platform)]) };
+}
+
+let bundled;
+
+/** The same sources as dist/svc.mjs in CommonJS, which is what a binary runs; its imports of built-in modules are calls of `require`. */
+function bundle() {
+  bundled ??= build({
+    ...executableOptions,
+    outfile: 'svc.cjs',
+    format: 'cjs',
+    banner: {},
+    define: { SVC_VERSION: executableOptions.define.SVC_VERSION },
+    supported: { 'dynamic-import': false },
+    sourcemap: false,
+    write: false,
+    metafile: true,
+  }).then(({ outputFiles, metafile }) => ({
+    script: outputFiles[0].text.replace(/^#!.*\n/, ''),
+    packages: bundledPackages(Object.values(metafile.outputs)[0].inputs),
+  }));
+  return bundled;
+}
+
+/** What a binary has beside Node.js: the script, and the licences as an asset. */
+function blobOf({ script, licences, isCompiled }) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-binary-'));
+  try {
+    const config = {
+      // The name stands in the blob, so it has no folder.
+      main: 'svc.cjs',
+      output: 'blob',
+      disableExperimentalSEAWarning: true,
+      useCodeCache: isCompiled,
+      assets: { licences: 'licences' },
+    };
+    writeFileSync(join(folder, config.main), script);
+    writeFileSync(join(folder, 'licences'), licences);
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+    execFileSync(nodeOf(thisPlatform).executable, ['--experimental-sea-config', 'config.json'], { cwd: folder, stdio: 'pipe' });
+    return readFileSync(join(folder, config.output));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
