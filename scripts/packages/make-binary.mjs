@@ -24,17 +24,17 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
  * @returns {Promise<{ licences: string, sbom: string }>} of svc, of Node.js and of all that is inside
  */
 export async function makeBinary(platform, { path, isCompiled }) {
-  const node = nodeOf(platform);
   const { script, packages } = await bundle();
+  // The same text for all platforms, which not all of their packages hold.
   const ofNode = {
     name: 'Node.js',
     version: nodeVersion,
     license: 'MIT and others',
-    licenceText: readFileSync(node.licence, 'utf8').trim(),
+    licenceText: readFileSync(nodeOf(thisPlatform).licence, 'utf8').trim(),
   };
   const licences = `${licencesOf([ofNode, ...packages], { version })}\n`;
   const unfinished = `${path}.${process.pid}`;
-  copyFileSync(node.executable, unfinished);
+  copyFileSync(nodeOf(platform).executable, unfinished);
   chmodSync(unfinished, 0o755);
   await inject(unfinished, 'NODE_SEA_BLOB', blobOf({ script, licences, isCompiled }), { sentinelFuse });
   renameSync(unfinished, path);

@@ -54,7 +54,7 @@ function buildOnce(name) {
 function build(folder, options) {
   const out = join(folder, 'dist');
   const run = (script, ...args) =>
-    execFileSync(process.execPath, [script, '--quiet', '--out', out, ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync(process.execPath, [script, '--quiet', '--out', out, ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
   run('scripts/build.mjs');
   run('scripts/packages/binary.mjs', ...Object.keys(platforms).flatMap((name) => ['--platform', name]), ...options);
   for (const platform of Object.keys(debian)) run('scripts/packages/debian.mjs', '--platform', platform, ...options);
