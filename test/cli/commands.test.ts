@@ -63,6 +63,10 @@ test('the configuration is found under every name, and SVC_CONFIG names one', as
   }
   const js = temporaryFolder(t);
   writeFileSync(join(js, 'svc.config.js'), 'console.log("ran"); module.exports = {}');
+  // Where cosmiconfig would look for a configuration of its own.
+  mkdirSync(join(js, '.config'));
+  writeFileSync(join(js, '.config/config.js'), 'console.log("ran"); module.exports = {}');
+  writeFileSync(join(js, '.config/config.mjs'), 'console.log("ran"); export default {}');
   const end = await run(t, ['validate'], { cwd: js });
   assert.deepEqual([end.code, end.stdout], [2, ''], 'a configuration never runs code');
 });
@@ -119,6 +123,8 @@ test('the one file works alone in an empty folder', async (t) => {
   const folder = temporaryFolder(t);
   copyFileSync(program.at(-1) as string, join(folder, 'svc'));
   const { NODE_PATH: _, ...env } = process.env;
-  const end = spawnSync(join(folder, 'svc'), ['--version'], { cwd: folder, env, encoding: 'utf8' });
-  assert.equal(end.status, 0, end.stderr);
+  const end = (...args: string[]) => spawnSync(join(folder, 'svc'), args, { cwd: folder, env, encoding: 'utf8' });
+  assert.equal(end('--version').status, 0);
+  writeFileSync(join(folder, 'package.json'), '{"name":"x"}');
+  assert.match(end('validate').stderr, /^svc: No configuration file was found/, 'beside the package.json of something else');
 });

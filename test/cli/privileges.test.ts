@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { executable, run, start } from '../support/child.ts';
+import { executable, isBinary, run, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { testPassword } from '../support/secrets.ts';
@@ -87,7 +87,8 @@ test('who is not root cannot become somebody else', async (t) => {
 test('under the permission model of Node.js: checking needs to read one file; serving is refused, as it could not sync', async (t) => {
   const folder = await configure(t, {});
   const reads = [folder, executable].map((path) => `--allow-fs-read=${path}`);
-  const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission';
+  const isKnown = isBinary || process.allowedNodeEnvironmentFlags.has('--permission');
+  const permission = isKnown ? '--permission' : '--experimental-permission';
   const under = ['env', `NODE_OPTIONS=${permission} --no-warnings ${reads.join(' ')}`];
   assert.equal((await run(t, ['validate', 'svc.config.json'], { cwd: folder, under })).code, 0);
   const outside = temporaryFolder(t);

@@ -13,14 +13,14 @@ async function bundleCopy(folder: string, change: (library: string) => void) {
   rmSync(library, { recursive: true, force: true });
   mkdirSync(library, { recursive: true });
   for (const part of ['lib', 'package.json']) cpSync(join(root, 'node_modules/ssh2', part), join(library, part), { recursive: true });
-  writeFileSync(join(folder, 'main.js'), "require('ssh2/lib/server.js');");
+  writeFileSync(join(folder, 'main.js'), "require('cosmiconfig'); require('ssh2/lib/server.js');");
   change(library);
   const code = `
     import { build } from '${root}/node_modules/esbuild/lib/main.js';
     import { patchedPackages } from '${root}/scripts/patched-packages.mjs';
     await build({
       entryPoints: ['main.js'], bundle: true, outfile: 'out.js', platform: 'node', packages: 'bundle', logLevel: 'error', nodePaths: ['${root}/node_modules'],
-      external: ['cpu-features', '*.node'], plugins: [patchedPackages(true)],
+      external: ['cpu-features', '*.node', 'typescript', 'import-fresh', 'js-yaml', 'parse-json'], plugins: [patchedPackages(true)],
     });`;
   return runProgram('node', ['--input-type=module', '-e', code], { cwd: folder });
 }
@@ -39,7 +39,9 @@ test('the patches of ssh2 are applied, and a build fails when one does not fit o
   });
   assert.notEqual(changed.code, 0);
   assert.match(changed.output, /scripts\/patches\/ssh2\/01-server-sig-algs\.diff does not apply/);
-  const unused = await bundleCopy(folder, () => writeFileSync(join(folder, 'main.js'), "require('ssh2/lib/Channel.js');"));
+  const unused = await bundleCopy(folder, () =>
+    writeFileSync(join(folder, 'main.js'), "require('cosmiconfig'); require('ssh2/lib/Channel.js');"),
+  );
   assert.notEqual(unused.code, 0);
   assert.match(unused.output, /nothing of what these patch is bundled: .*ssh2\/03-mlkem768x25519\.diff/);
 });

@@ -13,6 +13,9 @@ export const program: readonly [string, ...string[]] = process.env.SVC_TEST_BINA
   ? [process.env.SVC_TEST_BINARY]
   : [process.execPath, executable];
 
+/** Whether processes of `svc` are a binary. */
+export const isBinary = program.length === 1;
+
 /** What a command printed and how it ended. */
 export interface Ended {
   code: number | null;
@@ -104,7 +107,7 @@ export async function run(t: TestContext, args: string[], options: Options): Pro
 
 /** Whether a run reads standard input, or is about the process itself, as all are of a binary. */
 function needsProcess({ env = {}, input, uid, under }: Options): boolean {
-  return program.length === 1 || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
+  return isBinary || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
 }
 
 /** A running `svc mock`. */

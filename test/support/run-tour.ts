@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { program } from './child.ts';
+import { isBinary, program } from './child.ts';
 import { freePort } from './redis.ts';
 import { hasProgram } from './requires.ts';
 import { temporaryFolder } from './temp.ts';
@@ -50,7 +50,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
   const { SVC_CONFIG: _, ...env } = process.env;
   // A binary shows that it needs no Node.js: where the test may, the machine has none for the tour.
   const withoutNode = 'mount --bind /bin/false "$(readlink -f "$(command -v node)")" && exec bash --norc';
-  const isHidden = program.length === 1 && process.getuid?.() === 0;
+  const isHidden = isBinary && process.getuid?.() === 0;
   const shell = spawn(isHidden ? 'unshare' : 'bash', isHidden ? ['--mount', 'bash', '-c', withoutNode] : ['--norc'], {
     cwd,
     env: { ...env, NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` },
