@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
@@ -92,13 +92,14 @@ test('rows at 320 px: folders say that they are, the date stays beside the size;
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(999_900));
+  utimesSync(join(server.home, 'a.bin'), 1_574_981_880, 1_574_981_880);
   writeFileSync(join(server.home, 'dir\\file.bin'), 'x');
   writeFileSync(Buffer.concat([Buffer.from(`${server.home}/`), Buffer.from([0x66, 0xff])]), 'x');
-  const page = await openBrowser(t, { viewport: { width: 320, height: 640 }, locale: 'de-DE' });
+  const page = await openBrowser(t, { viewport: { width: 320, height: 640 }, locale: 'en-US' });
   if (!page) return;
   await login(page, server.url);
-  await page.getByRole('row', { name: 'Folder Ordner' }).waitFor();
-  await page.getByText('Ein Eintrag wird nicht gezeigt').waitFor();
+  await page.getByRole('row', { name: 'Folder folder' }).waitFor();
+  await page.getByText('One item is not shown').waitFor();
   const overlaps = await page.evaluate<string[]>(`[...document.querySelectorAll('tbody tr')].flatMap((row) => {
     const boxOf = (cell) => {
       const range = document.createRange();
@@ -110,9 +111,9 @@ test('rows at 320 px: folders say that they are, the date stays beside the size;
     return meet && size.width > 1 ? [row.textContent] : [];
   })`);
   assert.deepEqual(overlaps, []);
-  await page.getByLabel('Alles auswählen').check();
+  await page.getByLabel('Select all').check();
   const download = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Als ZIP herunterladen' }).click();
+  await page.getByRole('button', { name: 'Download as ZIP' }).click();
   const zipPath = join(server.folder, 'members.zip');
   await (await download).saveAs(zipPath);
   assert.deepEqual(zipWith(zipPath).names.sort(), ['a.bin', 'dir_file.bin']);
