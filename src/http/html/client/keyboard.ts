@@ -1,10 +1,10 @@
+import { deleteRows } from './actions/members.ts';
+import { offersRename } from './actions/rename.ts';
 import { ask } from './dialogs.ts';
 import { make, makeButton } from './dom.ts';
 import { focusFilter } from './filter.ts';
 import { text } from './language.ts';
-import { deleteRows } from './members.ts';
 import { addToMenu } from './menu.ts';
-import { offersRename } from './rename.ts';
 import { focusedRow, focusRow, type Row, shownRows } from './rows.ts';
 import { clearSelection, selectedRows, toggleRow } from './selection.ts';
 

@@ -1,13 +1,13 @@
+import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
+import { startMove } from './actions/move.ts';
+import { startRename } from './actions/rename.ts';
 import { startDates } from './dates.ts';
 import { byId } from './dom.ts';
 import { startFilter } from './filter.ts';
 import { startKeyboard } from './keyboard.ts';
-import { startDelete, startMemberForm, startNewFolder } from './members.ts';
 import { startMenu } from './menu.ts';
-import { startMove } from './move.ts';
 import { startNotices } from './notices.ts';
 import { startPreview } from './preview.ts';
-import { startRename } from './rename.ts';
 import { startRowClicks } from './row-clicks.ts';
 import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';

@@ -1,11 +1,11 @@
-import { ask, cancelButton } from './dialogs.ts';
-import { make } from './dom.ts';
-import { text } from './language.ts';
+import { ask, cancelButton } from '../dialogs.ts';
+import { make } from '../dom.ts';
+import { text } from '../language.ts';
+import { notice } from '../notices.ts';
+import { focusedRow, isFolder, nameOf, type Row, refreshRows } from '../rows.ts';
+import { addAction, clearSelection, selectedRows } from '../selection.ts';
+import { folderUrl, memberUrl, reasonOf, send } from '../server.ts';
 import { nameProblem } from './members.ts';
-import { notice } from './notices.ts';
-import { focusedRow, isFolder, nameOf, type Row, refreshRows } from './rows.ts';
-import { addAction, clearSelection, selectedRows } from './selection.ts';
-import { folderUrl, memberUrl, reasonOf, send } from './server.ts';
 
 let isOffered = false;
 

@@ -1,9 +1,9 @@
-import { byId } from './dom.ts';
-import { text } from './language.ts';
-import { notice } from './notices.ts';
-import { refreshRows } from './rows.ts';
-import { clearSelection } from './selection.ts';
-import { folderUrl, reasonFor, reasonOf, send } from './server.ts';
+import { byId } from '../dom.ts';
+import { text } from '../language.ts';
+import { notice } from '../notices.ts';
+import { refreshRows } from '../rows.ts';
+import { clearSelection } from '../selection.ts';
+import { folderUrl, reasonFor, reasonOf, send } from '../server.ts';
 
 /** What became of members that a command was run on. */
 export interface Outcome {

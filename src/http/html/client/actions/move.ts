@@ -1,10 +1,10 @@
+import { ask, cancelButton, progressBar } from '../dialogs.ts';
+import { make, makeButton } from '../dom.ts';
+import { text } from '../language.ts';
+import { nameOf } from '../rows.ts';
+import { addAction, selectedRows } from '../selection.ts';
+import { folderUrl, reasonOf, send } from '../server.ts';
 import { type Outcome, runCommand, showOutcome } from './commands.ts';
-import { ask, cancelButton, progressBar } from './dialogs.ts';
-import { make, makeButton } from './dom.ts';
-import { text } from './language.ts';
-import { nameOf } from './rows.ts';
-import { addAction, selectedRows } from './selection.ts';
-import { folderUrl, reasonOf, send } from './server.ts';
 
 /** Offers to move what is selected to another folder. */
 export function startMove(): void {
