@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, login, openBrowser, openMenu } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
 test('who may only write to a folder gets the page to upload, with the status 403, whether the folder exists or not', async (t) => {
@@ -31,6 +31,7 @@ test('who may only write to a folder gets the page to upload, with the status 40
     if (!javaScriptEnabled) await page.getByRole('button', { name: 'Upload', exact: true }).click();
     await page.getByText(javaScriptEnabled ? 'One file was uploaded.' : 'The file was uploaded.').waitFor({ state: 'attached' });
     if (javaScriptEnabled) await assertAccessible(page, 'the drop box');
+    await openMenu(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   }

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { login, openBrowser } from '../support/browser.ts';
+import { login, openBrowser, openMenu } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -52,6 +52,7 @@ test('the session is over: a picture asks for the password in the page, and an a
   assert.match((await download).suggestedFilename(), /\.zip$/);
   assert.ok(await page.getByLabel('Select b.png').isChecked());
   assert.deepEqual(challenged, [], 'the box of the browser itself never opens');
+  await openMenu(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 });
