@@ -119,6 +119,7 @@ async function picturesOfReadme() {
   await wide.getByLabel('Select Budget.xlsx').check();
   await wide.getByLabel('Select Team photo.jpg').check();
   await wide.mouse.move(0, 0);
+  await wide.getByText('2 selected').waitFor();
   await save(wide, 'docs/images/listing-light.webp');
   const phone = await openPage(390, 780, 'dark');
   await login(phone);
@@ -145,7 +146,11 @@ async function picturesOfAll(target) {
       await shot(page, 'login');
       await login(page);
       await shot(page, 'listing');
+      await page.locator('.to-grid').click();
+      await shot(page, 'grid');
+      await page.locator('.to-list').click();
       await page.locator('[popovertarget=menu]').click();
+      await page.locator('#space:not([hidden])').waitFor();
       await shot(page, 'menu');
       await page.keyboard.press('Escape');
       await page.setViewportSize({ width, height: 560 });

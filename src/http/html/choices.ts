@@ -6,9 +6,11 @@ import { type Exchange, header } from '../request/exchange.ts';
 import { readSmallBody } from '../request/request-body.ts';
 import { type Language, languageFor, languages } from './pages/locales/language.ts';
 import { type Theme, themes } from './pages/page-context.ts';
+import { type View, views } from './pages/view.ts';
 
-/** Cookies that keep the reader's choices; the page's script sets that of the colours, too. */
+/** Cookies that keep the reader's choices; the page's script sets those of the colours and of the view, too. */
 const cookies = { theme: 'SVC_THEME', language: 'SVC_LANGUAGE' } as const;
+const viewCookie = 'SVC_VIEW';
 
 /** Largest body of a form with a choice, in bytes. */
 const formLimitBytes = 16 * 1024;
@@ -23,6 +25,17 @@ export function themeOf(exchange: Exchange): Theme {
 export function languageOf(exchange: Exchange): Language {
   const chosen = cookieValue(header(exchange, 'cookie'), cookies.language);
   return languageFor(header(exchange, 'accept-language'), chosen);
+}
+
+/** Whether listings are shown as a list or as a grid (`?view=grid`), else as chosen before; and the `Set-Cookie` line that keeps a new choice. */
+export function viewOf(exchange: Exchange): { view: View; cookie: string | undefined } {
+  const asked = new URLSearchParams(exchange.target.query).get('view');
+  const chosen = views.find((view) => view === asked);
+  const kept = views.find((view) => view === cookieValue(header(exchange, 'cookie'), viewCookie));
+  return {
+    view: chosen ?? kept ?? 'list',
+    cookie: chosen && `${viewCookie}=${chosen}; Path=/home/; SameSite=strict; Max-Age=31536000`,
+  };
 }
 
 /** POST of a choice of colours: sets the cookie and leads back. */

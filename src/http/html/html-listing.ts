@@ -7,6 +7,7 @@ import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf } from '../request/exchange.ts';
 import { inOrder, listingOrderOf } from '../rest/requested-order.ts';
 import { triggersOf } from '../rest/triggers.ts';
+import { viewOf } from './choices.ts';
 import { takeFlash } from './flash.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
 import { dropBoxPage } from './pages/drop-box-page.ts';
@@ -31,6 +32,7 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   }
   const { flash, clearCookie } = takeFlash(exchange, context.language);
   const { order, cookie } = listingOrderOf(exchange);
+  const { view, cookie: viewCookie } = viewOf(exchange);
   const folder = {
     path,
     account: accountOfPage(exchange),
@@ -39,7 +41,7 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
     metadata: exchange.service.options.metadata_fields,
     flash,
   };
-  const cookies = [clearCookie, batches && cookie].filter((line) => line !== undefined);
+  const cookies = [clearCookie, batches && cookie, batches && viewCookie].filter((line) => line !== undefined);
   const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
   if (!batches) return respond(c, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
   const model = {
@@ -47,6 +49,7 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
     entries: inOrder(batches, order, context.language.tag),
     unreadableNames: () => unreadableNames,
     order,
+    view,
     mayRead: files.may(path, 'readFile'),
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),

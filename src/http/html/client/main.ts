@@ -13,7 +13,9 @@ import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
 import { startSpace } from './space.ts';
 import { startThemes } from './theme.ts';
+import { startThumbnails } from './thumbnails/thumbnails.ts';
 import { ignoreDrops, startUploads } from './uploads/uploads.ts';
+import { startView } from './view.ts';
 
 /** What the account may do in this folder; the service checks every request all the same. */
 const rights = new Set((byId('main').dataset.may ?? '').split(' '));
@@ -34,7 +36,11 @@ function startListing(): void {
   startSelection();
   startRowClicks();
   startKeyboard(rights.has('delete'));
-  if (rights.has('read')) startPreview();
+  startView();
+  if (rights.has('read')) {
+    startPreview();
+    startThumbnails();
+  }
   if (rights.has('delete')) startDelete(selectedRows);
   startMemberForm();
   if (rights.has('create-folder')) startNewFolder();

@@ -6,6 +6,7 @@ import apiStyle from '../assets/api.css';
 import card from '../assets/card.css';
 import controls from '../assets/controls.css';
 import frame from '../assets/frame.css';
+import grid from '../assets/grid.css';
 import icon from '../assets/icon.svg';
 import kinds from '../assets/kinds.css';
 import listing from '../assets/listing.css';
@@ -39,7 +40,7 @@ function add(name: string, extension: keyof typeof contentTypes, { digest, body,
 }
 
 /** The order counts: rules for narrow screens come last. */
-const style = [page, controls, frame, menu, card, kinds, listing, script, screens, motion].join('\n');
+const style = [page, controls, frame, menu, card, kinds, listing, script, screens, grid, motion].join('\n');
 
 /** The frame without what would change the looks of Swagger UI. */
 const frameStyle = [page, `:where(.top){${controls}}`, frame, menu].join('\n');

@@ -2,6 +2,7 @@ import type { Entry } from '../../../files/entry.ts';
 import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { PageModel } from './layout.ts';
 import type { ListingOrder } from './listing-order.ts';
+import type { View } from './view.ts';
 
 /** What the page of any folder knows, also one whose members may not be seen. */
 export interface FolderModel {
@@ -20,6 +21,7 @@ export interface ListingModel extends FolderModel {
   /** How many names of the disk are not UTF-8, once all entries are read. */
   unreadableNames: () => number;
   order: ListingOrder;
+  view: View;
   mayRead: boolean;
   mayDelete: boolean;
   mayRename: boolean;

@@ -7,6 +7,7 @@ import { listingRows } from './listing-rows.ts';
 import { foldersSwitch, listingHead } from './listing-table.ts';
 import { memberActions, tools } from './listing-tools.ts';
 import type { PageContext } from './page-context.ts';
+import { viewSwitch } from './view.ts';
 
 /** The page of a folder, in chunks: memory does not grow with the folder unless it has to be sorted. */
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
@@ -28,9 +29,9 @@ function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
   const { language } = context;
   return html`<main id="main" data-may="${rightsOf(model)}">
 ${folderHead(context, model)}
-${tools(context, model, foldersSwitch(context, model.order))}
+${tools(context, model, html`${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
-<table id="list" role="table" aria-label="${language.text('files')}">
+<table id="list" role="table"${model.view === 'grid' && html` class="grid"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
 ${rows}
 ${memberActions(context, model)}

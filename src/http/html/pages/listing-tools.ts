@@ -36,8 +36,8 @@ ${more}
 /** What can be done with the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */
 export function memberActions({ language }: PageContext, model: ListingModel) {
   return html`<div class="actions" id="actions">
-<button type="submit" name="action" value="download-members">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>
-${model.mayDelete && html`<button type="submit" name="action" value="confirm-delete" class="danger">${icon('trash')}<span class="wide">${language.text('delete')}</span></button>`}
+<button type="submit" name="action" value="download-members" title="${language.text('downloadZip')}">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>
+${model.mayDelete && html`<button type="submit" name="action" value="confirm-delete" class="danger" title="${language.text('delete')}">${icon('trash')}<span class="wide">${language.text('delete')}</span></button>`}
 ${model.triggers.map((trigger) => html`<button type="submit" name="action" value="${trigger.name}" class="trigger ${trigger.style}">${trigger.name}</button>`)}
 </div>`;
 }

@@ -31,6 +31,8 @@ export const pageTexts: Record<PageTextName, Text> = {
   modified: 'Geändert',
   modifiedUtc: 'Geändert (UTC)',
   folder: 'Ordner',
+  asGrid: 'Als Kacheln zeigen',
+  asList: 'Als Liste zeigen',
   foldersFirst: 'Ordner zuerst',
   empty: 'Dieser Ordner ist leer.',
   emptyHint: 'Fügen Sie mit den Knöpfen oben die erste Datei hinzu.',

@@ -29,6 +29,8 @@ export const pageTexts = {
   modified: 'Modified',
   modifiedUtc: 'Modified (UTC)',
   folder: 'folder',
+  asGrid: 'Show as a grid',
+  asList: 'Show as a list',
   foldersFirst: 'Folders first',
   empty: 'This folder is empty.',
   emptyHint: 'Add the first file with the buttons above.',

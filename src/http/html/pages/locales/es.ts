@@ -31,6 +31,8 @@ export const pageTexts: Record<PageTextName, Text> = {
   modified: 'Modificado',
   modifiedUtc: 'Modificado (UTC)',
   folder: 'carpeta',
+  asGrid: 'Mostrar en cuadrícula',
+  asList: 'Mostrar en lista',
   foldersFirst: 'Carpetas primero',
   empty: 'Esta carpeta está vacía.',
   emptyHint: 'Añada el primer archivo con los botones de arriba.',

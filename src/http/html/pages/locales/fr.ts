@@ -31,6 +31,8 @@ export const pageTexts: Record<PageTextName, Text> = {
   modified: 'Modifié',
   modifiedUtc: 'Modifié (UTC)',
   folder: 'dossier',
+  asGrid: 'Afficher en grille',
+  asList: 'Afficher en liste',
   foldersFirst: 'Dossiers d’abord',
   empty: 'Ce dossier est vide.',
   emptyHint: 'Ajoutez le premier fichier avec les boutons ci-dessus.',

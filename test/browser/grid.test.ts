@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Request } from 'playwright-core';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
+import { startServer } from '../support/server.ts';
+
+test('list or grid, with and without scripts, and the choice is kept', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  writeFileSync(join(server.home, 'a.txt'), 'x');
+  for (const javaScriptEnabled of [false, true]) {
+    const page = await openBrowser(t, { javaScriptEnabled, viewport: { width: 320, height: 640 } });
+    if (!page) return;
+    await login(page, server.url);
+    const grid = page.locator('table.grid');
+    assert.equal(await grid.count(), 0);
+    await page.getByRole('link', { name: 'Show as a grid' }).click();
+    await grid.waitFor();
+    if (javaScriptEnabled) await assertAccessible(page, 'the grid');
+    await page.goto(`${server.url}/home/Folder/`);
+    await page.goto(`${server.url}/home/`);
+    await grid.waitFor();
+    await page.getByRole('checkbox', { name: 'Select a.txt' }).check();
+    await page.getByRole('link', { name: 'Show as a list' }).click();
+    await grid.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Folder' }).click();
+    await page.waitForURL('**/Folder/');
+  }
+});
+
+test('thumbnails: of the camera, else the picture made small; six at a time, and nothing that lies or is too large', async (t) => {
+  const server = await startServer(t);
+  const put = (name: string, content: Buffer) => writeFileSync(join(server.home, name), content);
+  for (let index = 0; index < 20; index++) put(`p${index}.png`, plainPng(400, 200, [200, 10, 10]));
+  const inside = plainPng(160, 120, [10, 200, 10]);
+  put(
+    'camera.jpg',
+    Buffer.concat([
+      jpegWithThumbnail({ width: 3000, height: 4000, orientation: 6, thumbnail: inside, isLittle: true }),
+      Buffer.alloc(9_000_000),
+    ]),
+  );
+  put('bomb.png', Buffer.concat([pngHead(30_000, 30_000), Buffer.alloc(300_000)]));
+  put('liar.png', Buffer.from('<svg onload="owned = 1">'));
+  const page = await openBrowser(t, { viewport: { width: 1280, height: 2000 } });
+  if (!page) return;
+  await login(page, server.url);
+  const under = new Set<Request>();
+  const asked = new Map<string, string[]>();
+  let most = 0;
+  page.on('request', (request: Request) => {
+    if (!request.url().endsWith('?inline')) return;
+    under.add(request);
+    most = Math.max(most, under.size);
+    const name = new URL(request.url()).pathname.split('/').at(-1) ?? '';
+    asked.set(name, [...(asked.get(name) ?? []), request.headers().range ?? 'whole']);
+  });
+  page.on('requestfinished', (request: Request) => under.delete(request));
+  page.on('requestfailed', (request: Request) => under.delete(request));
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await page.locator('.thumbnail').nth(20).waitFor({ state: 'attached' });
+  assert.ok(most <= 6, `${most} at a time`);
+  const look = (name: string) =>
+    page.evaluate<[number, number, number[]]>(`(() => {
+      const canvas = [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${name}')).querySelector('canvas');
+      const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1);
+      return [canvas.width, canvas.height, [...data]];
+    })()`);
+  assert.deepEqual(await look('p0.png'), [320, 160, [200, 10, 10, 255]]);
+  assert.deepEqual(await look('camera.jpg'), [320, 240, [10, 200, 10, 255]], 'turned as its camera says');
+  assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'a picture of 9 MB costs its beginning');
+  assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'nothing is unpacked that would fill the memory');
+  assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
+});

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pictureHead } from '../../src/http/html/client/thumbnails/picture-head.ts';
+import { jpegWithThumbnail, pngHead } from '../support/pictures.ts';
+
+const plain = { orientation: 1, thumbnail: undefined };
+
+test('the size of a picture by its first bytes, whatever it is called', () => {
+  assert.deepEqual(pictureHead(pngHead(30_000, 30_000)), { width: 30_000, height: 30_000, ...plain });
+  const gif = Buffer.from('GIF89a\x40\x01\xc8\x00', 'latin1');
+  assert.deepEqual(pictureHead(gif), { width: 320, height: 200, ...plain });
+  const webp = Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBPVP8X\n\0\0\0\0\0\0\0', 'latin1'), Buffer.from([63, 1, 0, 199, 0, 0, 0])]);
+  assert.deepEqual(pictureHead(webp), { width: 320, height: 200, ...plain });
+});
+
+test('the thumbnail of a camera and how the picture is turned, in both orders of bytes', () => {
+  const thumbnail = Buffer.from('not really a picture');
+  for (const isLittle of [true, false]) {
+    const head = pictureHead(jpegWithThumbnail({ width: 4000, height: 3000, orientation: 6, thumbnail, isLittle }));
+    assert.deepEqual([head?.width, head?.height, head?.orientation], [4000, 3000, 6]);
+    assert.deepEqual(Buffer.from(head?.thumbnail ?? []), thumbnail);
+  }
+});
+
+test('what lies or breaks off is no picture, and never more than that', () => {
+  const whole = jpegWithThumbnail({ width: 40, height: 30, orientation: 1, thumbnail: Buffer.alloc(500), isLittle: true });
+  for (let length = 0; length < whole.length; length++) {
+    const head = pictureHead(whole.subarray(0, length));
+    assert.ok(head === undefined || head.width === 40, String(length));
+  }
+  for (let at = 0; at < whole.length; at++) {
+    const broken = Buffer.from(whole);
+    broken[at] = 0xff;
+    pictureHead(broken);
+  }
+  for (const text of ['', 'x', '<svg width="9999">', 'GIF8', '\xff\xd8\xff\xe1'])
+    assert.equal(pictureHead(Buffer.from(text, 'latin1')), undefined, text);
+});
