@@ -12,7 +12,7 @@ import type { FilesEnvironment } from './file-scope.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
-import { accountListing, type EntryBatches, type ListingOrder } from './operations/account-listing.ts';
+import { accountListing, type EntryBatches } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { createFolder } from './operations/create-folder.ts';
 import { deleteEmptyFolder, deleteFile, deleteFolder } from './operations/delete.ts';
@@ -23,6 +23,7 @@ import { moveEntry } from './operations/move.ts';
 import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
 import type { MoveOptions } from './operations/relocate.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
+import { byName, SortedListing } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
 import { removeUpload, renameUpload } from './operations/upload-names.ts';
 import { beginUpload, findUpload, type ResumableOptions } from './uploads/open-upload.ts';
@@ -107,20 +108,20 @@ export class AccountFiles {
     });
   }
 
-  /** Lists a folder; event 40007, or 40014. With `traverse` alone only sub-folders are shown. @see accountListing */
-  openListing(path: VirtualPath, order: ListingOrder = 'by-name', onUnreadableName?: () => void): EntryBatches {
-    const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, order, onUnreadableName));
+  /** Lists a folder in the order of the disk; event 40007, or 40014. With `traverse` alone only sub-folders are shown. @see accountListing */
+  openListing(path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
+    const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, onUnreadableName));
     this.emit(40007, path);
     return listing;
   }
 
   /**
-   * Lists a folder as part of a larger operation (ZIP), without an event of its own.
+   * Lists a folder by name as part of a larger operation (ZIP), without an event of its own.
    *
    * @throws ServiceError `forbidden` without `list` or `traverse`
    */
-  listQuietly(path: VirtualPath): EntryBatches {
-    return accountListing(this.#paths, path, 'by-name');
+  listQuietly(path: VirtualPath): SortedListing {
+    return new SortedListing(accountListing(this.#paths, path), byName);
   }
 
   /** Opens a file as part of a larger operation (ZIP), without an event of its own. */

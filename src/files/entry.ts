@@ -23,6 +23,9 @@ export interface Entry {
   gid: number;
 }
 
+/** What listings tell of an entry. */
+export type ListedEntry = Pick<Entry, 'name' | 'isFolder' | 'sizeBytes' | 'modifiedMs' | 'isLink'>;
+
 /** Makes an entry of what stat(2) said. */
 export function entryOf(name: string, stats: Stats): Entry {
   const isFolder = stats.isDirectory();

@@ -3,27 +3,24 @@ import type { AccountPaths } from '../account-paths.ts';
 import { openFolder } from '../disk/opened.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
-import { readFolder, readFolderUnordered } from './folder-reader.ts';
+import { readFolder } from './folder-reader.ts';
 
 /** Members of a folder in batches. */
 export type EntryBatches = AsyncIterable<Entry[]>;
 
-/** How a folder is read: sorted by name in code point order, or as the disk gives it, in memory that does not grow. */
-export type ListingOrder = 'by-name' | 'as-on-disk';
-
 /**
- * The members of a folder, virtual ones included; with `traverse` alone only sub-folders.
+ * The members of a folder in the order of the disk, virtual ones first; with `traverse` alone only sub-folders.
  *
  * @param onUnreadableName told of each name that is left out as it is not UTF-8, besides event 40028
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
  */
-export function accountListing(paths: AccountPaths, path: VirtualPath, order: ListingOrder, onUnreadableName?: () => void): EntryBatches {
+export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
   paths.require(path, 'listFolder');
   const foldersOnly = !paths.account.permissions.allowsAny(path, neededRights.listWholeFolder);
   const virtual = paths.mounts.virtualMembers(path).flatMap((name) => paths.entryAt(memberPath(path, name)) ?? []);
   const location = paths.mounts.locate(path);
   const batches =
-    location.kind === 'virtual' ? onlyBatch(virtual) : readBatches(paths, path, paths.real(location), virtual, order, onUnreadableName);
+    location.kind === 'virtual' ? onlyBatch(virtual) : readBatches(paths, path, paths.real(location), virtual, onUnreadableName);
   return foldersOnly ? onlyFolders(batches) : batches;
 }
 
@@ -33,7 +30,6 @@ function readBatches(
   path: VirtualPath,
   realPath: string,
   virtualEntries: Entry[],
-  order: ListingOrder,
   tell: (() => void) | undefined,
 ): EntryBatches {
   const { roots } = paths.mounts;
@@ -45,8 +41,7 @@ function readBatches(
   };
   return (async function* () {
     try {
-      const read = order === 'by-name' ? readFolder : readFolderUnordered;
-      yield* read(folder, roots, { virtualEntries, onUnreadableName, nowMs });
+      yield* readFolder(folder, roots, { virtualEntries, onUnreadableName, nowMs });
     } finally {
       folder.close();
     }

@@ -1,5 +1,4 @@
-import { lstatSync, opendirSync, readdir } from 'node:fs';
-import { promisify } from 'node:util';
+import { lstatSync, opendirSync } from 'node:fs';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { lookAt, type OpenedFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
@@ -7,67 +6,19 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { isHiddenName, isTemporaryName, removeAbandoned } from '../disk/temporaries.ts';
 import { type Entry, entryOf } from '../entry.ts';
 
-const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
-
 /**
  * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
  * (docs/operate/performance.md#costs-that-shaped-the-code).
  */
 const batchEntries = 256;
 
-/** Orders names by code point, which UTF-16 order is not for characters beyond the basic plane. */
-export function compareNames(a: string, b: string): number {
-  const shorter = Math.min(a.length, b.length);
-  for (let index = 0; index < shorter; index++) {
-    const unitA = a.charCodeAt(index);
-    const unitB = b.charCodeAt(index);
-    if (unitA !== unitB) return codePointRank(unitA) - codePointRank(unitB);
-  }
-  return a.length - b.length;
-}
-
-// Surrogates stand for code points above all of the basic plane.
-function codePointRank(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
-}
-
-// The sort of the language itself, by UTF-16 code units, is three times as fast, and the same order for all but rare names.
-function sortNames(names: string[]): void {
-  if (names.some((name) => /[\ud800-\udfff]/.test(name))) names.sort(compareNames);
-  else names.sort();
-}
-
 export interface FolderReaderOptions {
   /** Names that virtual folders give to this folder; they hide real entries. */
   virtualEntries: readonly Entry[];
   /** Told of a name on disk that is not valid UTF-8 and so cannot be addressed. */
   onUnreadableName: (name: string) => void;
-  /** Unix time in milliseconds, by which temporary files of nodes that are gone are removed; undefined leaves them. */
-  nowMs?: number;
-}
-
-/**
- * Reads the members of an opened folder, by name in code point order, in batches.
- *
- * @param folder stays open until the generator ends; closing it is the caller's
- * @throws ServiceError when the folder cannot be read
- */
-export async function* readFolder(folder: OpenedFolder, roots: RealRoots, options: FolderReaderOptions): AsyncGenerator<Entry[]> {
-  let names: string[];
-  try {
-    names = await readdirAsync(folder.member('.'));
-  } catch (error) {
-    throw asServiceError(error);
-  }
-  if (options.nowMs !== undefined) for (const name of names.filter(isTemporaryName)) removeAbandoned(folder.member(name), options.nowMs);
-  const virtual = new Map(options.virtualEntries.map((entry) => [entry.name, entry]));
-  names = names.filter((name) => !virtual.has(name) && !isHiddenName(name));
-  names.push(...virtual.keys());
-  sortNames(names);
-  for (let start = 0; start < names.length; start += batchEntries) {
-    if (start > 0) await new Promise(setImmediate);
-    yield entriesIn(folder, roots, names.slice(start, start + batchEntries), options.onUnreadableName, virtual);
-  }
+  /** Unix time in milliseconds, by which temporary files of nodes that are gone are removed. */
+  nowMs: number;
 }
 
 /**
@@ -77,19 +28,21 @@ export async function* readFolder(folder: OpenedFolder, roots: RealRoots, option
  * @param folder stays open until the generator ends; closing it is the caller's
  * @throws ServiceError when the folder cannot be read
  */
-export async function* readFolderUnordered(folder: OpenedFolder, roots: RealRoots, options: FolderReaderOptions): AsyncGenerator<Entry[]> {
-  const hidden = new Set(options.virtualEntries.map((entry) => entry.name));
+export async function* readFolder(folder: OpenedFolder, roots: RealRoots, options: FolderReaderOptions): AsyncGenerator<Entry[]> {
+  const { virtualEntries, onUnreadableName, nowMs } = options;
+  const virtual = new Set(virtualEntries.map((entry) => entry.name));
   const directory = opened(() => opendirSync(folder.member('.'), { bufferSize: batchEntries }));
   try {
-    yield [...options.virtualEntries];
+    yield [...virtualEntries];
     for (;;) {
       const names: string[] = [];
       while (names.length < batchEntries) {
         const name = opened(() => directory.readSync())?.name;
         if (name === undefined) break;
-        if (!hidden.has(name) && !isHiddenName(name)) names.push(name);
+        if (isTemporaryName(name)) removeAbandoned(folder.member(name), nowMs);
+        if (!virtual.has(name) && !isHiddenName(name)) names.push(name);
       }
-      if (names.length > 0) yield entriesIn(folder, roots, names, options.onUnreadableName);
+      if (names.length > 0) yield entriesIn(folder, roots, names, onUnreadableName);
       if (names.length < batchEntries) return;
       await new Promise(setImmediate);
     }
@@ -106,18 +59,11 @@ function opened<T>(action: () => T): T {
   }
 }
 
-/** What is known of names in a folder; `known` are those that need no look at the disk. */
-function entriesIn(
-  folder: OpenedFolder,
-  roots: RealRoots,
-  names: readonly string[],
-  onUnreadableName: (name: string) => void,
-  known?: ReadonlyMap<string, Entry>,
-): Entry[] {
+function entriesIn(folder: OpenedFolder, roots: RealRoots, names: readonly string[], onUnreadableName: (name: string) => void): Entry[] {
   return folder.inside((pathOf) => {
     const entries: Entry[] = [];
     for (const name of names) {
-      const entry = known?.get(name) ?? entryIn(folder, roots, name, pathOf(name));
+      const entry = entryIn(folder, roots, name, pathOf(name));
       if (entry) entries.push(entry);
       else if (name.includes('\ufffd')) onUnreadableName(name);
     }

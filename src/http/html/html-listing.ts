@@ -1,11 +1,12 @@
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
+import { SortedListing } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf } from '../request/exchange.ts';
-import { inOrder, listingOrderOf } from '../rest/requested-order.ts';
+import { comparisonOf, listingOrderOf } from '../rest/requested-order.ts';
 import { triggersOf } from '../rest/triggers.ts';
 import { viewOf } from './choices.ts';
 import { takeFlash } from './flash.ts';
@@ -26,7 +27,7 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   let unreadableNames = 0;
   let batches: EntryBatches | undefined;
   try {
-    batches = files.openListing(path, 'by-name', () => unreadableNames++);
+    batches = files.openListing(path, () => unreadableNames++);
   } catch (error) {
     if (!isServiceError(error, 'forbidden') || !files.may(path, 'writeFile')) throw error;
   }
@@ -46,14 +47,21 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   if (!batches) return respond(c, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
   const model = {
     ...folder,
-    entries: inOrder(batches, order, context.language.tag),
+    entries: new SortedListing(batches, comparisonOf(order, context.language.tag)),
     unreadableNames: () => unreadableNames,
     order,
     view,
+    page: pageOf(exchange.target.query),
     mayRead: files.may(path, 'readFile'),
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),
     triggers: triggersOf(exchange),
   };
   return sendChunks(c, headers, listingPage(context, model));
+}
+
+/** The page that a query asks for (`?page=2`), counted from 1; what is no such number counts for nothing. */
+function pageOf(query: string): number {
+  const page = new URLSearchParams(query).get('page') ?? '';
+  return /^[1-9]\d{0,8}$/.test(page) ? Number(page) : 1;
 }

@@ -1,5 +1,5 @@
 import { pipeline, Readable } from 'node:stream';
-import { createGzip } from 'node:zlib';
+import { constants, createGzip } from 'node:zlib';
 import { takesCoding } from '../../lib/headers/accept-header.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import type { ReplyHeaders } from './reply.ts';
@@ -29,14 +29,11 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks as they come; memory does not grow with their number. A fault of the chunks is a fault of the result. */
+/** Compresses chunks as they come, the first at once; memory does not grow with their number. A fault of the chunks is a fault of the result. */
 export async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
-  const source = Readable.from(prepended(first, chunks));
+  const gzip = createGzip({ level });
+  gzip.write(first);
+  gzip.flush(constants.Z_SYNC_FLUSH);
   // The fault reaches the reader through the iteration of `gzip`.
-  yield* pipeline(source, createGzip({ level }), () => {}) as AsyncIterable<Buffer>;
-}
-
-async function* prepended(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first;
-  yield* chunks;
+  yield* pipeline(Readable.from(chunks), gzip, () => {}) as AsyncIterable<Buffer>;
 }

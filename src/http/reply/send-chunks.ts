@@ -5,8 +5,8 @@ import type { ReplyHeaders } from './reply.ts';
 import { respond, stream } from './respond.ts';
 
 /**
- * Sends a body of text chunks as they come, compressed where the client takes that. The first chunk is made before the status is sent, so that a fault until
- * then is still a proper error reply; a fault after that cuts the connection.
+ * Sends a body of text chunks as they come, compressed where the client takes that. The first two are made before the status is sent, so that a fault until
+ * then is still a proper error reply; a fault after that cuts the connection. An empty chunk sends nothing: it shows whether the client is still there.
  */
 export async function sendChunks(c: HttpContext, headers: ReplyHeaders, chunks: AsyncGenerator<string>, status = 200): Promise<Response> {
   const exchange = c.env;
@@ -18,15 +18,23 @@ export async function sendChunks(c: HttpContext, headers: ReplyHeaders, chunks: 
     return await stream(c, status, { ...headers, ...codingHeaders(isCompressed, headers.vary) }, async () => {
       const writer = new BodyWriter(exchange);
       const beginning = first.value + second.value;
+      const rest = whileThere(writer, chunks);
       if (isCompressed) {
-        for await (const chunk of gzipped(beginning, chunks)) await writer.write(chunk);
+        for await (const chunk of gzipped(beginning, rest)) await writer.write(chunk);
       } else {
         await writer.write(Buffer.from(beginning));
-        for await (const chunk of chunks) await writer.write(Buffer.from(chunk));
+        for await (const chunk of rest) await writer.write(Buffer.from(chunk));
       }
       await writer.end();
     });
   } finally {
     await chunks.return(undefined);
+  }
+}
+
+async function* whileThere(writer: BodyWriter, chunks: AsyncGenerator<string>): AsyncGenerator<string> {
+  for await (const chunk of chunks) {
+    writer.checkClient();
+    if (chunk !== '') yield chunk;
   }
 }

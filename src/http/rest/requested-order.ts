@@ -1,14 +1,11 @@
-import type { Entry } from '../../files/entry.ts';
-import type { EntryBatches } from '../../files/operations/account-listing.ts';
+import type { ListedEntry } from '../../files/entry.ts';
+import type { Compare } from '../../files/operations/sorted-listing.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
-import { sortInTurns } from '../../lib/turns/sort-in-turns.ts';
 import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing-order.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
 /** Keeps the reader's choice from folder to folder. */
 const orderCookie = 'SVC_LISTING';
-
-const batchSize = 500;
 
 /**
  * The order that a reader wants: of the query (`?sort=size&order=desc&folders=first`), else as chosen before, else that
@@ -33,27 +30,18 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
 }
 
 /**
- * Puts the members of a folder in order, for which all of them are in memory.
+ * The comparison for an order.
  *
  * @param language of names: `file2` comes before `file10`, `Ä` beside `A`
  */
-export async function* inOrder(batches: EntryBatches, order: ListingOrder, language: string): AsyncGenerator<Entry[]> {
-  const groups: Entry[][] = [[], []];
-  for await (const batch of batches) for (const entry of batch) groups[order.folders === 'first' && !entry.isFolder ? 1 : 0]?.push(entry);
-  const compare = compareBy(order, language);
-  for (const group of groups) {
-    const sorted = await sortInTurns(group, compare);
-    for (let at = 0; at < sorted.length; at += batchSize) yield sorted.slice(at, at + batchSize);
-  }
-}
-
-function compareBy({ column, direction }: ListingOrder, language: string): (a: Entry, b: Entry) => number {
+export function comparisonOf({ column, direction, folders }: ListingOrder, language: string): Compare {
   const { compare } = new Intl.Collator(language, { numeric: true });
-  const byName = (a: Entry, b: Entry) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
-  const byColumn = {
+  const byName: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
+  const byColumn: Compare = {
     name: byName,
-    size: (a: Entry, b: Entry) => a.sizeBytes - b.sizeBytes || byName(a, b),
-    modified: (a: Entry, b: Entry) => a.modifiedMs - b.modifiedMs || byName(a, b),
+    size: (a: ListedEntry, b: ListedEntry) => a.sizeBytes - b.sizeBytes || byName(a, b),
+    modified: (a: ListedEntry, b: ListedEntry) => a.modifiedMs - b.modifiedMs || byName(a, b),
   }[column];
-  return direction === 'asc' ? byColumn : (a, b) => byColumn(b, a);
+  const inDirection: Compare = direction === 'asc' ? byColumn : (a, b) => byColumn(b, a);
+  return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
 }

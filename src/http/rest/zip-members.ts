@@ -1,5 +1,5 @@
 import type { AccountFiles } from '../../files/account-files.ts';
-import type { Entry } from '../../files/entry.ts';
+import type { ListedEntry } from '../../files/entry.ts';
 import { archiveNames, safeName } from '../../files/operations/zip-names.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
@@ -58,7 +58,7 @@ async function gatherFolder(
   const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
   for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
     if (folder.path !== top && !files.may(folder.path, 'listWholeFolder')) continue;
-    const entries: Entry[] = [];
+    const entries: ListedEntry[] = [];
     for await (const batch of files.listQuietly(folder.path)) {
       checkClient();
       for (const entry of batch) {
@@ -77,6 +77,6 @@ async function gatherFolder(
   }
 }
 
-function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: Entry): ZipMember {
+function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: ListedEntry): ZipMember {
   return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }

@@ -44,7 +44,7 @@ export async function propfind(c: HttpContext): Promise<Response> {
     'content-location': entry.isFolder && !namesFolder ? urlPathOf(path, true) : undefined,
     'cache-control': 'no-store',
   };
-  const batches = entry.isFolder && depth.includesMembers ? files.openListing(path, 'as-on-disk') : undefined;
+  const batches = entry.isFolder && depth.includesMembers ? files.openListing(path) : undefined;
   return sendChunks(
     c,
     headers,

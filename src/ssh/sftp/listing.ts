@@ -25,7 +25,7 @@ export class Listing implements OpenHandle {
   constructor(files: AccountFiles, path: VirtualPath) {
     this.#files = files;
     this.path = path;
-    this.#batches = files.openListing(path, 'as-on-disk')[Symbol.asyncIterator]();
+    this.#batches = files.openListing(path)[Symbol.asyncIterator]();
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Entry } from '../../../files/entry.ts';
+import type { SortedListing } from '../../../files/operations/sorted-listing.ts';
 import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { PageModel } from './layout.ts';
 import type { ListingOrder } from './listing-order.ts';
@@ -17,11 +17,13 @@ export interface FolderModel {
 
 /** What a folder's page shows. */
 export interface ListingModel extends FolderModel {
-  entries: AsyncIterable<Entry[]>;
+  entries: SortedListing;
   /** How many names of the disk are not UTF-8, once all entries are read. */
   unreadableNames: () => number;
   order: ListingOrder;
   view: View;
+  /** Which part of a very large folder is shown, counted from 1. */
+  page: number;
   mayRead: boolean;
   mayDelete: boolean;
   mayRename: boolean;

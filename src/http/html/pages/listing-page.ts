@@ -9,7 +9,7 @@ import { memberActions, tools } from './listing-tools.ts';
 import type { PageContext } from './page-context.ts';
 import { viewSwitch } from './view.ts';
 
-/** The page of a folder, in chunks: memory does not grow with the folder unless it has to be sorted. */
+/** The page of a folder, in chunks. */
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const marker = '<!--rows-->';
   const name = segmentsOf(model.path).at(-1);

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import fs, { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { openBelow } from '../support/open-files.ts';
+import { until } from '../support/receiver.ts';
+import { testBasic } from '../support/secrets.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+/** Enough that a listing is sorted in several runs, and that a page does not hold all. */
+const entries = 13_000;
+
+const kinds = {
+  JSON: { accept: 'application/json' },
+  page: { accept: 'text/html' },
+  'compressed page': { accept: 'text/html', 'accept-encoding': 'gzip' },
+  PROPFIND: { depth: '1' },
+};
+
+/** A server with a large folder `many`; all its files are one. */
+async function startLarge(t: TestContext): Promise<TestServer> {
+  const server = await startServer(t);
+  const file = join(server.folder, 'file');
+  writeFileSync(file, '');
+  mkdirSync(join(server.home, 'many'));
+  for (let index = 0; index < entries; index++) linkSync(file, memberAt(server, index));
+  return server;
+}
+
+function memberAt(server: TestServer, index: number): string {
+  return join(server.home, 'many', `file ${index}`);
+}
+
+/** Counts how often the server looks at a member, in this process. */
+function countLooks(t: TestContext): () => number {
+  const { lstatSync } = fs;
+  let count = 0;
+  Object.assign(fs, {
+    lstatSync: (...args: Parameters<typeof lstatSync>) => {
+      count++;
+      return lstatSync(...args);
+    },
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    Object.assign(fs, { lstatSync });
+    syncBuiltinESMExports();
+  });
+  return () => count;
+}
+
+/** Asks for the listing. @returns the reply once its first bytes are there, which come again with the others */
+function begin(server: TestServer, headers: Record<string, string>): Promise<IncomingMessage> {
+  const method = 'depth' in headers ? 'PROPFIND' : 'GET';
+  return new Promise((resolve, reject) => {
+    const asked = request(`${server.url}/home/many/`, { method, headers: { authorization: testBasic, ...headers } }, (reply) => {
+      reply.once('readable', () => resolve(reply));
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+async function textOf(reply: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of reply) chunks.push(chunk as Buffer);
+  const bytes = Buffer.concat(chunks);
+  return (reply.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
+}
+
+test('a large folder', async (t) => {
+  const server = await startLarge(t);
+  await t.test('the first bytes of a large folder come before all of it was looked at; who leaves then stops the work', async (t) => {
+    const looks = countLooks(t);
+    for (const [kind, headers] of Object.entries(kinds)) {
+      let before = looks();
+      const reply = await begin(server, headers);
+      assert.ok(looks() - before < entries, `${kind}: ${looks() - before} entries were looked at before the first byte`);
+      const text = await textOf(reply);
+      assert.ok(looks() - before >= entries, kind);
+      if (kind === 'JSON' || kind === 'PROPFIND') assert.match(text.slice(-10_000_000), /file(%20| )12999/, kind);
+      before = looks();
+      const left = await begin(server, headers);
+      left.on('error', () => {}).destroy();
+      await until(`${kind}: the folder is closed`, () => openBelow(server.home).length === 0);
+      assert.ok(looks() - before < entries, `${kind}: ${looks() - before} entries were looked at for nobody`);
+    }
+    assert.equal((await server.eventIds()).includes(40003), false);
+  });
+
+  await t.test('a page shows 10,000 rows of a larger folder, in its order, and leads to the others', async () => {
+    const names = async (query: string) => {
+      const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });
+      const below = text.slice(text.indexOf('</table>'), text.indexOf('</nav>', text.indexOf('</table>')));
+      return { below, names: [...text.matchAll(/name=selected-members value="([^"]+)"/g)].map((match) => match[1]) };
+    };
+    const all = Array.from({ length: entries }, (_, index) => `file ${index}`);
+    const order = '?sort=name&order=desc&folders=first';
+    const [first, second, beyond] = [await names(order), await names(`${order}&page=2`), await names('?page=99')];
+    assert.deepEqual([...first.names, ...second.names], all.reverse());
+    assert.equal(first.names.length, 10_000);
+    assert.match(first.below, /13,000 items<nav class="pages"/);
+    assert.match(first.below, /rel="next" href="\?sort=name&amp;order=desc&amp;folders=first&amp;page=2"/);
+    assert.doesNotMatch(first.below, /rel="prev"/);
+    assert.match(second.below, /rel="prev" href="[^"]*&amp;page=1"/);
+    assert.doesNotMatch(second.below, /rel="next"/);
+    assert.deepEqual(beyond.names, []);
+    assert.match(beyond.below, /rel="prev" href="[^"]*&amp;page=2"/);
+    assert.equal((await names('?page=<script>')).names.length, 10_000);
+  });
+
+  await t.test('a folder that changes while it is listed is listed in order, with all that stayed', async () => {
+    const reply = await begin(server, kinds.JSON);
+    for (let index = 0; index < entries; index += 2) unlinkSync(memberAt(server, index));
+    for (let index = 0; index < 100; index++) writeFileSync(join(server.home, 'many', `new ${index}`), '');
+    const { content } = JSON.parse(await textOf(reply)) as { content: { name: string }[] };
+    const names = content.map(({ name }) => name);
+    assert.deepEqual(names, [...new Set(names)].sort());
+    const stayed = new Set(names);
+    for (let index = 1; index < entries; index += 2) assert.ok(stayed.has(`file ${index}`), `file ${index}`);
+  });
+});
