@@ -1,12 +1,13 @@
 import type { Writable } from 'node:stream';
 import type { Exchange } from '../request/exchange.ts';
-import { clientGone, isClientGone } from './outgoing.ts';
+import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 
 /**
  * Writes a reply body piece by piece. Each promise resolves when the piece has been handed to the kernel, so a
  * buffer may be used again and a slow client slows its sender, not the memory.
  */
 export class BodyWriter {
+  readonly #exchange: Exchange;
   readonly #outgoing: Writable;
   #onGone: ((error: Error) => void) | undefined;
   /** Whether the client went away before the end. */
@@ -14,9 +15,10 @@ export class BodyWriter {
 
   constructor(exchange: Exchange) {
     const { outgoing } = exchange;
+    this.#exchange = exchange;
     this.#outgoing = outgoing;
     const onClose = () => {
-      if (!outgoing.writableFinished) this.#gone();
+      if (isCutShort(exchange)) this.#gone();
     };
     outgoing.once('close', exchange.guarded(onClose));
     outgoing.once(
@@ -43,7 +45,7 @@ export class BodyWriter {
   /** Ends the body, after a last piece if there is one. */
   end(chunk?: Buffer): Promise<void> {
     return this.#settled((done) => {
-      const finished = () => done();
+      const finished = (error?: Error | null) => done(error ?? (isCutShort(this.#exchange) ? clientGone() : undefined));
       if (chunk === undefined) this.#outgoing.end(finished);
       else this.#outgoing.end(chunk, finished);
     });
@@ -76,10 +78,19 @@ export class BodyWriter {
  * @param body bytes, or a text with a character for each byte
  * @returns false when the client went away before the kernel had it all
  */
-export function endReply({ outgoing }: Exchange, body: Buffer | string): Promise<boolean> {
+export function endReply(exchange: Exchange, body: Buffer | string): Promise<boolean> {
+  const { outgoing } = exchange;
   return new Promise((resolve) => {
     if (isClientGone(outgoing)) return resolve(false);
     outgoing.once('close', resolve.bind(undefined, false));
-    (outgoing as Writable).end(body, 'latin1', resolve.bind(undefined, true));
+    (outgoing as Writable).end(body, 'latin1', (error?: Error | null) => resolve(!error && !isCutShort(exchange)));
   });
+}
+
+/**
+ * Whether a reply that ended is cut short all the same: of a connection that broke while the kernel took the end of a reply Node.js says over HTTP/1
+ * that the reply is finished.
+ */
+export function isCutShort({ incoming, outgoing }: Exchange): boolean {
+  return !outgoing.writableFinished || (!isHttp2(outgoing) && incoming.socket.destroyed);
 }

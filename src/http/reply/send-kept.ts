@@ -4,6 +4,7 @@ import type { KeptFile } from '../../files/disk/file-cache.ts';
 import type { KeptDownload } from '../../files/operations/file-download.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { isCutShort } from './body-writer.ts';
 import { clientGone, isClientGone } from './outgoing.ts';
 import { headerLines, type ReplyHeaders } from './reply.ts';
 import { inOnePiece } from './send-file.ts';
@@ -39,7 +40,7 @@ export async function sendKept(c: HttpContext, download: KeptDownload, headersOf
   }
   outgoing.on(
     'close',
-    exchange.guarded(() => download.end(content.length, outgoing.writableFinished ? undefined : 'client-gone')),
+    exchange.guarded(() => download.end(content.length, isCutShort(exchange) ? 'client-gone' : undefined)),
   );
   // Node.js writes them down before anybody else can put another one there.
   lines[1] = exchange.request.id;
