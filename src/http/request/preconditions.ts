@@ -1,6 +1,6 @@
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { evaluateConditions } from '../../lib/headers/conditional-request.ts';
+import { type ConditionHeaders, evaluateConditions } from '../../lib/headers/conditional-request.ts';
 import { fileEntityTag, matchesStrongly } from '../../lib/headers/entity-tags.ts';
 import { type IfCondition, parseIfHeader } from '../../lib/headers/if-header.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
@@ -9,19 +9,14 @@ import { memberOfUrl } from './member-url.ts';
 
 /** Whether a request has a condition at all; where it has none, nobody need ask what is there. */
 export function isConditional({ incoming: { headers } }: Exchange): boolean {
-  return conditionNames.some((name) => headers[name] !== undefined);
+  return headers.if !== undefined || conditionNames.some((name) => headers[name] !== undefined);
 }
 
-const conditionNames = ['if', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'];
+const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
 /** The request headers that make a request conditional (RFC 9110 §13). */
-export function conditionHeaders(exchange: Exchange) {
-  return {
-    'if-match': header(exchange, 'if-match'),
-    'if-none-match': header(exchange, 'if-none-match'),
-    'if-modified-since': header(exchange, 'if-modified-since'),
-    'if-unmodified-since': header(exchange, 'if-unmodified-since'),
-  };
+export function conditionHeaders(exchange: Exchange): ConditionHeaders {
+  return Object.fromEntries(conditionNames.map((name) => [name, header(exchange, name)]));
 }
 
 /** The validators of an entry: strong entity tag and modification time. */

@@ -16,7 +16,7 @@ import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
 import { sendKept } from '../reply/send-kept.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
-import { conditionHeaders, validatorsOf } from '../request/preconditions.ts';
+import { conditionHeaders, isConditional, validatorsOf } from '../request/preconditions.ts';
 import { FolderRedirect, redirectFolder } from './member-redirect.ts';
 
 type FileHeaders = ReplyHeaders & { etag: string };
@@ -89,13 +89,13 @@ async function sendContent(c: HttpContext): Promise<Response> {
 }
 
 /** Whether a GET over HTTP/1 asks for the file as it is, whole, whatever the client has already. */
-function isPlain({ service, incoming, outgoing, target }: Exchange): boolean {
+function isPlain(exchange: Exchange): boolean {
+  const { service, incoming, outgoing, target } = exchange;
   // Where pages of other origins may read, the reply names theirs.
   if (target.query !== '' || isHttp2(outgoing) || service.options.cors_origins.length > 0) return false;
-  return !selectingHeaders.some((name) => incoming.headers[name] !== undefined);
+  const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
+  return range === undefined && wantedDigest === undefined && !isConditional(exchange);
 }
-
-const selectingHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'want-repr-digest'];
 
 function conditional(exchange: Exchange, { modifiedMs }: Entry, headers: FileHeaders): Reply | undefined {
   const { etag, 'last-modified': lastModified, 'cache-control': cacheControl } = headers;
