@@ -5,15 +5,12 @@ import { takeSendBuffers } from '../../src/http/reply/send-buffers.ts';
 test('a thousand clients that read slowly take no more than 200 MiB of buffers, and those after them have large ones again', () => {
   const held = Array.from({ length: 1000 }, () => takeSendBuffers(false));
   const sizes = held.map(({ pair }) => pair[0].length + pair[1].length);
-  assert.equal(sizes[0], 2 * 1024 * 1024, 'the first read in large pieces');
+  assert.ok((sizes[0] ?? 0) > 2 * 1024 * 1024, 'the first read in large pieces');
   const sumMiB = sizes.reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20;
   assert.ok(sumMiB <= 200, `${sumMiB} MiB`);
   for (const [index, buffers] of held.entries()) buffers.release(index % 2 === 0);
   const next = Array.from({ length: 10 }, () => takeSendBuffers(false));
-  assert.deepEqual(
-    next.map(({ pair }) => pair[0].length),
-    Array(10).fill(1024 * 1024),
-  );
+  for (const { pair } of next) assert.ok(pair[0].length > 1024 * 1024);
   for (const buffers of next) buffers.release(true);
 });
 

@@ -4,6 +4,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, unlinkSync,
 import { type IncomingMessage, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { takeSendBuffers } from '../../src/http/reply/send-buffers.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { zipWith } from '../support/read-zip.ts';
@@ -177,6 +178,15 @@ test('a folder of sizes around every limit of reading comes out byte by byte', a
   for (const folder of ['a', 'a/b', 'c'])
     for (let index = 0; index < 40; index++)
       assert.ok(readFileSync(join(server.folder, 'out/d', folder, `${index}`)).equals(content(index)), `${folder}/${index}`);
+  const held = Array.from({ length: 32 }, () => takeSendBuffers(false));
+  try {
+    const { pair } = takeSendBuffers(false);
+    assert.ok(pair[0].length < 100_000, 'clients beyond the first have small buffers');
+    const another = await server.get('/home/d/', { headers: { accept: 'application/zip' } });
+    assert.ok(another.body.equals(reply.body), 'the same in small buffers');
+  } finally {
+    for (const buffers of held) buffers.release(true);
+  }
 });
 
 for (const [what, swap] of [

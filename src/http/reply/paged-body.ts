@@ -1,36 +1,34 @@
 import type { BodyWriter } from './body-writer.ts';
-
-/** Two of these take turns: one is filled while the other is on its way to the socket. Room for a member of an archive, its header included. */
-export const pageBytes = 1024 * 1024 + 64 * 1024;
-
-const idlePages: Buffer[] = [];
-const mostIdlePages = 8;
+import type { SendBuffers } from './send-buffers.ts';
 
 /**
- * A reply body that is put together in place, in two pages that are used again and again, so that neither many small pieces
- * nor large ones cost a buffer each. One caller at a time.
+ * A reply body that is put together in place, in two pages that take turns, so that neither many small pieces nor large ones cost a buffer each: one
+ * is filled while the other is on its way to the socket. One caller at a time.
  */
 export class PagedBody {
   readonly #writer: BodyWriter;
-  #page = idlePages.pop() ?? Buffer.allocUnsafeSlow(pageBytes);
-  #other = idlePages.pop() ?? Buffer.allocUnsafeSlow(pageBytes);
+  #page: Buffer;
+  #other: Buffer;
   #usedBytes = 0;
   #written: Promise<void> | undefined;
   /** Bytes that the kernel has taken. */
   sentBytes = 0;
 
-  constructor(writer: BodyWriter) {
+  /** @param pages free for others once the body has ended */
+  constructor(writer: BodyWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
+    [this.#page, this.#other] = pages;
   }
 
   /**
    * The free end of the present page.
    *
-   * @param leastBytes how much there must be, at most `pageBytes`
+   * @param leastBytes how much there must be: a page that is smaller gives way to a larger one
    * @throws ServiceError `client-gone`
    */
   async free(leastBytes: number): Promise<Buffer> {
-    if (pageBytes - this.#usedBytes < leastBytes) await this.#turn();
+    if (this.rest.length < leastBytes && this.#usedBytes > 0) await this.#turn();
+    if (this.#page.length < leastBytes) this.#page = Buffer.allocUnsafeSlow(leastBytes);
     return this.#page.subarray(this.#usedBytes);
   }
 
@@ -59,7 +57,6 @@ export class PagedBody {
     if (this.#usedBytes > 0) await this.#turn();
     await this.#written;
     await this.#writer.end();
-    if (idlePages.length < mostIdlePages) idlePages.push(this.#page, this.#other);
   }
 
   // Sent a moment later: what fills the next page begins to read first, and both go on at once. Others get their turn as well.

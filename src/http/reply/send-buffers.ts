@@ -5,8 +5,8 @@ export interface SendBuffers {
   release(isFree: boolean): void;
 }
 
-/** What a large file is sent in, fastest (docs/operate/performance.md#costs-that-shaped-the-code). */
-const largeBytes = 1024 * 1024;
+/** What large bodies are sent in, fastest (docs/operate/performance.md#costs-that-shaped-the-code); room for a member of an archive with its header. */
+const largeBytes = 1024 * 1024 + 64 * 1024;
 
 /** What is enough for one of very many, or for a stream of HTTP/2: as much as its window is at first (RFC 9113 §6.9.2). */
 const smallBytes = 64 * 1024;
@@ -19,8 +19,8 @@ const idlePairs: [Buffer, Buffer][] = [];
 let largePairs = 0;
 
 /**
- * Buffers for one download. Large ones for the first of those at work, small ones for the others, so that a thousand clients
- * that read slowly take 200 MiB rather than 2 GiB.
+ * Buffers for one download of a file or an archive. Large ones for the first of those at work, small ones for the others, so that a thousand
+ * clients that read slowly take 200 MiB rather than 2 GiB.
  *
  * @param isStream whether the download is one of many on a connection
  */

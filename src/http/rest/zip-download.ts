@@ -10,8 +10,10 @@ import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.t
 import { hasDescriptor, localHeaderLength, type ZipEntry } from '../../lib/zip/zip-records.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
+import { isHttp2 } from '../reply/outgoing.ts';
 import { PagedBody } from '../reply/paged-body.ts';
 import { stream } from '../reply/respond.ts';
+import { takeSendBuffers } from '../reply/send-buffers.ts';
 import { clientOf } from '../request/exchange.ts';
 import { gatherMembers, type ZipMember } from './zip-members.ts';
 
@@ -52,10 +54,17 @@ export async function sendZip(c: HttpContext, names?: readonly string[]): Promis
     };
     return await stream(c, 200, headers, async () => {
       const zip = new ZipWriter();
-      body = new PagedBody(writer);
-      await sendMembers(files, zip, members, body);
-      for (const bytes of zip.finish()) await body.add(bytes);
-      await body.end();
+      const buffers = takeSendBuffers(isHttp2(exchange.outgoing));
+      body = new PagedBody(writer, buffers.pair);
+      let isWhole = false;
+      try {
+        await sendMembers(files, zip, members, body);
+        for (const bytes of zip.finish()) await body.add(bytes);
+        await body.end();
+        isWhole = true;
+      } finally {
+        buffers.release(isWhole);
+      }
       files.emit(40025, folder, eventData());
     });
   } catch (error) {
