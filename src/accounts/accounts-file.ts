@@ -28,6 +28,13 @@ const fileOptions = z.strictObject({
   password_overrides: z.record(z.string(), overrideOptions).default({}),
 });
 
+type FileOptions = z.infer<typeof fileOptions>;
+
+/** What a change of a password changes, in the file as it stands and in what it means. */
+type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides'> & {
+  accounts: Record<string, { password?: string | null | undefined }>;
+};
+
 interface Content {
   history: ReadonlyMap<string, readonly string[]>;
   accounts: ReadonlyMap<string, LocalAccount>;
@@ -91,25 +98,32 @@ export class AccountsFile {
    */
   async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
     await withFileLock(this.#path, this.#clock, async () => {
-      const document = this.#parse();
+      const { written, options } = this.#parse();
+      this.#content = contentOf(options);
       const formerHash = this.find(name)?.passwordHash;
-      const history = [...(formerHash ? [formerHash] : []), ...(document.password_history[name] ?? [])].slice(0, keptHashes);
-      if (history.length > 0) document.password_history = { ...document.password_history, [name]: history };
-      const configured = this.#configured.get(name);
-      if (configured) {
-        document.password_overrides = {
-          ...document.password_overrides,
-          [name]: { password: hash, replaces: fingerprint(configured.passwordHash) },
-        };
-      } else {
-        const account = document.accounts[name];
-        if (!account) throw new ServiceError('account-gone', 'The account does not exist any more.');
-        account.password = hash;
+      const history = [...(formerHash ? [formerHash] : []), ...(options.password_history[name] ?? [])].slice(0, keptHashes);
+      for (const document of [written, options]) {
+        if (history.length > 0) document.password_history = { ...document.password_history, [name]: history };
+        this.#replaceHash(document, name, hash);
       }
-      await writeFileAtomically(this.#path, toYaml(document), { mode: 0o600 });
-      this.#content = this.#read();
+      await writeFileAtomically(this.#path, toYaml(written), { mode: 0o600 });
+      this.#version = this.#versionOnDisk();
+      this.#content = contentOf(options);
     });
     await this.#onWrite?.();
+  }
+
+  #replaceHash(document: Passwords, name: string, password: string): void {
+    const configured = this.#configured.get(name);
+    if (configured) {
+      const override = { password, replaces: fingerprint(configured.passwordHash) };
+      document.password_overrides = { ...document.password_overrides, [name]: override };
+    } else {
+      const account = document.accounts[name];
+      if (!account) throw new ServiceError('account-gone', 'The account does not exist any more.');
+      // Accounts may be one object, by an alias.
+      document.accounts[name] = { ...account, password };
+    }
   }
 
   /** The next look-up sees what the file holds by then. */
@@ -133,13 +147,9 @@ export class AccountsFile {
 
   #read(): Content {
     const version = this.#versionOnDisk();
-    const document = this.#parse();
+    const { options } = this.#parse();
     this.#version = version;
-    return {
-      history: new Map(Object.entries(document.password_history)),
-      accounts: new Map(Object.entries(document.accounts).map(([name, options]) => [name, localAccountOf(name, options)])),
-      overrides: new Map(Object.entries(document.password_overrides)),
-    };
+    return contentOf(options);
   }
 
   #versionOnDisk(): string {
@@ -158,7 +168,7 @@ export class AccountsFile {
     }
   }
 
-  #parse(): z.infer<typeof fileOptions> {
+  #parse(): ReturnType<typeof parseAccountsFile> {
     let text = '';
     try {
       text = readFileSync(this.#path, 'utf8');
@@ -170,12 +180,21 @@ export class AccountsFile {
   }
 }
 
+function contentOf(options: FileOptions): Content {
+  return {
+    history: new Map(Object.entries(options.password_history)),
+    accounts: new Map(Object.entries(options.accounts).map(([name, account]) => [name, localAccountOf(name, account)])),
+    overrides: new Map(Object.entries(options.password_overrides)),
+  };
+}
+
 /**
  * Reads the text of an accounts file: `accounts` as in the configuration, or such a map alone.
  *
+ * @returns the file as it is written, to be written again, and what its options mean
  * @throws ServiceError `unavailable` naming the file and the option at fault
  */
-export function parseAccountsFile(text: string, path: string): z.infer<typeof fileOptions> {
+export function parseAccountsFile(text: string, path: string): { written: Passwords; options: FileOptions } {
   let value: unknown;
   try {
     value = readPlainYaml(text) ?? {};
@@ -183,8 +202,9 @@ export function parseAccountsFile(text: string, path: string): z.infer<typeof fi
     throw new ServiceError('unavailable', `accounts file ${path}: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error });
   }
   const isWhole = typeof value === 'object' && value !== null && ('accounts' in value || 'password_overrides' in value);
-  const result = fileOptions.safeParse(isWhole ? value : { accounts: value });
-  if (result.success) return result.data;
+  const written = (isWhole ? value : { accounts: value }) as Passwords;
+  const result = fileOptions.safeParse(written);
+  if (result.success) return { written: { ...written, accounts: written.accounts ?? {} }, options: result.data };
   const [issue] = result.error.issues;
   throw new ServiceError('unavailable', `accounts file ${path}: ${issue?.path.join('.')}: ${issue?.message}`);
 }

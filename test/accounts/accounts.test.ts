@@ -143,6 +143,32 @@ test('the accounts file: read when it changes, kept when it becomes invalid, wri
   await assert.rejects(after.setPassword('nobody', fresh, 0), ServiceError);
 });
 
+test('a changed password changes nothing else in the accounts file', async (t) => {
+  const path = join(temporaryFolder(t), 'accounts.yaml');
+  const hash = await cheapHash('x');
+  const permissions = '[[allow-read], ["*.csv", allow-write]]';
+  writeFileSync(
+    path,
+    `accounts:
+  alice: &alice {password: "${hash}", permissions: ${permissions}, home_folder_structure: [[inbox]], virtual_folders: [[/v, /srv/v]]}
+  bob: *alice
+  carol: {enabled: no, permissions: [], ssh_keys: null}
+`,
+  );
+  const configured = { dave: { enabled: true, password: hash } };
+  const file = new AccountsFile(path, configured, systemClock, silentLog);
+  const before = ['alice', 'bob', 'carol'].map((name) => file.find(name));
+  const fresh = await hashPassword('fresh');
+  await file.setPassword('bob', fresh, 2);
+  await file.setPassword('dave', fresh, 2);
+  for (const read of [file, new AccountsFile(path, configured, systemClock, silentLog)]) {
+    const [alice, bob, carol] = ['alice', 'bob', 'carol'].map((name) => read.find(name));
+    assert.deepEqual([alice, { ...bob, passwordHash: hash }, carol], before);
+    assert.deepEqual([bob?.passwordHash, read.find('dave')?.passwordHash], [fresh, fresh]);
+    assert.deepEqual([read.formerHashes('bob'), read.formerHashes('dave')], [[hash], [hash]]);
+  }
+});
+
 test('the data folder is held by one process at a time', async (t) => {
   const folder = temporaryFolder(t);
   const first = openDataFolder(folder);
