@@ -108,7 +108,7 @@ export class AccountFiles {
     });
   }
 
-  /** Lists a folder in the order of the disk; event 40007, or 40014. With `traverse` alone only sub-folders are shown. @see accountListing */
+  /** Lists a folder, by name unless it is very large; event 40007, or 40014. With `traverse` alone only sub-folders are shown. @see accountListing */
   openListing(path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
     const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, onUnreadableName));
     this.emit(40007, path);

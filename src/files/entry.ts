@@ -53,3 +53,19 @@ export function virtualEntry(name: string, modifiedMs: number): Entry {
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   return { name, isFolder: true, sizeBytes: 0, ...times, inode: 0, mode: 0o755, ...owner };
 }
+
+/** Orders names by code point, which UTF-16 order is not for characters beyond the basic plane. */
+export function compareNames(a: string, b: string): number {
+  const shorter = Math.min(a.length, b.length);
+  for (let index = 0; index < shorter; index++) {
+    const unitA = a.charCodeAt(index);
+    const unitB = b.charCodeAt(index);
+    if (unitA !== unitB) return codePointRank(unitA) - codePointRank(unitB);
+  }
+  return a.length - b.length;
+}
+
+// Surrogates stand for code points above all of the basic plane.
+function codePointRank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}

@@ -30,8 +30,13 @@ async function startLarge(t: TestContext): Promise<TestServer> {
   return server;
 }
 
+/** Long names make the folder itself so large that its names are read in blocks. */
+function nameAt(index: number): string {
+  return `file ${index} `.padEnd(220, '-');
+}
+
 function memberAt(server: TestServer, index: number): string {
-  return join(server.home, 'many', `file ${index}`);
+  return join(server.home, 'many', nameAt(index));
 }
 
 /** Counts how often the server looks at a member, in this process. */
@@ -80,7 +85,7 @@ test('a large folder', async (t) => {
       assert.ok(looks() - before < entries, `${kind}: ${looks() - before} entries were looked at before the first byte`);
       const text = await textOf(reply);
       assert.ok(looks() - before >= entries, kind);
-      if (kind === 'JSON' || kind === 'PROPFIND') assert.match(text.slice(-10_000_000), /file(%20| )12999/, kind);
+      if (kind === 'JSON' || kind === 'PROPFIND') assert.ok(/file(%20| )12999/.test(text), kind);
       before = looks();
       const left = await begin(server, headers);
       left.on('error', () => {}).destroy();
@@ -96,7 +101,7 @@ test('a large folder', async (t) => {
       const below = text.slice(text.indexOf('</table>'), text.indexOf('</nav>', text.indexOf('</table>')));
       return { below, names: [...text.matchAll(/name=selected-members value="([^"]+)"/g)].map((match) => match[1]) };
     };
-    const all = Array.from({ length: entries }, (_, index) => `file ${index}`);
+    const all = Array.from({ length: entries }, (_, index) => nameAt(index));
     const order = '?sort=name&order=desc&folders=first';
     const [first, second, beyond] = [await names(order), await names(`${order}&page=2`), await names('?page=99')];
     assert.deepEqual([...first.names, ...second.names], all.reverse());
@@ -119,6 +124,6 @@ test('a large folder', async (t) => {
     const names = content.map(({ name }) => name);
     assert.deepEqual(names, [...new Set(names)].sort());
     const stayed = new Set(names);
-    for (let index = 1; index < entries; index += 2) assert.ok(stayed.has(`file ${index}`), `file ${index}`);
+    for (let index = 1; index < entries; index += 2) assert.ok(stayed.has(nameAt(index)), `file ${index}`);
   });
 });

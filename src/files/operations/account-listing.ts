@@ -9,7 +9,7 @@ import { readFolder } from './folder-reader.ts';
 export type EntryBatches = AsyncIterable<Entry[]>;
 
 /**
- * The members of a folder in the order of the disk, virtual ones first; with `traverse` alone only sub-folders.
+ * The members of a folder, virtual ones first, then by name in blocks (`readFolder`); with `traverse` alone only sub-folders.
  *
  * @param onUnreadableName told of each name that is left out as it is not UTF-8, besides event 40028
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`

@@ -1,16 +1,25 @@
-import { lstatSync, opendirSync } from 'node:fs';
+import { fstatSync, lstatSync, opendirSync, readdir } from 'node:fs';
+import { promisify } from 'node:util';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { lookAt, type OpenedFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isHiddenName, isTemporaryName, removeAbandoned } from '../disk/temporaries.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { compareNames, type Entry, entryOf } from '../entry.ts';
 
 /**
  * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
  * (docs/operate/performance.md#costs-that-shaped-the-code).
  */
 const batchEntries = 256;
+
+/** Names that are read before any of them is looked at, where a folder is very large. */
+const blockNames = 8192;
+
+/** Size of a folder whose names are read at once: some ten thousand of them, as most file systems count it. */
+const readWholeBytes = 2 * 1024 * 1024;
+
+const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
 export interface FolderReaderOptions {
   /** Names that virtual folders give to this folder; they hide real entries. */
@@ -22,8 +31,8 @@ export interface FolderReaderOptions {
 }
 
 /**
- * Reads the members of an opened folder in the order of the disk, in batches: however large the folder, no more than one
- * batch is in memory.
+ * Reads the members of an opened folder in batches, by name in blocks: one block in all but very large folders, so that no more than some
+ * thousand names are in memory.
  *
  * @param folder stays open until the generator ends; closing it is the caller's
  * @throws ServiceError when the folder cannot be read
@@ -31,24 +40,44 @@ export interface FolderReaderOptions {
 export async function* readFolder(folder: OpenedFolder, roots: RealRoots, options: FolderReaderOptions): AsyncGenerator<Entry[]> {
   const { virtualEntries, onUnreadableName, nowMs } = options;
   const virtual = new Set(virtualEntries.map((entry) => entry.name));
+  yield [...virtualEntries];
+  for await (const block of nameBlocks(folder)) {
+    for (const name of block.filter(isTemporaryName)) removeAbandoned(folder.member(name), nowMs);
+    const names = block.filter((name) => !virtual.has(name) && !isHiddenName(name));
+    sortNames(names);
+    for (let start = 0; start < names.length; start += batchEntries) {
+      if (start > 0) await new Promise(setImmediate);
+      yield entriesIn(folder, roots, names.slice(start, start + batchEntries), onUnreadableName);
+    }
+  }
+}
+
+/** To read all names at once takes a fifth of the time, but memory for each. */
+async function* nameBlocks(folder: OpenedFolder): AsyncGenerator<string[]> {
+  if (opened(() => fstatSync(folder.fd).size) <= readWholeBytes) {
+    yield await readdirAsync(folder.member('.')).catch((error) => Promise.reject(asServiceError(error)));
+    return;
+  }
   const directory = opened(() => opendirSync(folder.member('.'), { bufferSize: batchEntries }));
   try {
-    yield [...virtualEntries];
-    for (;;) {
-      const names: string[] = [];
-      while (names.length < batchEntries) {
-        const name = opened(() => directory.readSync())?.name;
-        if (name === undefined) break;
-        if (isTemporaryName(name)) removeAbandoned(folder.member(name), nowMs);
-        if (!virtual.has(name) && !isHiddenName(name)) names.push(name);
+    for (let names: string[] = []; ; ) {
+      const name = opened(() => directory.readSync())?.name;
+      if (name !== undefined) names.push(name);
+      if (name === undefined || names.length === blockNames) {
+        yield names;
+        names = [];
       }
-      if (names.length > 0) yield entriesIn(folder, roots, names, onUnreadableName);
-      if (names.length < batchEntries) return;
-      await new Promise(setImmediate);
+      if (name === undefined) return;
     }
   } finally {
     directory.closeSync();
   }
+}
+
+// By UTF-16 code units a sort needs no comparison of ours, which makes it many times as fast, and the same order for all but rare names.
+function sortNames(names: string[]): void {
+  if (names.some((name) => /[\ud800-\udfff]/.test(name))) names.sort(compareNames);
+  else names.sort();
 }
 
 function opened<T>(action: () => T): T {

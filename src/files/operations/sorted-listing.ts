@@ -1,6 +1,12 @@
-import type { Entry, ListedEntry } from '../entry.ts';
+import { compareNames, type Entry, type ListedEntry } from '../entry.ts';
 
-/** Entries that are sorted at once, which takes a few milliseconds where names are compared as people do; so many are never packed. */
+/** Entries that are objects before they become bytes: a folder of so many never does. */
+const blockEntries = 16_384;
+
+/** A folder of so many is large: a reply may begin before all are read. */
+const largeEntries = 4096;
+
+/** Entries that are put into another order than that of their names in one go, which takes a few milliseconds. */
 const runEntries = 1024;
 
 /** Entries that are given at once; between two batches other requests run. */
@@ -15,27 +21,16 @@ const linkFlag = 2;
 /** An order of entries, as of `Array.prototype.sort`. */
 export type Compare = (a: ListedEntry, b: ListedEntry) => number;
 
-/** Orders entries by the code points of their names, which UTF-16 order is not for characters beyond the basic plane. */
-export function byName({ name: a }: ListedEntry, { name: b }: ListedEntry): number {
-  const shorter = Math.min(a.length, b.length);
-  for (let index = 0; index < shorter; index++) {
-    const unitA = a.charCodeAt(index);
-    const unitB = b.charCodeAt(index);
-    if (unitA !== unitB) return codePointRank(unitA) - codePointRank(unitB);
-  }
-  return a.length - b.length;
-}
-
-// Surrogates stand for code points above all of the basic plane.
-function codePointRank(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+/** Orders entries by the code points of their names. */
+export function byName(a: ListedEntry, b: ListedEntry): number {
+  return compareNames(a.name, b.name);
 }
 
 /**
  * The members of a folder in an order, in batches. However many there are, some thousand of them are objects; all others are bytes, 19 and
  * the name for each: sorted in runs as they come, and merged while they are read.
  *
- * An empty batch means that there are more than one run and that the reading goes on: a reply may begin.
+ * An empty batch means that the folder is large and the reading goes on: a reply may begin.
  */
 export class SortedListing implements AsyncIterable<ListedEntry[]> {
   readonly #batches: AsyncIterable<Entry[]>;
@@ -43,7 +38,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
   /** How many members were read so far: all of them once the first is given. */
   count = 0;
 
-  /** @param batches in any order */
+  /** @param batches in any order; quickest where they follow each other by name, as `readFolder` gives them */
   constructor(batches: AsyncIterable<Entry[]>, compare: Compare) {
     this.#batches = batches;
     this.#compare = compare;
@@ -51,20 +46,24 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<ListedEntry[]> {
     const runs: Run[] = [];
-    let entries: ListedEntry[] = [];
+    let block: ListedEntry[] = [];
+    const keep = () => {
+      const areMany = this.count >= blockEntries;
+      for (const run of this.#inRuns(block)) runs.push(new Run(areMany ? unpacked(packed(run)) : run.values()));
+      block = [];
+    };
     for await (const batch of this.#batches) {
-      for (const entry of batch) entries.push(entry);
+      const entries: ListedEntry[] = [...batch].sort(byName);
+      const [first] = entries;
+      const last = block.at(-1);
+      if (block.length >= blockEntries || (first && last && byName(first, last) < 0)) keep();
+      for (const entry of entries) block.push(entry);
       this.count += batch.length;
-      if (entries.length < runEntries) continue;
-      runs.push(new Run(entries.sort(this.#compare)));
-      entries = [];
-      yield [];
+      if (this.count >= largeEntries) yield [];
     }
-    entries.sort(this.#compare);
-    if (runs.length > 0 && entries.length > 0) runs.push(new Run(entries));
-    const sorted = runs.length > 0 ? merged(runs, this.#compare) : entries;
+    keep();
     let given: ListedEntry[] = [];
-    for (const entry of sorted) {
+    for (const entry of merged(runs, this.#compare)) {
       given.push(entry);
       if (given.length < batchEntries) continue;
       yield given;
@@ -73,37 +72,29 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
     }
     if (given.length > 0) yield given;
   }
+
+  // Names are in order: most other orders are near to that, and what is nearly in order is sorted with a look at each.
+  #inRuns(block: ListedEntry[]): ListedEntry[][] {
+    if (this.#compare === byName) return [block];
+    const runs: ListedEntry[][] = [];
+    for (let at = 0; at < block.length; at += runEntries) runs.push(block.slice(at, at + runEntries).sort(this.#compare));
+    return runs;
+  }
 }
 
-/** Sorted entries as bytes, and the first of them that was not taken yet. */
+/** Sorted entries, and the first of them that was not taken yet. */
 class Run {
-  readonly #bytes: Buffer;
-  #next = 0;
+  readonly #entries: Iterator<ListedEntry, undefined>;
   /** Undefined at the end. */
   first: ListedEntry | undefined;
 
-  /** @param entries sorted, at least one */
-  constructor(entries: readonly ListedEntry[]) {
-    this.#bytes = packed(entries);
+  constructor(entries: Iterator<ListedEntry, undefined>) {
+    this.#entries = entries;
     this.advance();
   }
 
   advance(): void {
-    this.first = this.#next < this.#bytes.length ? this.#unpack() : undefined;
-  }
-
-  #unpack(): ListedEntry {
-    const bytes = this.#bytes;
-    const at = this.#next;
-    const flags = bytes.readUInt8(at);
-    this.#next = at + headBytes + bytes.readUInt16LE(at + 1);
-    return {
-      name: bytes.toString('utf8', at + headBytes, this.#next),
-      isFolder: (flags & folderFlag) !== 0,
-      sizeBytes: bytes.readDoubleLE(at + 3),
-      modifiedMs: bytes.readDoubleLE(at + 11),
-      isLink: (flags & linkFlag) !== 0,
-    };
+    this.first = this.#entries.next().value;
   }
 }
 
@@ -122,13 +113,31 @@ function packed(entries: readonly ListedEntry[]): Buffer {
   return bytes;
 }
 
+function* unpacked(bytes: Buffer): Generator<ListedEntry, undefined> {
+  for (let at = 0; at < bytes.length; ) {
+    const flags = bytes.readUInt8(at);
+    const end = at + headBytes + bytes.readUInt16LE(at + 1);
+    yield {
+      name: bytes.toString('utf8', at + headBytes, end),
+      isFolder: (flags & folderFlag) !== 0,
+      sizeBytes: bytes.readDoubleLE(at + 3),
+      modifiedMs: bytes.readDoubleLE(at + 11),
+      isLink: (flags & linkFlag) !== 0,
+    };
+    at = end;
+  }
+}
+
 function* merged(runs: readonly Run[], compare: Compare): Generator<ListedEntry> {
   // The run whose entry comes first is the last here.
   const waiting: Run[] = [];
-  for (const run of runs) insert(waiting, run, compare);
-  for (let run = waiting.pop(); run?.first; run = waiting.pop()) {
-    yield run.first;
-    run.advance();
+  for (const run of runs) if (run.first) insert(waiting, run, compare);
+  for (let run = waiting.pop(); run; run = waiting.pop()) {
+    const next = waiting.at(-1)?.first;
+    do {
+      yield run.first as ListedEntry;
+      run.advance();
+    } while (run.first && (!next || compare(run.first, next) <= 0));
     if (run.first) insert(waiting, run, compare);
   }
 }

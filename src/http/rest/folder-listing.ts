@@ -24,6 +24,8 @@ async function* jsonChunks(listing: SortedListing): AsyncGenerator<string> {
   let before = '{"content":[';
   for await (const batch of listing) {
     yield before + batch.map(entryJson).join(',');
+    // Two chunks begin a reply.
+    if (batch.length === 0 && before !== '') yield '';
     before = batch.length > 0 ? ',' : '';
   }
   yield before === ',' ? ']}' : `${before}]}`;

@@ -18,7 +18,7 @@ import { davNamespace, readXmlBody } from './webdav-xml.ts';
 type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
- * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed, in the order of the disk, so that memory does not grow with
+ * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed, by name in blocks, so that memory does not grow with
  * the folder. A folder's URL without its final slash is answered directly, with `Content-Location`.
  */
 export async function propfind(c: HttpContext): Promise<Response> {
