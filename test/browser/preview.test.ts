@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -90,4 +90,26 @@ test('programs and texts of any name and coding are shown as text; Back closes t
   assert.equal(new URL(page.url()).pathname, '/home/code/', 'Back closes the preview');
   await page.goBack();
   await page.waitForURL('**/home/');
+});
+
+test('a preview says so when its file has gone meanwhile, or a picture is none', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['broken.png', 'gone.txt']) writeFileSync(join(server.home, name), 'no picture');
+  const page = await openBrowser(t, { expectedErrors: /404/ });
+  if (!page) return;
+  await login(page, server.url);
+  const preview = page.getByRole('dialog');
+  await page.getByRole('link', { name: 'broken.png' }).click();
+  await preview.getByText('This picture cannot be shown').waitFor();
+  assert.equal(await preview.locator('img').count(), 0);
+  await page.keyboard.press('Escape');
+  await preview.waitFor({ state: 'detached' });
+  // It goes between the question whether it is there and the request for its content.
+  await page.route('**/gone.txt?inline', async (route) => {
+    rmSync(join(server.home, 'gone.txt'), { force: true });
+    await route.continue();
+  });
+  await page.getByRole('link', { name: 'gone.txt' }).click();
+  await preview.getByRole('alert').waitFor();
+  assert.doesNotMatch((await preview.textContent()) ?? '', /errors|\{/);
 });

@@ -14,6 +14,11 @@ const time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short' });
 const date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium' });
 const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' });
 
+/** A whole time for people, in their own time zone. */
+export function wholeTime(timeMs: number): string {
+  return whole.format(timeMs);
+}
+
 /** The number of the reader's own day in which a time lies. */
 function dayOf(timeMs: number): number {
   const at = new Date(timeMs);
@@ -67,6 +72,6 @@ export function startDates(list: HTMLElement): void {
   list.addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
-    if (shown && cell) shown.title = whole.format(timeOf(cell));
+    if (shown && cell) shown.title = wholeTime(timeOf(cell));
   });
 }

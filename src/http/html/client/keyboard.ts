@@ -90,7 +90,11 @@ async function showHelp(): Promise<void> {
   enabled.addEventListener('change', () => localStorage.setItem(storageKey, enabled.checked ? 'on' : 'off'));
   await ask({
     title: text('shortcuts'),
-    content: [list, make('label', { className: 'line' }, enabled, text('shortcutsOn'))],
+    content: [
+      list,
+      document.getElementById('upload') !== null && make('p', { className: 'hint' }, text('uploadsHelp')),
+      make('label', { className: 'line' }, enabled, text('shortcutsOn')),
+    ],
     buttons: [{ value: 'cancel', label: text('close') }],
   });
 }

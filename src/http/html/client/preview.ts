@@ -1,7 +1,7 @@
 import { byId, icon, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 import { linkOf, nameOf, type Row, shownRows } from './rows.ts';
-import { obstacle, send } from './server.ts';
+import { obstacle, reasonOf, send } from './server.ts';
 import { decodeText } from './text-decoding.ts';
 
 /** Bytes of a text that are shown. */
@@ -92,7 +92,11 @@ export function showPreview(first: Row): void {
 // A picture or a film is asked for by the browser itself, whose own password box would lock the page.
 async function lookedAt(row: Row): Promise<Shown> {
   const problem = await obstacle(linkOf(row).pathname);
-  return problem === undefined ? contentOf(row) : { nodes: [make('p', { attributes: { role: 'alert' } }, problem)], clean: () => {} };
+  return problem === undefined ? contentOf(row) : { nodes: [alert(problem)], clean: () => {} };
+}
+
+function alert(message: string): HTMLElement {
+  return make('p', { attributes: { role: 'alert' } }, message);
 }
 
 interface Shown {
@@ -106,7 +110,7 @@ async function contentOf(row: Row): Promise<Shown> {
   const label = text('previewOf', { name: nameOf(row) });
   switch (kindOf(row)) {
     case 'image':
-      return plain(make('img', { src, alt: nameOf(row) }));
+      return plain(picture(src, nameOf(row)));
     case 'audio':
       return media(make('audio', { src, controls: true, attributes: { 'aria-label': label } }));
     case 'video':
@@ -118,6 +122,12 @@ async function contentOf(row: Row): Promise<Shown> {
   }
 }
 
+function picture(src: string, alt: string): HTMLElement {
+  const image = make('img', { src, alt });
+  image.addEventListener('error', () => image.replaceWith(alert(text('brokenPicture'))));
+  return image;
+}
+
 function media(element: HTMLMediaElement): Shown {
   // Without this the browser goes on loading what nobody sees.
   return { nodes: [element], clean: () => element.removeAttribute('src') };
@@ -127,6 +137,7 @@ function media(element: HTMLMediaElement): Shown {
 async function pdf(row: Row, src: string, label: string): Promise<Shown> {
   if (Number(row.dataset.size) > pdfLimit) return { nodes: [make('p', {}, text('tooLargeToPreview'))], clean: () => {} };
   const reply = await send('GET', src);
+  if (!reply.ok) return { nodes: [alert(await reasonOf(reply))], clean: () => {} };
   const url = URL.createObjectURL(new Blob([await reply.arrayBuffer()], { type: 'application/pdf' }));
   return { nodes: [make('iframe', { src: url, title: label })], clean: () => URL.revokeObjectURL(url) };
 }
@@ -134,6 +145,7 @@ async function pdf(row: Row, src: string, label: string): Promise<Shown> {
 async function plainText(row: Row, src: string): Promise<Node[]> {
   if (Number(row.dataset.size) === 0) return [make('pre')];
   const reply = await send('GET', src, { headers: { range: `bytes=0-${textLimit - 1}` } });
+  if (!reply.ok) return [alert(await reasonOf(reply))];
   const content = decodeText(await reply.arrayBuffer());
   if (content === undefined) return [make('p', {}, text('noText'))];
   const shown = make('pre', { textContent: content });

@@ -85,21 +85,22 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   else if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
 }
 
-// XMLHttpRequest parses the page without running anything in it.
+// Only a session that has ended can be mended here: without a connection, and without the folder, the rows stay as they are.
 async function fetchPage(): Promise<Document | undefined> {
-  const page = await requestPage();
-  if (page?.getElementById('list')) return page;
-  return (await signInAgain()) ? requestPage() : undefined;
+  const request = await requestPage();
+  if (request.status !== 401) return request.responseXML ?? undefined;
+  return (await signInAgain()) ? ((await requestPage()).responseXML ?? undefined) : undefined;
 }
 
-function requestPage(): Promise<Document | undefined> {
+// XMLHttpRequest parses the page without running anything in it.
+function requestPage(): Promise<XMLHttpRequest> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
     request.open('GET', location.href);
     request.responseType = 'document';
     request.setRequestHeader('accept', 'text/html');
     for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
-    request.onloadend = () => resolve(request.responseXML ?? undefined);
+    request.onloadend = () => resolve(request);
     request.send();
   });
 }

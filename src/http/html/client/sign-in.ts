@@ -33,7 +33,8 @@ async function showForm(): Promise<boolean> {
   return answer === 'ok';
 }
 
-function currentUserName(): string {
+/** Name of the account that the page was made for; empty for nobody. */
+export function currentUserName(): string {
   return document.querySelector('.who')?.textContent ?? '';
 }
 

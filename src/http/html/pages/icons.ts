@@ -23,6 +23,8 @@ export const iconShapes = {
   rename: 'M4 20h4L19.5 8.5l-4-4L4 16zM13.5 6.5l4 4',
   move: 'M4 12h15m-5-5 5 5-5 5',
   plus: 'M12 5v14M5 12h14',
+  pause: 'M9 6v12m6-12v12',
+  resume: 'M8 5.5v13l10-6.5z',
   close: 'M6 6l12 12M18 6 6 18',
   help: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zm-2.6 6.6a2.6 2.6 0 1 1 3.7 2.4c-.7.4-1.1.9-1.1 1.7m0 2.8h.01',
   left: 'm14 7-5 5 5 5',

@@ -1,3 +1,4 @@
+import { text } from '../language.ts';
 import { folderUrl, reasonOf, send } from '../server.ts';
 
 const known = new Map<string, Promise<string | undefined>>();
@@ -32,7 +33,7 @@ async function create(folder: string): Promise<string | undefined> {
     const reply = await send('PUT', `${folderUrl}${folder.split('/').map(encodeURIComponent).join('/')}/`);
     // 409: it exists. If a file has the name, the uploads into it say so.
     return reply.ok || reply.status === 409 ? undefined : await reasonOf(reply);
-  } catch (error) {
-    return (error as Error).message;
+  } catch {
+    return text('noConnection');
   }
 }

@@ -1,20 +1,32 @@
+import type { ScriptTextName } from '../../pages/locales/en.ts';
 import { icon, make, makeButton } from '../dom.ts';
 import { durationText, sizeText, text } from '../language.ts';
 import type { UploadQueue } from './queue.ts';
 import { Speed } from './speed.ts';
-import { isOver, type Upload } from './upload.ts';
+import { isOver, isResumable, pathOf, type Upload } from './upload.ts';
 
 /** Uploads that are shown; of a folder with thousands of files nobody reads more. */
 const mostShown = 100;
 
 /** What comes first in the panel. */
-const rank: Readonly<Record<Upload['state'], number>> = { failed: 0, running: 1, waiting: 2, cancelled: 3, skipped: 4, done: 5 };
+const rank: Readonly<Record<Upload['state'], number>> = {
+  running: 0,
+  failed: 1,
+  paused: 2,
+  waiting: 3,
+  cancelled: 4,
+  skipped: 5,
+  done: 6,
+};
 
 interface Line {
   element: HTMLLIElement;
   progress: HTMLProgressElement;
   state: HTMLElement;
-  button: HTMLButtonElement;
+  /** Halts it, and has it go on. */
+  halt: HTMLButtonElement;
+  /** Cancels it, and tries it again. */
+  end: HTMLButtonElement;
   shownState: Upload['state'] | undefined;
 }
 
@@ -27,6 +39,8 @@ export class UploadPanel {
   readonly #total = make('progress', { max: 1, attributes: { 'aria-label': text('totalProgress') } });
   readonly #list = make('ul', { tabIndex: 0 });
   readonly #said = make('p', { className: 'hidden', attributes: { role: 'status' } });
+  readonly #pauseAll: HTMLButtonElement;
+  readonly #resumeAll: HTMLButtonElement;
   readonly #cancelAll: HTMLButtonElement;
   readonly #retryAll: HTMLButtonElement;
   readonly #close: HTMLButtonElement;
@@ -35,27 +49,26 @@ export class UploadPanel {
 
   constructor(queue: () => UploadQueue) {
     this.#queue = queue;
-    const each = (action: (upload: Upload) => void) => () => [...queue().uploads].forEach(action);
-    this.#cancelAll = makeButton(
-      text('cancelAll'),
-      undefined,
-      each((upload) => queue().cancel(upload)),
-      'quiet',
-    );
-    this.#retryAll = makeButton(
-      text('retryAll'),
-      undefined,
-      each((upload) => upload.state === 'failed' && queue().retry(upload)),
-      'quiet',
-    );
+    const forAll = (name: ScriptTextName, action: (upload: Upload) => void) =>
+      makeButton(text(name), undefined, () => [...queue().uploads].forEach(action), 'quiet');
+    this.#pauseAll = forAll('pauseAll', (upload) => queue().pause(upload));
+    this.#resumeAll = forAll('resumeAll', (upload) => queue().resume(upload));
+    this.#cancelAll = forAll('cancelAll', (upload) => queue().cancel(upload));
+    this.#retryAll = forAll('retryAll', (upload) => upload.state === 'failed' && queue().retry(upload));
     this.#close = makeButton('', 'close', () => this.#hide(), 'quiet');
     this.#close.setAttribute('aria-label', text('close'));
-    const buttons = make('div', { className: 'row' }, this.#retryAll, this.#cancelAll, this.#close);
+    const buttons = make('div', { className: 'row' }, this.#retryAll, this.#resumeAll, this.#pauseAll, this.#cancelAll, this.#close);
     const header = make('header', {}, make('h2', {}, text('uploads')), buttons, this.#summary, this.#total);
     this.#list.setAttribute('aria-label', text('uploads'));
     this.#element = make('section', { className: 'queue', hidden: true }, header, this.#list, this.#said);
     this.#element.setAttribute('aria-label', text('uploads'));
     document.body.append(this.#element);
+    // What lies at the foot of the page makes room for the panel.
+    const root = document.documentElement;
+    new ResizeObserver(() => {
+      root.toggleAttribute('data-queue', !this.#element.hidden);
+      root.style.setProperty('--queue-height', `${this.#element.offsetHeight}px`);
+    }).observe(this.#element);
   }
 
   /** Has screen readers say something. */
@@ -77,7 +90,8 @@ export class UploadPanel {
   }
 
   #draw(): void {
-    const { uploads, isBusy, isPaused } = this.#queue();
+    const queue = this.#queue();
+    const { uploads, isBusy } = queue;
     this.#element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, mostShown);
     for (const [upload, line] of this.#lines) {
@@ -85,64 +99,87 @@ export class UploadPanel {
       line.element.remove();
       this.#lines.delete(upload);
     }
-    for (const upload of shown) this.#drawLine(upload);
+    this.#order(shown.map((upload) => this.#drawLine(upload)));
+    const has = (...states: Upload['state'][]) => uploads.some((upload) => states.includes(upload.state));
+    this.#pauseAll.hidden = !has('waiting') && !uploads.some((upload) => upload.state === 'running' && isResumable(upload));
+    this.#resumeAll.hidden = !this.#pauseAll.hidden || !has('paused');
     this.#cancelAll.hidden = !isBusy;
     this.#close.hidden = isBusy;
-    this.#retryAll.hidden = !uploads.some((upload) => upload.state === 'failed');
-    this.#drawTotal(uploads, isPaused);
+    this.#retryAll.hidden = !has('failed');
+    this.#drawTotal(queue);
   }
 
-  #drawTotal(uploads: readonly Upload[], isPaused: boolean): void {
-    const wanted = uploads.filter((upload) => upload.state !== 'cancelled' && upload.state !== 'skipped');
-    const total = wanted.reduce((sum, upload) => sum + upload.file.size, 0);
-    const sent = wanted.reduce((sum, upload) => sum + (upload.state === 'done' ? upload.file.size : upload.sentBytes), 0);
-    this.#total.value = total === 0 ? Number(!this.#queue().isBusy) : sent / total;
-    this.#speed.note(sent, performance.now());
+  // A line that is where it belongs is left alone: what moves loses the focus.
+  #order(lines: readonly HTMLElement[]): void {
+    const focused = document.activeElement;
+    for (const [index, line] of lines.entries()) {
+      const present = this.#list.children[index];
+      if (present !== line) this.#list.insertBefore(line, present ?? null);
+    }
+    if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({ preventScroll: true });
+  }
+
+  #drawTotal({ batch, isBusy, isSignedOut }: UploadQueue): void {
+    const wanted = [...batch].filter((upload) => upload.state !== 'cancelled' && upload.state !== 'skipped');
+    const sum = (bytesOf: (upload: Upload) => number) => wanted.reduce((all, upload) => all + bytesOf(upload), 0);
+    const total = sum(({ file }) => file.size);
+    const sent = sum(({ state, file, sentBytes }) => (state === 'done' ? file.size : sentBytes));
+    const done = wanted.filter(({ state }) => state === 'done').length;
+    this.#total.value = total === 0 ? Number(!isBusy) : sent / total;
+    this.#speed.note(sent - sum(({ foundBytes }) => foundBytes), performance.now());
     const parts = [text('running', { done: sizeText(sent), total: sizeText(total) })];
+    if (wanted.length > 1) parts.unshift(text('filesDone', { done, count: wanted.length }));
     const speed = this.#speed.bytesPerSecond;
-    if (isPaused) parts.push(text('paused'));
-    else if (this.#queue().isBusy && speed !== undefined && speed > 0) {
+    const isMoving = wanted.some(({ state, isReconnecting }) => state === 'running' && !isReconnecting);
+    if (isSignedOut) parts.push(text('signInFirst'));
+    else if (isMoving && speed !== undefined && speed > 0) {
       parts.push(text('speed', { speed: sizeText(speed) }), text('timeLeft', { time: durationText((total - sent) / speed) }));
     }
     this.#summary.textContent = parts.join(' · ');
   }
 
-  #drawLine(upload: Upload): void {
+  #drawLine(upload: Upload): HTMLElement {
     const line = this.#lines.get(upload) ?? this.#addLine(upload);
-    line.progress.hidden = upload.state !== 'running';
+    line.progress.hidden = upload.state !== 'running' && upload.state !== 'paused';
     line.progress.value = upload.file.size === 0 ? 0 : upload.sentBytes / upload.file.size;
-    line.state.textContent = stateText(upload);
-    if (line.shownState === upload.state) return;
+    line.state.textContent = [stateText(upload), upload.remark].filter((part) => part !== '').join(' · ');
+    if (line.shownState === upload.state) return line.element;
     line.shownState = upload.state;
     line.element.className = upload.state;
+    const isPaused = upload.state === 'paused';
+    line.halt.hidden = isOver(upload) || !isResumable(upload);
+    label(line.halt, text(isPaused ? 'resume' : 'pause'), upload, icon(isPaused ? 'resume' : 'pause'));
     const canRetry = upload.state === 'failed' || upload.state === 'cancelled';
-    line.button.hidden = isOver(upload) && !canRetry;
-    const label = text(canRetry ? 'retry' : 'cancel');
-    line.button.replaceChildren(canRetry ? label : icon('close'));
-    line.button.setAttribute('aria-label', `${label}: ${upload.name}`);
+    line.end.hidden = isOver(upload) && !canRetry;
+    const end = text(canRetry ? 'retry' : 'cancel');
+    label(line.end, end, upload, canRetry ? end : icon('close'));
+    return line.element;
   }
 
   #addLine(upload: Upload): Line {
-    const act = () => (isOver(upload) ? this.#queue().retry(upload) : this.#queue().cancel(upload));
-    const path = upload.folder === '' ? upload.name : `${upload.folder}/${upload.name}`;
+    const queue = this.#queue();
+    const path = pathOf(upload);
     const progress = make('progress', { max: 1, attributes: { 'aria-label': path } });
     const state = make('span', { className: 'hint' });
-    const button = makeButton('', undefined, act, 'quiet');
-    const element = make('li', {}, make('span', { className: 'title', title: path }, make('bdi', {}, path)), button, state, progress);
-    const line = { element, progress, state, button, shownState: undefined };
+    const halt = makeButton('', undefined, () => (upload.state === 'paused' ? queue.resume(upload) : queue.pause(upload)), 'quiet');
+    const end = makeButton('', undefined, () => (isOver(upload) ? queue.retry(upload) : queue.cancel(upload)), 'quiet');
+    const title = make('span', { className: 'title', title: path }, make('bdi', {}, path));
+    const element = make('li', {}, title, make('span', { className: 'buttons' }, halt, end), state, progress);
+    const line = { element, progress, state, halt, end, shownState: undefined };
     this.#lines.set(upload, line);
-    this.#list.append(element);
     return line;
   }
 }
 
+function label(button: HTMLButtonElement, name: string, { name: fileName }: Upload, shown: Node | string): void {
+  button.replaceChildren(shown);
+  button.setAttribute('aria-label', `${name}: ${fileName}`);
+}
+
 function stateText(upload: Upload): string {
-  switch (upload.state) {
-    case 'running':
-      return text('running', { done: sizeText(upload.sentBytes), total: sizeText(upload.file.size) });
-    case 'failed':
-      return text('failed', { reason: upload.reason });
-    default:
-      return text(upload.state);
-  }
+  const { state, sentBytes, file, reason, isReconnecting } = upload;
+  const soFar = text('running', { done: sizeText(sentBytes), total: sizeText(file.size) });
+  if (state === 'running') return isReconnecting ? `${soFar} · ${text('reconnecting')}` : soFar;
+  if (state === 'paused') return sentBytes > 0 ? `${soFar} · ${text('paused')}` : text('paused');
+  return state === 'failed' ? text('failed', { reason }) : text(state);
 }

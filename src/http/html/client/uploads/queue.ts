@@ -2,8 +2,9 @@ import { text } from '../language.ts';
 import { signInAgain } from '../sign-in.ts';
 import { decide, forgetChoice } from './conflict.ts';
 import { ensureFolder, forgetFolders } from './folders.ts';
+import { discardUpload, keptUpload } from './kept-uploads.ts';
 import { sendFile } from './send.ts';
-import { isOver, nextName, type Upload } from './upload.ts';
+import { isOver, isResumable, nextName, type Upload } from './upload.ts';
 
 /** Files sent at the same time: more than one hides the time between small ones, many would starve each other. */
 const atOnce = 3;
@@ -11,41 +12,61 @@ const atOnce = 3;
 /** Uploads in the order in which they were chosen. */
 export class UploadQueue {
   readonly uploads: Upload[] = [];
+  /** What was chosen, or tried again, since there was nothing left to do. */
+  readonly batch = new Set<Upload>();
   /** Whether the queue waits until the reader has signed in. */
-  isPaused = false;
+  isSignedOut = false;
   readonly #onChange: () => void;
   readonly #onEnd: (ended: readonly Upload[]) => void;
+  readonly #running = new Set<Upload>();
   #ended: Upload[] = [];
-  #running = 0;
 
   /**
    * @param onChange called when anything that can be seen changes
-   * @param onEnd called when nothing is left to do, with what came to its end since it was called before
+   * @param onEnd called when nothing is under way any more, with what came to its end since it was called before
    */
   constructor(onChange: () => void, onEnd: (ended: readonly Upload[]) => void) {
     this.#onChange = onChange;
     this.#onEnd = onEnd;
   }
 
+  /** Whether anything is left to do, paused or not. */
   get isBusy(): boolean {
-    return this.#running > 0 || this.uploads.some((upload) => upload.state === 'waiting');
+    return this.#isMoving || this.uploads.some((upload) => upload.state === 'paused');
+  }
+
+  get #isMoving(): boolean {
+    return this.#running.size > 0 || this.uploads.some((upload) => upload.state === 'waiting');
   }
 
   add(uploads: readonly Upload[]): void {
+    this.#begin(uploads);
+    for (const upload of uploads) this.#find(upload);
     this.uploads.push(...uploads);
     this.#next();
   }
 
   cancel(upload: Upload): void {
     if (isOver(upload)) return;
-    upload.state = 'cancelled';
-    upload.cancel?.();
-    this.#changed();
+    this.#halt(upload, 'cancelled');
+    if (!this.#running.has(upload)) void discardUpload(upload);
+  }
+
+  /** Halts an upload that can go on where it is, or has not begun. */
+  pause(upload: Upload): void {
+    if (upload.state === 'waiting' || (upload.state === 'running' && isResumable(upload))) this.#halt(upload, 'paused');
+  }
+
+  resume(upload: Upload): void {
+    if (upload.state !== 'paused') return;
+    upload.state = 'waiting';
+    this.#next();
   }
 
   retry(upload: Upload): void {
     if (upload.state !== 'failed' && upload.state !== 'cancelled') return;
-    Object.assign(upload, { state: 'waiting', sentBytes: 0, reason: '' });
+    this.#begin([upload]);
+    Object.assign(upload, { state: 'waiting', sentBytes: 0, foundBytes: 0, reason: '', remark: '' });
     this.#next();
   }
 
@@ -54,15 +75,37 @@ export class UploadQueue {
     this.uploads.splice(0, this.uploads.length, ...this.uploads.filter((upload) => !isOver(upload)));
   }
 
+  #begin(uploads: readonly Upload[]): void {
+    if (!this.isBusy) this.batch.clear();
+    for (const upload of uploads) this.batch.add(upload);
+  }
+
+  // An upload of the same file that was left unfinished goes on, with the name that was chosen for it.
+  #find(upload: Upload): void {
+    const kept = isResumable(upload) ? keptUpload(upload) : undefined;
+    if (!kept) return;
+    const other = this.uploads.find((candidate) => candidate.location === kept.location);
+    if (other && !isOver(other)) return;
+    if (other) other.location = undefined;
+    Object.assign(upload, { location: kept.location, name: kept.name });
+  }
+
+  #halt(upload: Upload, state: 'paused' | 'cancelled'): void {
+    upload.state = state;
+    upload.stop?.();
+    this.#changed();
+  }
+
   #next(): void {
-    while (this.#running < atOnce && !this.isPaused) {
-      const upload = this.uploads.find((candidate) => candidate.state === 'waiting');
+    while (this.#running.size < atOnce && !this.isSignedOut) {
+      const upload = this.uploads.find((candidate) => candidate.state === 'waiting' && !this.#running.has(candidate));
       if (!upload) break;
       upload.state = 'running';
-      this.#running++;
+      this.#running.add(upload);
       void this.#run(upload).finally(() => {
-        this.#running--;
-        this.#ended.push(upload);
+        this.#running.delete(upload);
+        if (isOver(upload)) this.#ended.push(upload);
+        if (upload.state === 'cancelled') void discardUpload(upload);
         this.#next();
         this.#changed();
       });
@@ -72,7 +115,7 @@ export class UploadQueue {
 
   #changed(): void {
     this.#onChange();
-    if (this.isBusy || this.isPaused) return;
+    if (this.#isMoving || this.isSignedOut) return;
     forgetChoice();
     forgetFolders();
     if (this.#ended.length > 0) this.#onEnd(this.#ended.splice(0));
@@ -80,12 +123,13 @@ export class UploadQueue {
 
   async #run(upload: Upload): Promise<void> {
     const problem = await ensureFolder(upload.folder);
+    if (upload.state !== 'running') return;
     if (problem !== undefined) return this.#fail(upload, problem);
     while (upload.state === 'running') {
       const sent = await sendFile(upload, this.#onChange);
       if (upload.state !== 'running') return;
       if (sent === 'done') upload.state = 'done';
-      else if (sent === 'cancelled') upload.state = 'cancelled';
+      else if (sent === 'stopped') upload.state = 'cancelled';
       else if (sent === 'conflict') await this.#resolveConflict(upload);
       else if (sent === 'signed-out') await this.#signIn(upload);
       else this.#fail(upload, sent.reason);
@@ -97,7 +141,7 @@ export class UploadQueue {
   }
 
   async #resolveConflict(upload: Upload): Promise<void> {
-    upload.sentBytes = 0;
+    Object.assign(upload, { sentBytes: 0, foundBytes: 0 });
     const decision = upload.onConflict === 'ask' ? await decide(upload.name) : upload.onConflict;
     if (upload.state !== 'running') return;
     if (decision === 'skip') {
@@ -110,12 +154,11 @@ export class UploadQueue {
 
   // The session ended under way: everything waits, and goes on when the reader has signed in.
   async #signIn(upload: Upload): Promise<void> {
-    upload.sentBytes = 0;
-    this.isPaused = true;
+    this.isSignedOut = true;
     this.#onChange();
     const isSignedIn = await signInAgain();
-    this.isPaused = false;
-    if (!isSignedIn) this.#fail(upload, text('paused'));
+    this.isSignedOut = false;
+    if (!isSignedIn) this.#fail(upload, text('signInFirst'));
     this.#next();
   }
 }

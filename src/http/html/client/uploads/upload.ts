@@ -5,23 +5,68 @@ export interface Upload {
   readonly folder: string;
   /** Name under which it is stored; changes when both files are kept. */
   name: string;
-  state: 'waiting' | 'running' | 'done' | 'failed' | 'skipped' | 'cancelled';
+  state: 'waiting' | 'running' | 'paused' | 'done' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
+  /** Bytes of `sentBytes` that the service had already: they say nothing about the speed. */
+  foundBytes: number;
   /** Why it failed, for people. */
   reason: string;
+  /** What else is worth knowing, for people. */
+  remark: string;
+  /** Whether the connection was lost, and is tried again after a pause. */
+  isReconnecting: boolean;
   /** What happens when the name is taken. */
   onConflict: 'ask' | 'overwrite' | 'keep-both';
-  cancel: (() => void) | undefined;
+  /** Where the service keeps what has come of a large file (docs/spec/uploads.md). */
+  location: string | undefined;
+  /** Ends the request that is under way. */
+  stop: (() => void) | undefined;
 }
 
 /** A file that has just been chosen. */
 export function newUpload(file: File, folder: string): Upload {
-  return { file, folder, name: file.name, state: 'waiting', sentBytes: 0, reason: '', onConflict: 'ask', cancel: undefined };
+  return {
+    file,
+    folder,
+    name: file.name,
+    state: 'waiting',
+    sentBytes: 0,
+    foundBytes: 0,
+    reason: '',
+    remark: '',
+    isReconnecting: false,
+    onConflict: 'ask',
+    location: undefined,
+    stop: undefined,
+  };
+}
+
+/** Larger files are sent in a way that can go on after a break; smaller ones are sent anew sooner than one could ask how far they came. */
+const resumableBytes = 8 * 1024 * 1024;
+
+/** Whether an upload can be interrupted, and go on. */
+export function isResumable({ file }: Upload): boolean {
+  return file.size > resumableBytes;
+}
+
+/** Whether content can still be read: a request with a file that was changed or deleted since it was chosen fails as one without a connection does. */
+export async function isReadable(content: Blob): Promise<boolean> {
+  try {
+    await content.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether an upload has come to its end, one way or the other. */
 export function isOver({ state }: Upload): boolean {
-  return state !== 'waiting' && state !== 'running';
+  return state !== 'waiting' && state !== 'running' && state !== 'paused';
+}
+
+/** Where an upload will be, below the folder of the page. */
+export function pathOf({ folder, name }: Pick<Upload, 'folder' | 'name'>): string {
+  return folder === '' ? name : `${folder}/${name}`;
 }
 
 /** `report.pdf` becomes `report (2).pdf`, and that `report (3).pdf`. */

@@ -7,6 +7,7 @@ import { chosenFiles, droppedFiles } from './dropped-files.ts';
 import { ensureFolder } from './folders.ts';
 import { UploadPanel } from './panel.ts';
 import { UploadQueue } from './queue.ts';
+import { Unfinished } from './unfinished.ts';
 import type { Upload } from './upload.ts';
 
 /** Starts uploads: the buttons, drag and drop, and the queue with its panel. */
@@ -20,8 +21,14 @@ export function startUploads(mayCreateFolder: boolean): void {
       void refreshRows();
     },
   );
+  const send = (uploads: Upload[]) => {
+    queue.add(uploads);
+    for (const { location } of uploads) if (location !== undefined) unfinished.remove(location);
+  };
+  const unfinished = new Unfinished(send);
+  unfinished.start();
   const add = (uploads: Upload[]) => {
-    void askMetadata(uploads).then((isGiven) => isGiven && queue.add(uploads));
+    void askMetadata(uploads).then((isGiven) => isGiven && send(uploads));
   };
   byId('tools').prepend(...buttons(add, mayCreateFolder));
   startDrops(add, mayCreateFolder);

@@ -1,0 +1,94 @@
+import { folderUrl } from '../server.ts';
+import { currentUserName } from '../sign-in.ts';
+import { release } from './claims.ts';
+import { ask } from './requests.ts';
+import type { Upload } from './upload.ts';
+
+/** What the browser remembers of an upload until it is over: enough to know its file again, and to go on. */
+export interface KeptUpload extends Pick<Upload, 'folder' | 'name'> {
+  /** Name, size in bytes and time of the file: what a browser tells of it. */
+  fileName: string;
+  size: number;
+  lastModified: number;
+  /** Where the service keeps what has come of it. */
+  location: string;
+}
+
+/** What nobody went on with for so long is forgotten: the service has done so before. */
+const keptMs = 30 * 24 * 60 * 60 * 1000;
+
+/** Before the key of each upload in localStorage; behind it stand the account and the page's folder. */
+const prefix = 'svc-upload:';
+
+function keyOf({ folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
+  return keysHere() + JSON.stringify([folder, fileName, size, lastModified]);
+}
+
+function keysHere(): string {
+  return `${prefix}${JSON.stringify([currentUserName(), folderUrl])}`;
+}
+
+function fileOf({ folder, file }: Upload) {
+  return { folder, fileName: file.name, size: file.size, lastModified: file.lastModified };
+}
+
+/** Remembers an upload that the service has begun. */
+export function keepUpload(upload: Upload): void {
+  const { name, location } = upload;
+  const kept = { ...fileOf(upload), name, location, atMs: Date.now() };
+  try {
+    localStorage.setItem(keyOf(kept), JSON.stringify(kept));
+  } catch {
+    // A browser that keeps nothing for pages goes on for as long as the page is open.
+  }
+}
+
+/** The unfinished upload of the same file to the same place. */
+export function keptUpload(upload: Upload): KeptUpload | undefined {
+  return read(keyOf(fileOf(upload)));
+}
+
+/** Unfinished uploads of this account from the page's folder. Those of old are forgotten. */
+export function keptUploads(): KeptUpload[] {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+    for (const key of keys) if (!read(key)) localStorage.removeItem(key);
+    return keys.filter((key) => key.startsWith(keysHere())).flatMap((key) => read(key) ?? []);
+  } catch {
+    return [];
+  }
+}
+
+function read(key: string): KeptUpload | undefined {
+  try {
+    const kept = JSON.parse(localStorage.getItem(key) ?? '') as KeptUpload & { atMs: number };
+    return kept.atMs > Date.now() - keptMs ? kept : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an upload is still remembered: another tab may have come to its end. */
+export function isKept(kept: KeptUpload): boolean {
+  return read(keyOf(kept))?.location === kept.location;
+}
+
+/** Forgets an unfinished upload. */
+export function forgetUpload(kept: KeptUpload): void {
+  if (isKept(kept)) localStorage.removeItem(keyOf(kept));
+}
+
+/** Forgets where an upload would go on: it is over, or begins anew. */
+export function letGo(upload: Upload): void {
+  if (upload.location === undefined) return;
+  forgetUpload({ ...fileOf(upload), name: upload.name, location: upload.location });
+  release(upload.location);
+  upload.location = undefined;
+}
+
+/** Has the service drop what has come of an upload. What it does not hear of, it drops after some time. */
+export async function discardUpload(upload: Upload): Promise<void> {
+  const { location } = upload;
+  letGo(upload);
+  if (location !== undefined) await ask('DELETE', location);
+}

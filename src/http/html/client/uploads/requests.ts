@@ -1,0 +1,96 @@
+import { metadataHeader } from '../metadata.ts';
+import { folderUrl, reasonFor, scriptHeaders } from '../server.ts';
+import { pathOf, type Upload } from './upload.ts';
+
+/** How one attempt to store a file ended. */
+export type Sent = 'done' | 'conflict' | 'signed-out' | 'stopped' | { reason: string };
+
+/** So long nothing may leave while a body is sent, and an answer without one may take: the line is dead then, though nobody has said so. */
+const stallMs = 60_000;
+
+const commonHeaders = { accept: 'application/json', ...scriptHeaders };
+
+/** URL path under which an upload is stored. */
+export function urlOf(upload: Upload): string {
+  return folderUrl + pathOf(upload).split('/').map(encodeURIComponent).join('/');
+}
+
+/**
+ * What the request that begins an upload says about its file. `If-None-Match: *` has the service refuse it when the name is taken, so that nothing
+ * is lost even when somebody else was faster (RFC 9110 §13.1.2).
+ */
+export function fileHeaders(upload: Upload): Record<string, string> {
+  const { file, onConflict } = upload;
+  const metadata = metadataHeader(upload);
+  return {
+    ...(file.lastModified > 0 && { 'x-oc-mtime': String(Math.floor(file.lastModified / 1000)) }),
+    ...(metadata && { [metadata[0]]: metadata[1] }),
+    ...(onConflict !== 'overwrite' && { 'if-none-match': '*' }),
+  };
+}
+
+/** Why a request with a file was refused. */
+export function refusalOf(status: number, body: string): Sent {
+  if (status === 412) return 'conflict';
+  if (status === 401) return 'signed-out';
+  return { reason: reasonFor(status, messageIn(body)) };
+}
+
+function messageIn(body: string): string | undefined {
+  try {
+    return (JSON.parse(body) as { errors: { message: string }[] }).errors[0]?.message;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sends a request without a body. @returns undefined when there was no answer */
+export async function ask(method: string, url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response | undefined> {
+  try {
+    return await fetch(url, { method, headers: { ...commonHeaders, ...headers }, signal: AbortSignal.timeout(stallMs) });
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Sends content. fetch() tells no progress of a body, so this is XMLHttpRequest.
+ *
+ * @param onProgress called as bytes leave, with how many have
+ * @returns undefined when the connection was lost, or `signal` ended it
+ */
+export function sendContent(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  content: Blob,
+  signal: AbortSignal,
+  onProgress: (bytes: number) => void,
+): Promise<XMLHttpRequest | undefined> {
+  if (signal.aborted) return Promise.resolve(undefined);
+  const request = new XMLHttpRequest();
+  const abort = () => request.abort();
+  let stalled: ReturnType<typeof setTimeout> | undefined;
+  // Once all has left, the service may take its time.
+  const watch = (leftBytes: number) => {
+    clearTimeout(stalled);
+    if (leftBytes > 0) stalled = setTimeout(abort, stallMs);
+  };
+  return new Promise<XMLHttpRequest | undefined>((resolve) => {
+    request.open(method, url);
+    for (const [name, value] of Object.entries({ ...commonHeaders, ...headers })) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => {
+      watch(total - loaded);
+      onProgress(Math.min(loaded, content.size));
+    };
+    request.onabort = () => resolve(undefined);
+    request.onerror = () => resolve(undefined);
+    request.onload = () => resolve(request);
+    signal.addEventListener('abort', abort);
+    watch(content.size);
+    request.send(content);
+  }).finally(() => {
+    clearTimeout(stalled);
+    signal.removeEventListener('abort', abort);
+  });
+}

@@ -1,0 +1,147 @@
+import { text } from '../language.ts';
+import { claim } from './claims.ts';
+import { discardUpload, keepUpload, letGo } from './kept-uploads.ts';
+import { pauseAfter } from './pause.ts';
+import { ask, fileHeaders, refusalOf, type Sent, sendContent, urlOf } from './requests.ts';
+import { isReadable, type Upload } from './upload.ts';
+
+/** What a request came to: bytes that the service has, the end of the upload, no answer, or that the service has forgotten it. */
+type Step = number | Sent | 'lost' | 'gone';
+
+/** So often a file is begun anew, when the service has forgotten what came of it. */
+const mostRestarts = 3;
+
+/** What a proxy says while it cannot reach the service, and the service while it is busy: asking again may help. */
+const passing: readonly number[] = [408, 502, 503, 504];
+
+/** Sends a file in as many requests as it takes: each goes on where the one before ended (docs/spec/uploads.md). */
+export class ResumableSending {
+  readonly #upload: Upload;
+  readonly #signal: AbortSignal;
+  readonly #onChange: () => void;
+  /** Where to go on; undefined while that has to be asked. */
+  #offset: number | undefined;
+  /** Bytes that one request may bring. */
+  #requestBytes = Number.POSITIVE_INFINITY;
+
+  constructor(upload: Upload, signal: AbortSignal, onChange: () => void) {
+    this.#upload = upload;
+    this.#signal = signal;
+    this.#onChange = onChange;
+  }
+
+  async run(): Promise<Sent> {
+    const upload = this.#upload;
+    // What another tab goes on with is not ours.
+    if (upload.location !== undefined && !(await claim(upload.location))) upload.location = undefined;
+    let failures = 0;
+    let restarts = 0;
+    let farthest = -1;
+    while (!this.#signal.aborted) {
+      const step = await this.#next();
+      if (this.#signal.aborted) break;
+      if (step === 'lost') await this.#reconnect(failures++);
+      else if (step === 'gone') {
+        letGo(upload);
+        this.#offset = undefined;
+        if (++restarts > mostRestarts) return { reason: text('refused', { status: '404' }) };
+        upload.remark = text('begunAnew');
+      } else if (typeof step === 'number') {
+        if (step > farthest) failures = 0;
+        farthest = Math.max(step, farthest);
+        this.#goTo(step);
+      } else {
+        if (step === 'done' || step === 'conflict') letGo(upload);
+        return step;
+      }
+    }
+    return 'stopped';
+  }
+
+  #next(): Promise<Step> {
+    const { location } = this.#upload;
+    if (location === undefined) return this.#begin();
+    return this.#offset === undefined ? this.#find(location) : this.#append(location, this.#offset);
+  }
+
+  // Not ended by the signal: whoever cancels an upload has to know which.
+  async #begin(): Promise<Step> {
+    const upload = this.#upload;
+    const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(upload.file.size) };
+    const reply = await ask('PUT', urlOf(upload), headers);
+    if (!reply) return 'lost';
+    const body = await reply.text().catch(() => '');
+    const location = reply.headers.get('location');
+    if (reply.status !== 201 || location === null) return passing.includes(reply.status) ? 'lost' : refusalOf(reply.status, body);
+    this.#noteLimit(reply);
+    upload.location = location;
+    keepUpload(upload);
+    await claim(location);
+    return 0;
+  }
+
+  async #find(location: string): Promise<Step> {
+    const reply = await ask('HEAD', location);
+    if (!reply || passing.includes(reply.status)) return 'lost';
+    if (reply.status === 404 || reply.status === 410) return 'gone';
+    if (!reply.ok) return refusalOf(reply.status, '');
+    this.#noteLimit(reply);
+    return reply.headers.get('upload-complete') === '?1' ? 'done' : Number(reply.headers.get('upload-offset'));
+  }
+
+  async #append(location: string, offset: number): Promise<Step> {
+    const upload = this.#upload;
+    const { file } = upload;
+    const endBytes = Math.min(file.size, offset + this.#requestBytes);
+    const content = file.slice(offset, endBytes);
+    if (!(await isReadable(content))) {
+      void discardUpload(upload);
+      return { reason: text('fileChanged') };
+    }
+    const headers = {
+      'content-type': 'application/partial-upload',
+      'upload-offset': String(offset),
+      'upload-complete': endBytes === file.size ? '?1' : '?0',
+    };
+    const request = await sendContent('PATCH', location, headers, content, this.#signal, (bytes) => {
+      upload.sentBytes = offset + bytes;
+      this.#onChange();
+    });
+    return request ? this.#outcomeOf(request) : 'lost';
+  }
+
+  #outcomeOf(request: XMLHttpRequest): Step {
+    const { status } = request;
+    const isOver = request.getResponseHeader('upload-complete') === '?1';
+    const offset = request.getResponseHeader('upload-offset');
+    if (isOver && status === 201) return 'done';
+    if (!isOver && offset !== null && (status === 204 || status === 409)) return Number(offset);
+    if (passing.includes(status)) return 'lost';
+    if (status === 404 || status === 410) return 'gone';
+    if (isOver) letGo(this.#upload);
+    return refusalOf(status, request.responseText);
+  }
+
+  async #reconnect(failures: number): Promise<void> {
+    const upload = this.#upload;
+    this.#offset = undefined;
+    upload.isReconnecting = true;
+    this.#onChange();
+    await pauseAfter(failures, this.#signal);
+    upload.isReconnecting = false;
+    this.#onChange();
+  }
+
+  #goTo(offset: number): void {
+    const upload = this.#upload;
+    this.#offset = offset;
+    upload.foundBytes += Math.max(0, offset - upload.sentBytes);
+    upload.sentBytes = offset;
+    this.#onChange();
+  }
+
+  #noteLimit({ headers }: Response): void {
+    const limit = /\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1];
+    this.#requestBytes = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf } from '../support/large-uploads.ts';
+import { until } from '../support/receiver.ts';
+import { startServer } from '../support/server.ts';
+import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
+
+test('a large upload goes on by itself over cuts, a server that is away and a reply that is lost', async (t) => {
+  const server = await startServer(t);
+  const proxy = await startUnreliableProxy(t, server.port);
+  const page = await openBrowser(t, { expectedErrors: /409|ERR_/ });
+  if (!page) return;
+  await login(page, proxy.url);
+  const { path, content } = largeFile(server, 'large.bin');
+  proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 }, { swallowsReply: true });
+  await choose(page, path);
+  await until('it goes on', () => proxy.offsets.length === 2);
+  await proxy.goDown();
+  await lineOf(page, 'large.bin').getByText('the connection was lost, it is tried again').waitFor();
+  await proxy.comeBack();
+  await lineOf(page, 'large.bin', 'done').waitFor();
+  await page.getByRole('link', { name: 'large.bin' }).waitFor();
+  assert.equal(proxy.troubles.length, 0, 'all of them happened');
+  assert.ok(
+    proxy.offsets.slice(3).every((offset) => offset === content.length),
+    'what was complete is not sent again',
+  );
+  assertNeverAnew(proxy.offsets);
+  await assertUploaded(server, 'large.bin', content);
+});
+
+test('a paused upload goes on where it was, in the page or, chosen again, in the next one', async (t) => {
+  const server = await startServer(t);
+  const proxy = await startUnreliableProxy(t, server.port);
+  const page = await openBrowser(t, { expectedErrors: /409|ERR_/ });
+  if (!page) return;
+  await login(page, proxy.url);
+  const { path, content } = largeFile(server, 'large.bin');
+  const other = largeFile(server, 'other/large.bin');
+  proxy.troubles.push({ holdAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 });
+  await choose(page, path);
+  const line = lineOf(page, 'large.bin');
+  await line.getByText(/MB of 12 MB/).waitFor();
+  await page.getByRole('button', { name: 'Pause: large.bin' }).click();
+  await line.getByText('paused').waitFor();
+  await assertAccessible(page, 'a paused upload');
+  assert.equal(await page.getByRole('button', { name: 'Close' }).isVisible(), false, 'it is not over');
+  await page.getByRole('button', { name: 'Continue: large.bin' }).click();
+  await until('it goes on', () => proxy.offsets.length === 2);
+
+  const next = await page.context().newPage();
+  await page.close();
+  await next.goto(`${proxy.url}/home/`);
+  const offer = next.locator('.unfinished li');
+  await offer.getByText(/^[\d.]+ MB of 12 MB$/).waitFor();
+  await assertAccessible(next, 'an offer to go on');
+  await offer.locator('input[type=file]').setInputFiles(other.path);
+  await next.getByText('This is another file. The unfinished one is large.bin, 12 MB').waitFor();
+  await offer.locator('input[type=file]').setInputFiles(path);
+  await lineOf(next, 'large.bin', 'done').waitFor();
+  assert.equal(await next.locator('.unfinished').count(), 0);
+  assert.equal(proxy.offsets.length, 3);
+  assertNeverAnew(proxy.offsets);
+  await assertUploaded(server, 'large.bin', content);
+});

@@ -1,0 +1,81 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** What happens to a PATCH on its way to the server. */
+export type Trouble =
+  /** The connection is cut once so many bytes have passed. */
+  | { cutAfterBytes: number }
+  /** No more passes than so many bytes, and nobody is told. */
+  | { holdAfterBytes: number }
+  /** The server gets all of it, and its reply is lost. */
+  | { swallowsReply: true };
+
+/** A way to a server on which PATCH requests meet trouble. */
+export interface UnreliableProxy {
+  url: string;
+  /** What happens to the next PATCH requests, in order; the others pass. */
+  troubles: Trouble[];
+  /** `Upload-Offset` of the PATCH requests that have come; of the same one again for an upload only once. */
+  offsets: number[];
+  /** Cuts all connections and takes no more. */
+  goDown: () => Promise<void>;
+  /** Takes connections again. */
+  comeBack: () => Promise<void>;
+}
+
+/** Starts a proxy on a free port; it ends with the test. @param port of the server */
+export async function startUnreliableProxy(t: TestContext, port: number): Promise<UnreliableProxy> {
+  const sockets = new Set<Socket>();
+  const troubles: Trouble[] = [];
+  const offsets: number[] = [];
+  const last = new Map<string, string>();
+  const accept = (client: Socket) => {
+    const server = connect(port, '127.0.0.1');
+    let trouble: Trouble | undefined;
+    let passedBytes = 0;
+    const end = () => {
+      for (const socket of [client, server]) {
+        socket.destroy();
+        sockets.delete(socket);
+      }
+    };
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on('error', end).on('close', end);
+    }
+    client.on('data', (chunk: Buffer) => {
+      const head = chunk.subarray(0, 4096).toString('latin1');
+      const [, url = '', offset] = /^PATCH (\S+) [^\0]*?\r\nupload-offset: (\d+)\r\n/i.exec(head) ?? [];
+      if (offset !== undefined) {
+        // A browser repeats by itself what broke off on a connection that it had used before.
+        const isRepeated = last.get(url) === offset;
+        last.set(url, offset);
+        if (!isRepeated) offsets.push(Number(offset));
+        trouble = isRepeated ? undefined : troubles.shift();
+        passedBytes = 0;
+      }
+      passedBytes += chunk.length;
+      server.write(chunk);
+      if (trouble && 'cutAfterBytes' in trouble && passedBytes >= trouble.cutAfterBytes) end();
+      if (trouble && 'holdAfterBytes' in trouble && passedBytes >= trouble.holdAfterBytes) client.pause();
+    });
+    server.on('data', (chunk: Buffer) => {
+      if (trouble && 'swallowsReply' in trouble) end();
+      else client.write(chunk);
+    });
+  };
+  let proxy: Server;
+  const listen = async (at: number) => {
+    proxy = createServer(accept);
+    await new Promise<void>((resolve) => proxy.listen(at, '127.0.0.1', resolve));
+    return (proxy.address() as AddressInfo).port;
+  };
+  const goDown = async () => {
+    const closed = new Promise((resolve) => proxy.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  const ownPort = await listen(0);
+  t.after(() => (proxy.listening ? goDown() : undefined));
+  return { url: `http://127.0.0.1:${ownPort}`, troubles, offsets, goDown, comeBack: async () => void (await listen(ownPort)) };
+}
