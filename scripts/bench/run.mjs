@@ -28,6 +28,7 @@ const others = {
   growth: 'growth.mjs',
   memory: 'memory.mjs',
   hostile: 'hostile.mjs',
+  resumable: 'resumable.mjs',
 };
 const names = [...groupNames, ...Object.keys(others)];
 const unknown = positionals.find((name) => !names.includes(name));

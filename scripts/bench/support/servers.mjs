@@ -1,7 +1,7 @@
 // The servers that are measured: svc, and the peers that are installed. Each serves the same folder, with Basic wherever it can.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
 import { send } from './exchange.mjs';
@@ -122,6 +122,15 @@ export class Servers {
     const port = await freePort();
     const args = [new URL('./hono-server.mjs', import.meta.url).pathname, join(this.#home, 'small'), String(port)];
     return this.#started({ name: 'Hono with one lstat', port, at: (path) => `/home/${path}` }, process.execPath, args);
+  }
+
+  /** The server of tus by its makers, with its store in files. It asks nobody who they are. */
+  async tus() {
+    const port = await freePort();
+    const { version } = JSON.parse(readFileSync('node_modules/@tus/server/package.json', 'utf8'));
+    const args = [new URL('./tus-server.mjs', import.meta.url).pathname, join(this.#home, 'put'), String(port)];
+    const server = { name: '@tus/server', version, port, at: () => '/files/absent', firstStatus: 404 };
+    return this.#started(server, process.execPath, args);
   }
 
   async nginx() {

@@ -1,0 +1,149 @@
+// Resumable uploads of svc, by the draft and by tus, beside its plain PUT and beside @tus/server with its file store, interleaved in one
+// run: 1 GiB in one piece and in pieces of 8 MiB, and the memory that a server takes while many uploads are under way.
+//   node scripts/bench/resumable.mjs [--rounds N] [--only TEXT] [--smoke] [--write]
+//   --only measures the workloads whose name has TEXT; --write puts the tables into docs/operate/performance.md
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { bulk } from './support/load.mjs';
+import { cpuSeconds, machineLine, memoryMiB } from './support/machine.mjs';
+import { Rounds } from './support/rounds.mjs';
+import { Servers } from './support/servers.mjs';
+import { failures, table, writeBetween } from './support/table.mjs';
+
+process.chdir(new URL('../..', import.meta.url).pathname);
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
+    smoke: { type: 'boolean' },
+    write: { type: 'boolean' },
+  },
+});
+const rounds = options.smoke ? 1 : Number(options.rounds);
+const totalBytes = 2 ** 30 / (options.smoke ? 64 : 1);
+const pieceBytes = 2 ** 23 / (options.smoke ? 64 : 1);
+const manyUploads = options.smoke ? 20 : 200;
+const sampleMs = 50;
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+const home = join(folder, 'home');
+mkdirSync(home);
+writeFileSync(join(home, 'small'), '');
+const servers = new Servers(folder, home);
+const measured = new Rounds({ rounds, only: options.only, isWarm: true });
+const run = promisify(execFile);
+
+/** Removes what the round before wrote, and lets the disk finish with it, so that nobody pays for another. */
+function clean() {
+  rmSync(join(home, 'put'), { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  mkdirSync(join(home, 'put'));
+  execFileSync('sync');
+}
+
+/** One upload, or several at once that bring as much together. */
+async function transfer(server, protocol, { piece = totalBytes, streams = 1 }) {
+  clean();
+  if (protocol === 'put') return bulk(server, { method: 'PUT', path: server.at('put/plain'), bodyBytes: totalBytes });
+  const target = protocol === 'draft' ? server.at('put/draft') : server.uploads;
+  const bodyBytes = Math.ceil(totalBytes / streams);
+  const order = { port: server.port, headers: server.headers, protocol, target, bodyBytes, pieceBytes: piece, streams };
+  const before = cpuSeconds(server.pid);
+  const script = new URL('./support/resumable-transfer.mjs', import.meta.url).pathname;
+  const { ms } = JSON.parse((await run(process.execPath, [script, JSON.stringify(order)])).stdout);
+  return { value: totalBytes / 1e6 / (ms / 1000), cpuS: (cpuSeconds(server.pid) - before) / (totalBytes / 2 ** 30) };
+}
+
+const start = {
+  svc: async (of) => ({ ...(await of.svc()), uploads: '/home/__svc__/uploads/' }),
+  peer: async (of) => ({ ...(await of.tus()), uploads: '/files' }),
+};
+
+/** The ways to upload that are compared, and what starts the server of each. */
+const ways = [
+  { name: 'svc, PUT', of: 'svc', protocol: 'put' },
+  { name: 'svc, draft', of: 'svc', protocol: 'draft' },
+  { name: 'svc, tus', of: 'svc', protocol: 'tus' },
+  { name: '@tus/server', of: 'peer', protocol: 'tus' },
+];
+const [put, draft, tus, peer] = ways;
+const inOne = '1 GiB in one piece';
+const inPieces = '1 GiB in pieces of 8 MiB';
+const memoryOf = (count) => `peak memory, 1 GiB by ${count} at once`;
+
+/** The highest memory (RSS) of a server that was just started, while so many uploads are under way. */
+async function memory({ of, protocol }, streams) {
+  const alone = new Servers(folder, home);
+  let peakMiB = 0;
+  let timer;
+  try {
+    const server = await start[of](alone);
+    timer = setInterval(() => {
+      peakMiB = Math.max(peakMiB, memoryMiB(server.pid));
+    }, sampleMs);
+    await transfer(server, protocol, { streams });
+    return { value: peakMiB };
+  } finally {
+    clearInterval(timer);
+    alone.stop();
+  }
+}
+
+let version;
+try {
+  const running = { svc: await start.svc(servers), peer: await start.peer(servers) };
+  version = running.peer.version;
+  await measured.measure(inOne, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, {}));
+  await measured.measure(inPieces, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, { piece: pieceBytes }));
+  for (const count of [1, manyUploads]) await measured.measure(memoryOf(count), 'MiB', [draft, tus, peer], (way) => memory(way, count));
+} finally {
+  servers.stop();
+  // Servers that were told to end write a last time.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+report();
+process.exit(measured.faults.length > 0 ? 1 : 0);
+
+/** What svc aims at, and whether it gets there. */
+function aims() {
+  const ofSpeed = [
+    ...[draft, tus].flatMap((way) => [
+      [inOne, way, put, 0.95],
+      [inPieces, way, put, 0.85],
+    ]),
+    ...[inOne, inPieces].map((workload) => [workload, tus, peer, 1.5]),
+  ].map(([workload, mine, theirs, aim]) => [
+    workload,
+    mine,
+    theirs.name,
+    `≥ ${aim}`,
+    measured.ratio(workload, mine, theirs),
+    (found) => found >= aim,
+  ]);
+  const ofMemory = [draft, tus].map((way) => {
+    const [one, many] = [1, manyUploads].map((count) => measured.median(memoryOf(count), way));
+    return [`peak memory with ${manyUploads}`, way, 'with 1', '≤ 1.25', many / one, (found) => found <= 1.25];
+  });
+  return [...ofSpeed, ...ofMemory].flatMap(([workload, mine, theirs, aim, found, isMet]) =>
+    found > 0 ? [[workload, mine.name, theirs, aim, found.toFixed(2), isMet(found) ? 'yes' : '**no**']] : [],
+  );
+}
+
+function report() {
+  const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
+  const text = [
+    `${machineLine()};`,
+    `@tus/server ${version}; svc at ${commit}.`,
+    `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} [least–most], CPU of the server for each GiB.`,
+    ...failures(measured.faults),
+    '',
+    measured.table(),
+    '',
+    table(['workload', 'of', 'to', 'aim', 'measured', 'met'], aims()),
+  ].join('\n');
+  console.log(text);
+  if (options.write) writeBetween('docs/operate/performance.md', 'bench-resumable', text);
+}
