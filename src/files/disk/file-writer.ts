@@ -30,6 +30,12 @@ const atOnceBytes = 128 * 1024;
 /** So much of a large file is sent to the disk at once while the rest still comes in. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
+/** Of content that may come in many pieces, the first so soon, and then twice as much each time: each piece ends on the disk. */
+const firstSyncBytes = 1024 * 1024;
+
+/** Whoever wants to know what is on disk is told again when so much more is. */
+const tellEveryBytes = 16 * 1024 * 1024;
+
 /**
  * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary
  * file beside the target, synced, then renamed, then the folder synced. Whoever creates a writer ends it with
@@ -48,6 +54,8 @@ export class FileWriter implements RandomWriter {
   /** Where the written part ends. */
   sizeBytes = 0;
   #unsyncedBytes = 0;
+  #syncAtBytes: number;
+  #toldBytes: number;
   #syncing: Promise<void> | undefined;
   #syncFailure: unknown;
 
@@ -66,6 +74,8 @@ export class FileWriter implements RandomWriter {
     this.#turns = turns;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
+    this.#syncAtBytes = kept ? firstSyncBytes : syncEveryBytes;
+    this.#toldBytes = kept?.sizeBytes ?? 0;
     // Of an upload that nothing has come of yet there may be no file.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
@@ -138,8 +148,9 @@ export class FileWriter implements RandomWriter {
 
   // While a large file still comes in, what is there goes to the disk, so that the end has little to wait for.
   #syncEarly(): void {
-    if (this.#syncing || this.#unsyncedBytes < syncEveryBytes) return;
+    if (this.#syncing || this.#unsyncedBytes < this.#syncAtBytes) return;
     this.#unsyncedBytes = 0;
+    this.#syncAtBytes = Math.min(2 * this.#syncAtBytes, syncEveryBytes);
     const syncedBytes = this.sizeBytes;
     this.#syncing = fdatasyncAsync(this.#fd)
       .then(() => this.#confirm(syncedBytes))
@@ -153,7 +164,8 @@ export class FileWriter implements RandomWriter {
 
   // Content is worth nothing without its name.
   async #confirm(syncedBytes: number): Promise<void> {
-    if (!this.#onSynced) return;
+    if (!this.#onSynced || syncedBytes - this.#toldBytes < tellEveryBytes) return;
+    this.#toldBytes = syncedBytes;
     await this.#syncName();
     this.#onSynced(syncedBytes);
   }
