@@ -7,6 +7,12 @@ import { type Exchange, header } from '../request/exchange.ts';
 /** Chunks from the socket are gathered up to this size and written with one call. */
 const gatherBytes = 1024 * 1024;
 
+/** All bodies together gather so much: where many come in at once, each gathers less. */
+const gatherInAllBytes = 16 * gatherBytes;
+
+/** Bodies that come in right now. */
+let streaming = 0;
+
 /**
  * Puts a request body into an upload.
  *
@@ -59,7 +65,8 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
   let isWriting = false;
   let hasEnded = false;
   let fault: { error: unknown } | undefined;
-  return new Promise((resolve, reject) => {
+  streaming++;
+  return new Promise<void>((resolve, reject) => {
     const flush = async () => {
       isWriting = true;
       try {
@@ -83,7 +90,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
         take(chunk);
         waiting.push(chunk);
         waitingBytes += chunk.length;
-        if (waitingBytes >= gatherBytes) body.pause();
+        if (waitingBytes >= Math.min(gatherBytes, gatherInAllBytes / streaming)) body.pause();
         if (!isWriting) void flush();
       },
       onEnd() {
@@ -97,6 +104,8 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
         if (!isWriting) reject(error);
       },
     });
+  }).finally(() => {
+    streaming--;
   });
 }
 
