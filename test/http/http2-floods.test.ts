@@ -13,6 +13,9 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
+/** What is told where Node.js ends a connection. */
+const refused = 'The frames are not valid HTTP/2, or too many.';
+
 interface Flooded {
   server: TestServer;
   cert: string;
@@ -65,7 +68,9 @@ test('a connection that floods with resets, SETTINGS or PING is told to be calm;
       // The system drops what was sent when the connection is ended before all that came was read.
       const { goaway } = connection;
       assert.ok(goaway === undefined || (count !== 100 && goaway === constants.NGHTTP2_ENHANCE_YOUR_CALM), `${count} ${name}: ${goaway}`);
-      const isTold = async () => (await server.events()).slice(before).some(({ data }) => data.details === told);
+      // Newer versions of Node.js count streams, too, and may be the first to have enough.
+      const isTold = async () =>
+        (await server.events()).slice(before).some(({ data }) => data.details === told || data.details === refused);
       if (count !== 100) await until('the event', isTold);
     }
 });
@@ -90,10 +95,14 @@ test('a header section in frames without end, and a body of empty frames, end th
     'empty CONTINUATION': [unfinished, frame(frameTypes.continuation, 0, 1)],
     'empty DATA (CVE-2019-9518)': [Buffer.from(unfinished).fill(0x4, 4, 5), frame(frameTypes.data, 0, 1)],
   } as const;
+  let ended = 0;
   for (const [name, [first, next]] of Object.entries(floods)) {
     const connection = await connect();
     connection.write(first);
     assert.ok(await isEndedWithin(connection, 5000, next), name);
+    ended++;
+    const told = async () => (await server.events()).filter(({ data }) => data.details === refused).length;
+    await until(`the event of ${name}`, async () => (await told()) === ended);
   }
   neighbour.acts.small();
   await until('the neighbour has its reply', () => neighbour.replies200 === 1);
