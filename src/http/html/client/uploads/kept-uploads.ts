@@ -1,6 +1,7 @@
 import { folderUrl } from '../server.ts';
 import { currentUserName } from '../sign-in.ts';
 import { release } from './claims.ts';
+import { pauseAfter } from './pause.ts';
 import { ask } from './requests.ts';
 import type { Upload } from './upload.ts';
 
@@ -90,5 +91,8 @@ export function letGo(upload: Upload): void {
 export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
-  if (location !== undefined) await ask('DELETE', location);
+  if (location === undefined) return;
+  // A request with content that was given up may come to the service behind this one, and cut it.
+  for (let failures = 0; failures < 3 && !(await ask('DELETE', location)); failures++)
+    await pauseAfter(failures, new AbortController().signal);
 }
