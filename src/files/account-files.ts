@@ -7,7 +7,7 @@ import { AccountPaths, denied } from './account-paths.ts';
 import { type OpenedFolder, openFile, openFolderToPass } from './disk/opened.ts';
 import { LockedPath } from './disk/path-lock.ts';
 import { descriptorsNameFiles } from './disk/real-roots.ts';
-import type { Entry } from './entry.ts';
+import type { Entry, ListedEntry } from './entry.ts';
 import type { FilesEnvironment } from './file-scope.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
@@ -23,7 +23,7 @@ import { moveEntry } from './operations/move.ts';
 import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
 import type { MoveOptions } from './operations/relocate.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
-import { byName, SortedListing } from './operations/sorted-listing.ts';
+import { sortedByName } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
 import { removeUpload, renameUpload } from './operations/upload-names.ts';
 import { beginUpload, findUpload, type ResumableOptions } from './uploads/open-upload.ts';
@@ -120,8 +120,8 @@ export class AccountFiles {
    *
    * @throws ServiceError `forbidden` without `list` or `traverse`
    */
-  listQuietly(path: VirtualPath): SortedListing {
-    return new SortedListing(accountListing(this.#paths, path), byName);
+  listQuietly(path: VirtualPath): AsyncIterable<ListedEntry[]> {
+    return sortedByName(accountListing(this.#paths, path));
   }
 
   /** Opens a file as part of a larger operation (ZIP), without an event of its own. */

@@ -3,10 +3,13 @@ import type { AccountPaths } from '../account-paths.ts';
 import { openFolder } from '../disk/opened.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
-import { readFolder } from './folder-reader.ts';
+import { isReadWhole, readFolder } from './folder-reader.ts';
 
 /** Members of a folder in batches. */
-export type EntryBatches = AsyncIterable<Entry[]>;
+export interface EntryBatches extends AsyncIterable<Entry[]> {
+  /** Whether they follow each other by name. */
+  readonly isByName: boolean;
+}
 
 /**
  * The members of a folder, virtual ones first, then by name in blocks (`readFolder`); with `traverse` alone only sub-folders.
@@ -39,19 +42,26 @@ function readBatches(
     paths.emit(40028, path, { details: name });
     tell?.();
   };
-  return (async function* () {
+  const batches = (async function* () {
     try {
       yield* readFolder(folder, roots, { virtualEntries, onUnreadableName, nowMs });
     } finally {
       folder.close();
     }
   })();
+  return Object.assign(batches, { isByName: virtualEntries.length === 0 && isReadWhole(folder) });
 }
 
-async function* onlyBatch(entries: Entry[]): AsyncGenerator<Entry[]> {
-  yield entries;
+function onlyBatch(entries: Entry[]): EntryBatches {
+  const batches = (async function* () {
+    yield entries;
+  })();
+  return Object.assign(batches, { isByName: entries.length < 2 });
 }
 
-async function* onlyFolders(batches: EntryBatches): AsyncGenerator<Entry[]> {
-  for await (const batch of batches) yield batch.filter((entry) => entry.isFolder);
+function onlyFolders(batches: EntryBatches): EntryBatches {
+  const folders = (async function* () {
+    for await (const batch of batches) yield batch.filter((entry) => entry.isFolder);
+  })();
+  return Object.assign(folders, { isByName: batches.isByName });
 }

@@ -1,4 +1,5 @@
 import { compareNames, type Entry, type ListedEntry } from '../entry.ts';
+import type { EntryBatches } from './account-listing.ts';
 
 /** Entries that are objects before they become bytes: a folder of so many never does. */
 const blockEntries = 16_384;
@@ -24,6 +25,11 @@ export type Compare = (a: ListedEntry, b: ListedEntry) => number;
 /** Orders entries by the code points of their names. */
 export function byName(a: ListedEntry, b: ListedEntry): number {
   return compareNames(a.name, b.name);
+}
+
+/** The members of a folder by name; an empty batch says nothing. */
+export function sortedByName(batches: EntryBatches): AsyncIterable<ListedEntry[]> {
+  return batches.isByName ? batches : new SortedListing(batches, byName);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ListedEntry } from '../../files/entry.ts';
-import { byName, SortedListing } from '../../files/operations/sorted-listing.ts';
+import { sortedByName } from '../../files/operations/sorted-listing.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf } from '../request/exchange.ts';
@@ -17,10 +17,10 @@ export async function sendJsonListing(c: HttpContext): Promise<Response> {
     'cache-control': 'no-store',
     vary: 'accept, content-type',
   };
-  return sendChunks(c, headers, jsonChunks(new SortedListing(clientOf(c.env).files.openListing(pathOf(c)), byName)));
+  return sendChunks(c, headers, jsonChunks(sortedByName(clientOf(c.env).files.openListing(pathOf(c)))));
 }
 
-async function* jsonChunks(listing: SortedListing): AsyncGenerator<string> {
+async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerator<string> {
   let before = '{"content":[';
   for await (const batch of listing) {
     yield before + batch.map(entryJson).join(',');
