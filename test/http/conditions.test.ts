@@ -169,7 +169,7 @@ test('?inline shows what is safe, and never HTML or SVG', async (t) => {
     ['a.html', 'attachment', 'text/html; charset=utf-8'],
     ['a.svg', 'attachment', 'image/svg+xml'],
     ['a.xml', 'attachment', 'application/xml'],
-    ['a.js', 'attachment', 'text/javascript; charset=utf-8'],
+    ['a.js', 'inline', 'text/plain; charset=utf-8'],
   ] as const) {
     await server.put(`/home/${name}`, '<script>alert(1)</script>');
     const reply = await server.get(`/home/${name}?inline`);

@@ -373,7 +373,7 @@ test('the API page and its files come from the service itself under a strict pol
   const page = await server.get('/__svc__/openapi.html', { user: null });
   assert.equal(page.status, 200);
   assert.match(String(page.headers['content-security-policy']), /script-src 'self'/);
-  const files = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)].map((match) => match[1] as string);
+  const files = [...page.text.matchAll(/(?:<link[^>]* href|src)="([^"]+)"/g)].map((match) => match[1] as string);
   assert.ok(files.length >= 4);
   for (const file of files) {
     const reply = await server.get(file, { user: null });

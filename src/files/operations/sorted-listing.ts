@@ -27,9 +27,13 @@ export function byName(a: ListedEntry, b: ListedEntry): number {
   return compareNames(a.name, b.name);
 }
 
-/** The members of a folder by name; an empty batch says nothing. */
+/** The members of a folder by name. An empty batch means what it means in a `SortedListing`. */
 export function sortedByName(batches: EntryBatches): AsyncIterable<ListedEntry[]> {
-  return batches.isByName ? batches : new SortedListing(batches, byName);
+  return batches.isByName ? withMembers(batches) : new SortedListing(batches, byName);
+}
+
+async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]> {
+  for await (const batch of batches) if (batch.length > 0) yield batch;
 }
 
 /**
