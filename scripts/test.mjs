@@ -28,7 +28,8 @@ const { values: options, positionals: filters } = parseArgs({
 /** More failing files than this are no accident. */
 const mostTriedAgain = 3;
 
-const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 3);
+/** Test processes at once: much of what they do is to wait. */
+const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 5);
 
 /** At most so many test files run in one process, one after the other: each takes half a second of CPU to load what all of them need. */
 const mostTogether = 8;

@@ -11,7 +11,8 @@ test('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 
 test('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
 test('axe finds nothing on the question of the form: light', (t) => assertQuestionAccessible(t, 'light'));
 
-for (const language of ['en', 'fr', 'es'])
+for (const language of ['en', 'de', 'fr', 'es'])
   test(`axe finds nothing in the language ${language}, and each page names it`, (t) => assertLanguageAccessible(t, language));
 
-test('axe finds nothing on error pages and results: light', (t) => assertErrorPagesAccessible(t, 'light'));
+for (const theme of ['light', 'dark'] as const)
+  test(`axe finds nothing on error pages and results: ${theme}`, (t) => assertErrorPagesAccessible(t, theme));
