@@ -17,8 +17,16 @@ test(`uploads of every client over lines that fail, ${rounds} of each: exact byt
   const below = (most: number) => Math.floor(random() * most);
   for (let round = 0; round < rounds; round++) {
     const sizes = [0, 1, below(100_000), below(4_000_000)];
-    const next = () => ({ seed: below(2 ** 31), faults: 1 + below(12), bytes: sizes[below(sizes.length)] as number });
-    for (const protocol of tusProtocols) await uploads.byTus(next(), protocol, random() < 0.5 ? undefined : 1 + below(1_000_000));
+    const next = (leastBytes = 0) => ({
+      seed: below(2 ** 31),
+      faults: 1 + below(12),
+      bytes: Math.max(leastBytes, sizes[below(sizes.length)] as number),
+    });
+    for (const protocol of tusProtocols) {
+      // By the drafts tus-js-client takes the creation of an empty upload for its end, and never says that it is complete.
+      const least = protocol === 'tus-v1' ? 0 : 1;
+      await uploads.byTus(next(least), protocol, random() < 0.5 ? undefined : 1 + below(1_000_000));
+    }
     for (const script of Object.keys(uploadScripts) as UploadScript[]) await uploads.byScript(next(), script);
   }
   assert.equal((await uploads.assertToldOnce()).size, 4, 'every kind of fault happened');
