@@ -13,7 +13,7 @@ def call(method, path, body=None, **fields):
     connection.request(method, path, body, {"Authorization": basic, **headers})
     reply = connection.getresponse()
     if method == "PUT" and 400 <= reply.status < 500: sys.exit(f"{url.geturl()}: {reply.status} {reply.reason}")
-    if reply.status in (404, 410): place.unlink()
+    if method == "HEAD" and reply.status in (200, 404, 405, 410): place.unlink()  # over, or its path came in half
     if reply.status >= 400: raise OSError(f"{reply.status} {reply.reason}")
     return reply.headers
 
@@ -28,7 +28,7 @@ while True:
             content.seek(int(told["Upload-Offset"]))
             call("PATCH", place.read_text(), content, Upload_Offset=told["Upload-Offset"], Upload_Complete="?1",
                  Content_Type="application/partial-upload")
-    except (OSError, http.client.HTTPException) as fault:
+    except (OSError, http.client.HTTPException, TypeError) as fault:  # TypeError: a header that did not come
         print(f"{url.geturl()}: {fault}", file=sys.stderr)
         time.sleep(float((sys.argv + ["5"])[3]))
 place.unlink()

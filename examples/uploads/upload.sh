@@ -8,7 +8,10 @@ call() { curl -nsS -y 60 -o /dev/null -w "$told" "$@"; }
 while :; do
   if [ ! -s "$place" ]; then
     set -- $(call -X PUT -H 'Upload-Complete: ?0' -H "Upload-Length: $(($(wc -c <"$file")))" "$url")
-    case $1 in 201) echo "$(echo "$url" | cut -d / -f 1-3)$4" >"$place" ;; 4*) echo "$url: $1" >&2 && exit 1 ;; esac
+    case "$1 $4" in
+      '201 /'*) echo "$(echo "$url" | cut -d / -f 1-3)$4" >"$place" ;;
+      4*) echo "$url: $1" >&2 && exit 1 ;;
+    esac
   else
     set -- $(call -I "$(cat "$place")")
     case $1$2 in '204?1') rm "$place" && exit ;; 404* | 410*) rm "$place" ;; esac
