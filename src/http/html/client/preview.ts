@@ -1,5 +1,6 @@
 import { byId, icon, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
+import { openLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { linkOf, nameOf, type Row, shownRows } from './rows.ts';
 import { obstacle, reasonOf, send } from './server.ts';
 import { decodeText } from './text-decoding.ts';
@@ -37,6 +38,7 @@ export function showPreview(first: Row): void {
   const close = makeButton(text('close'), 'close', () => leave(), 'compact');
   const step = (by: number) => {
     row = rows[(rows.indexOf(row) + by + rows.length) % rows.length] ?? row;
+    moveTo(nameOf(row));
     void show();
   };
   const steps =
@@ -63,26 +65,17 @@ export function showPreview(first: Row): void {
     if (event.key === 'ArrowLeft') step(-1);
     if (event.key === 'ArrowRight') step(1);
   });
-  // Back closes the preview instead of leaving the folder, and so does all else that closes it.
-  const onBack = () => dialog.close();
-  let isLeaving = false;
-  const leave = () => {
-    if (!isLeaving) history.back();
-    isLeaving = true;
-  };
+  const { leave, moveTo } = openLayer(nameOf(row), () => dialog.close());
   dialog.addEventListener('cancel', (event) => {
     event.preventDefault();
     leave();
   });
   dialog.addEventListener('close', () => {
-    removeEventListener('popstate', onBack);
-    if (history.state?.isPreview) leave();
+    leave();
     clean();
     dialog.remove();
     linkOf(row).focus();
   });
-  history.pushState({ isPreview: true }, '');
-  addEventListener('popstate', onBack);
   document.body.append(dialog);
   dialog.showModal();
   close.focus();
@@ -154,13 +147,16 @@ async function plainText(row: Row, src: string): Promise<Node[]> {
 
 /** Opens previews on a plain click; with a modifier the browser does what it always does. */
 export function startPreview(): void {
-  // A page that was loaded anew shows none.
-  if (history.state?.isPreview) history.replaceState(null, '');
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
     const row = link?.closest<Row>('tr');
     if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     showPreview(row);
+  });
+  whenLayerIsAsked((name) => {
+    const row = shownRows().find((candidate) => nameOf(candidate) === name && canPreview(candidate));
+    if (row) showPreview(row);
+    return row !== undefined;
   });
 }
