@@ -5,7 +5,7 @@
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
 //   --against takes another commit than the baseline's, to find which one it was; --write makes HEAD, which must be what was built, the baseline
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -66,9 +66,7 @@ try {
   if (options.write) renew(ratios);
   else await judge(ratios, svc, other);
 } finally {
-  servers.stop();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await servers.stopAndRemove(folder);
 }
 
 function renew(ratios) {

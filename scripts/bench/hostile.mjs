@@ -2,7 +2,7 @@
 // quarter, at half and at all of the size. Twice the size may take twice the time, never four times.
 //   node scripts/bench/hostile.mjs [--rounds N] [--smoke] [--write]
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -106,7 +106,5 @@ try {
   console.log(text);
   if (options.write) writeBetween('docs/operate/performance.md', 'bench-hostile', text);
 } finally {
-  servers.stop();
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await servers.stopAndRemove(folder);
 }

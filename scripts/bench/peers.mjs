@@ -5,7 +5,7 @@
 //   --write puts the tables of the groups that were measured whole into docs/operate/performance.md;
 //   --against measures the build of a commit in the same rounds, and what this one does for each that the other did
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -46,10 +46,7 @@ try {
   for (const name of chosen) groups[name].fill();
   for (const name of chosen) await run(name, groups[name]);
 } finally {
-  servers.stop();
-  // Servers that were told to end write a last time.
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await servers.stopAndRemove(folder);
 }
 process.exit(hasFaults ? 1 : 0);
 

@@ -99,10 +99,7 @@ try {
   await measured.measure(inPieces, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, { piece: pieceBytes }));
   for (const count of [1, manyUploads]) await measured.measure(memoryOf(count), 'MiB', [draft, tus, peer], (way) => memory(way, count));
 } finally {
-  servers.stop();
-  // Servers that were told to end write a last time.
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await servers.stopAndRemove(folder);
 }
 report();
 process.exit(measured.faults.length > 0 ? 1 : 0);

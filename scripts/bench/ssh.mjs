@@ -193,12 +193,9 @@ try {
   await measured.measure(names.idle, 'KiB', all, idle);
   await measured.measure(names.slow, 'MiB', all, (server) => growth(server, 'slow', slowReaders, peak));
 } finally {
-  servers.stop();
+  await servers.stopAndRemove(folder, local);
 }
 report();
-// Servers that were told to end write a last time.
-await new Promise((resolve) => setTimeout(resolve, 500));
-for (const path of [folder, local]) rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 process.exit(measured.faults.some((fault) => fault.includes(', svc,')) ? 1 : 0);
 
 /** What svc aims at: workload, what is compared (`value`: the more the better; `time`: how many times as fast), peer, sense and aim. */

@@ -4,7 +4,7 @@
 //   --only measures the workloads whose name has TEXT; --against measures the build of a commit in the same rounds;
 //   --write puts the tables into docs/operate/performance.md
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -58,10 +58,7 @@ try {
   peers = [await servers.nginx(), await servers.caddy()];
   await measure();
 } finally {
-  servers.stop();
-  // Servers that were told to end write a last time.
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await servers.stopAndRemove(folder);
 }
 report();
 process.exit(measured.faults.length > 0 ? 1 : 0);

@@ -1,7 +1,7 @@
 // The servers that are measured: svc, and the peers that are installed. Each serves the same folder, with Basic wherever it can.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
 import { send } from './exchange.mjs';
@@ -37,6 +37,13 @@ export class Servers {
 
   stop() {
     for (const child of this.#children) child.kill('SIGTERM');
+  }
+
+  /** Ends all servers, and removes folders once these have written a last time. */
+  async stopAndRemove(...folders) {
+    this.stop();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 
   #isThere(isThere, name) {
