@@ -1,32 +1,24 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { drop, login, openBrowser } from '../support/browser.ts';
-import { assertNeverAnew, assertUploaded, choose, eventsOf, largeFile, lineOf } from '../support/large-uploads.ts';
+import { drop } from '../support/browser.ts';
+import {
+  assertNeverAnew,
+  assertUploaded,
+  choose,
+  eventsOf,
+  largeFile,
+  lineOf,
+  openUploadPage,
+  type UploadSetting,
+} from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
-import { startServer, type TestConfig, type TestServer } from '../support/server.ts';
-import { startUnreliableProxy, type UnreliableProxy } from '../support/unreliable-proxy.ts';
-
-interface Setting {
-  server: TestServer;
-  proxy: UnreliableProxy;
-  page: Page;
-}
-
-async function start(t: TestContext, expectedErrors: RegExp, config: TestConfig = {}): Promise<Setting | undefined> {
-  const server = await startServer(t, config);
-  const proxy = await startUnreliableProxy(t, server.port);
-  const page = await openBrowser(t, { expectedErrors });
-  if (!page) return undefined;
-  await login(page, proxy.url);
-  return { server, proxy, page };
-}
 
 /** Uploads a file until some of it has come, and no more does. */
-async function holdUpload({ server, proxy, page }: Setting, name = 'large.bin') {
+async function holdUpload({ server, proxy, page }: UploadSetting, name = 'large.bin') {
   const file = largeFile(server, name);
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await choose(page, file.path);
@@ -35,7 +27,7 @@ async function holdUpload({ server, proxy, page }: Setting, name = 'large.bin') 
 }
 
 /** Closes the page, and opens it in another tab. */
-async function reopen({ page, proxy }: Setting, folder = '/home/'): Promise<Page> {
+async function reopen({ page, proxy }: UploadSetting, folder = '/home/'): Promise<Page> {
   const next = await page.context().newPage();
   await page.close();
   await next.goto(proxy.url + folder);
@@ -48,7 +40,7 @@ function locationIn(page: Page): Promise<string> {
 }
 
 test('two large uploads at once each go on where they were, over cuts, lost replies and a server that is away', async (t) => {
-  const setting = await start(t, /409|ERR_/);
+  const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const files = ['first.bin', 'second.bin'].map((name) => ({ name, ...largeFile(server, name, 20_000_000) }));
@@ -71,7 +63,7 @@ test('two large uploads at once each go on where they were, over cuts, lost repl
 });
 
 test('all are paused and continued at once; small ones that have not begun wait, too', async (t) => {
-  const setting = await start(t, /409|ERR_/);
+  const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const large = ['a.bin', 'b.bin', 'c.bin'].map((name) => ({ name, ...largeFile(server, name) }));
@@ -89,7 +81,7 @@ test('all are paused and continued at once; small ones that have not begun wait,
 });
 
 test('the session ends under way: after signing in the upload goes on where it was', async (t) => {
-  const setting = await start(t, /409|401|ERR_/);
+  const setting = await openUploadPage(t, /409|401|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
@@ -108,7 +100,7 @@ test('the session ends under way: after signing in the upload goes on where it w
 });
 
 test('an upload that the service has forgotten begins anew, and says so', async (t) => {
-  const setting = await start(t, /409|404|ERR_/);
+  const setting = await openUploadPage(t, /409|404|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
@@ -123,7 +115,7 @@ test('an upload that the service has forgotten begins anew, and says so', async 
 });
 
 test('a cancelled upload is cancelled at the service, and an offer that is discarded is too', async (t) => {
-  const setting = await start(t, /409|ERR_/);
+  const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   await holdUpload(setting);
@@ -146,7 +138,7 @@ test('a cancelled upload is cancelled at the service, and an offer that is disca
 });
 
 test('a file that changed on the disk is not mixed with what it was', async (t) => {
-  const setting = await start(t, /409|ERR_/);
+  const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
@@ -163,7 +155,7 @@ test('a file that changed on the disk is not mixed with what it was', async (t) 
 });
 
 test('a folder that is dropped again after the page was closed: what was whole is skipped, what was not goes on', async (t) => {
-  const setting = await start(t, /409|412|ERR_/);
+  const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy } = setting;
   const small = largeFile(server, 'tree/deep/a.bin', 1000);
@@ -184,7 +176,7 @@ test('a folder that is dropped again after the page was closed: what was whole i
 });
 
 test('a taken name is told before content is sent; the other name is kept when the page is opened again', async (t) => {
-  const setting = await start(t, /409|412|ERR_/);
+  const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   writeFileSync(join(server.home, 'large.bin'), 'old');
@@ -202,7 +194,7 @@ test('a taken name is told before content is sent; the other name is kept when t
 });
 
 test('a name that is taken while its upload is under way is asked about at the end', async (t) => {
-  const setting = await start(t, /409|412|ERR_/);
+  const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
@@ -215,7 +207,7 @@ test('a name that is taken while its upload is under way is asked about at the e
 });
 
 test('another tab neither cuts an upload nor offers to go on with it', async (t) => {
-  const setting = await start(t, /409|ERR_/);
+  const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
@@ -235,7 +227,7 @@ test('another tab neither cuts an upload nor offers to go on with it', async (t)
 
 test('requests are as large as the service takes them, and metadata count from the beginning', async (t) => {
   const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
-  const setting = await start(t, /409|ERR_/, { service });
+  const setting = await openUploadPage(t, /409|ERR_/, { service });
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
@@ -255,7 +247,7 @@ test('requests are as large as the service takes them, and metadata count from t
 });
 
 test('what the service refuses is said before content is sent', async (t) => {
-  const setting = await start(t, /409|413/, { group: { file_write_size: 9_000_000 } });
+  const setting = await openUploadPage(t, /409|413/, { group: { file_write_size: 9_000_000 } });
   if (!setting) return;
   const { server, proxy, page } = setting;
   await choose(page, largeFile(server, 'large.bin').path);

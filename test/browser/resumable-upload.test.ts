@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
-import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf } from '../support/large-uploads.ts';
+import { assertAccessible } from '../support/browser.ts';
+import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, openUploadPage } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
-import { startServer } from '../support/server.ts';
-import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
 test('a large upload goes on by itself over cuts, a server that is away and a reply that is lost', async (t) => {
-  const server = await startServer(t);
-  const proxy = await startUnreliableProxy(t, server.port);
-  const page = await openBrowser(t, { expectedErrors: /409|ERR_/ });
-  if (!page) return;
-  await login(page, proxy.url);
+  const setting = await openUploadPage(t, /409|ERR_/);
+  if (!setting) return;
+  const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 }, { swallowsReply: true });
   await choose(page, path);
@@ -31,11 +27,9 @@ test('a large upload goes on by itself over cuts, a server that is away and a re
 });
 
 test('a paused upload goes on where it was, in the page or, chosen again, in the next one', async (t) => {
-  const server = await startServer(t);
-  const proxy = await startUnreliableProxy(t, server.port);
-  const page = await openBrowser(t, { expectedErrors: /409|ERR_/ });
-  if (!page) return;
-  await login(page, proxy.url);
+  const setting = await openUploadPage(t, /409|ERR_/);
+  if (!setting) return;
+  const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
   const other = largeFile(server, 'other/large.bin');
   proxy.troubles.push({ holdAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 });

@@ -2,8 +2,33 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
-import type { TestServer } from './server.ts';
+import { login, openBrowser } from './browser.ts';
+import { startServer, type TestConfig, type TestServer } from './server.ts';
+import { startUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts';
+
+/** A page from which files are uploaded over a line that fails as it is told. */
+export interface UploadSetting {
+  server: TestServer;
+  proxy: UnreliableProxy;
+  page: Page;
+}
+
+/**
+ * Starts a server behind an unreliable line, and opens its page there.
+ *
+ * @param expectedErrors in the console of the page
+ * @returns undefined when the browser is not installed; the test is skipped then
+ */
+export async function openUploadPage(t: TestContext, expectedErrors: RegExp, config: TestConfig = {}): Promise<UploadSetting | undefined> {
+  const server = await startServer(t, config);
+  const proxy = await startUnreliableProxy(t, server.port);
+  const page = await openBrowser(t, { expectedErrors });
+  if (!page) return undefined;
+  await login(page, proxy.url);
+  return { server, proxy, page };
+}
 
 /** A file on the "desktop" that the page sends in a way that can go on; others have the same name. */
 export function largeFile(server: TestServer, name: string, sizeBytes = 12_000_000): { path: string; content: Buffer } {
