@@ -1,18 +1,15 @@
-// A webhook receiver for tests, run as a process of its own: `node receiver.mjs '{"script": […], "otherwise": {…}, "tls": {…}}'`.
-// The n-th request gets the n-th answer of the script, later ones `otherwise`, or with `repeat` the script again. Prints its port, then a line of JSON a request.
+// Webhook receivers for tests, all in one process, which receiver.ts starts and tells which of them begin, release and stop.
+// The n-th request of a receiver gets the n-th answer of its script, later ones `otherwise`, or with `repeat` the script again.
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 
-const { script = [], repeat = false, otherwise = {}, tls, port = 0 } = JSON.parse(process.argv[2] ?? '{}');
-let count = 0;
-const held = [];
-process.on('SIGUSR2', () => {
-  for (const reply of held.splice(0)) reply();
-});
+const receivers = new Map();
 
-function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, isHeld = false, fault }) {
+function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, isHeld = false, fault }, held) {
   const reply = () => {
     const { socket } = response;
+    // Whoever asked may have left by now.
+    if (!socket) return;
     switch (fault) {
       case undefined:
         if (reason) response.writeHead(status, reason, headers);
@@ -55,17 +52,44 @@ function answer(response, { status = 200, reason, headers = {}, body = '', delay
   else setTimeout(reply, delayMs);
 }
 
-function listener(request, response) {
-  const chunks = [];
-  request.on('data', (chunk) => chunks.push(chunk));
-  request.on('end', () => {
-    const { method, url, headers } = request;
-    const body = Buffer.concat(chunks).toString('base64');
-    process.stdout.write(`${JSON.stringify({ method, url, headers, body, atMs: performance.timeOrigin + performance.now() })}\n`);
-    answer(response, script[repeat ? count++ % script.length : count++] ?? otherwise);
+function start(number, { script = [], repeat = false, otherwise = {}, tls, port = 0 }) {
+  let count = 0;
+  const held = [];
+  const sockets = new Set();
+  const listener = (request, response) => {
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method, url, headers } = request;
+      const body = Buffer.concat(chunks).toString('base64');
+      const atMs = performance.timeOrigin + performance.now();
+      process.send({ receiver: number, request: { method, url, headers, body, atMs } });
+      answer(response, script[repeat ? count++ % script.length : count++] ?? otherwise, held);
+    });
+  };
+  const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
+  server.keepAliveTimeout = 60_000;
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
   });
+  server.listen(port, '127.0.0.1', () => process.send({ receiver: number, port: server.address().port }));
+  receivers.set(number, { server, sockets, held });
 }
 
-const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
-server.keepAliveTimeout = 60_000;
-server.listen(port, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
+/** Whoever is connected is cut off, as when a process ends. */
+function stop(number) {
+  const { server, sockets } = receivers.get(number);
+  receivers.delete(number);
+  server.close();
+  for (const socket of sockets) socket.destroy();
+}
+
+process.on('message', ({ receiver, options, action }) => {
+  if (action === 'start') start(receiver, options);
+  else if (action === 'stop') stop(receiver);
+  else for (const reply of receivers.get(receiver).held.splice(0)) reply();
+});
+
+// Receivers would keep it when whoever started it is gone.
+process.once('disconnect', () => process.exit());

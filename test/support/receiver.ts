@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
@@ -39,32 +39,53 @@ export interface Receiver {
   stop(): void;
 }
 
-/** Starts a receiver in a process of its own, ended with the test. */
-export async function startReceiver(
-  t: TestContext,
-  options: { script?: Answer[]; repeat?: boolean; otherwise?: Answer; tls?: { key: string; cert: string }; port?: number } = {},
-): Promise<Receiver> {
-  const program = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/receiver.mjs');
-  const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const stop = () => void child.kill('SIGKILL');
-  t.after(stop);
+interface ReceiverOptions {
+  script?: Answer[];
+  repeat?: boolean;
+  otherwise?: Answer;
+  tls?: { key: string; cert: string };
+  port?: number;
+}
+
+/** What the process of the receivers tells: where one listens, or what it got. */
+interface Told {
+  receiver: number;
+  port?: number;
+  request?: Omit<Received, 'body'> & { body: string };
+}
+
+let host: ChildProcess | undefined;
+let started = 0;
+let running = 0;
+
+/** Starts a receiver, ended with the test. All receivers of a test process are in one process beside it. */
+export async function startReceiver(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
+  host ??= startHost();
+  const to = host;
+  const receiver = started++;
   const requests: Received[] = [];
   const waiting = new Set<() => void>();
-  let rest = '';
-  const port = await new Promise<string>((resolve) => {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop() as string;
-      for (const line of lines) {
-        if (!line.startsWith('{')) {
-          resolve(line);
-          continue;
-        }
-        const request = JSON.parse(line) as Omit<Received, 'body'> & { body: string };
-        requests.push({ ...request, body: Buffer.from(request.body, 'base64') });
-      }
+  let isStopped = false;
+  if (running++ === 0) to.ref();
+  const stop = () => {
+    if (isStopped) return;
+    isStopped = true;
+    to.off('message', hear);
+    if (to.connected) to.send({ receiver, action: 'stop' });
+    if (--running === 0) to.unref();
+  };
+  t.after(stop);
+  let hear: (told: Told) => void = () => {};
+  const port = await new Promise<number>((resolve, reject) => {
+    hear = (told) => {
+      if (told.receiver !== receiver) return;
+      if (told.port !== undefined) resolve(told.port);
+      if (told.request) requests.push({ ...told.request, body: Buffer.from(told.request.body, 'base64') });
       for (const look of waiting) look();
-    });
+    };
+    to.on('message', hear);
+    to.once('exit', () => reject(new Error('the process of the receivers ended')));
+    to.send({ receiver, action: 'start', options });
   });
   const received = (count: number) =>
     new Promise<Received[]>((resolve, reject) => {
@@ -87,9 +108,23 @@ export async function startReceiver(
     received,
     events: (passes = () => true) =>
       requests.filter(passes).flatMap(({ body }) => (JSON.parse(body.toString('utf8')) as { events: ServiceEvent[] }).events),
-    release: () => void child.kill('SIGUSR2'),
+    release: () => void to.send({ receiver, action: 'release' }),
     stop,
   };
+}
+
+function startHost(): ChildProcess {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const program = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/receiver.mjs');
+  const child = fork(program, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  child.setMaxListeners(0);
+  child.once('exit', () => {
+    host = undefined;
+  });
+  // It ends when the channel closes, with this process, which it does not keep.
+  child.channel?.unref();
+  child.unref();
+  return child;
 }
 
 /** Waits until something holds; fails after ten seconds, naming it. */
