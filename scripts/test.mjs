@@ -34,6 +34,9 @@ const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 5);
 /** At most so many test files run in one process, one after the other: each takes half a second of CPU to load what all of them need. */
 const mostTogether = 8;
 
+/** Where tests wait longest for others: what begins first is not waited for at the end. */
+const longest = ['workers/', 'browser/', 'http/uploads/', 'nodes/', 'crash/', 'ssh/', 'cli/'];
+
 /** Foreign programs that tests use, and the Debian package of each. */
 const programs = {
   curl: 'curl',
@@ -167,19 +170,26 @@ if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && fail
 await browser?.close();
 process.exit(status);
 
-/** @returns the test files of each process by the path of what it runs; long ones have a process of their own */
+/** @returns the test files of each process by the path of what it runs, in their order; long ones have a process of their own */
 function batchesOf(paths) {
-  const batches = new Map();
-  for (const long of paths.filter(isLong)) batches.set(bundled(long), [long]);
-  const short = paths.filter((path) => !isLong(path));
+  const ordered = paths.toSorted((one, other) => placeOf(one) - placeOf(other));
+  const short = ordered.filter((path) => !isLong(path));
   const together = Math.min(mostTogether, Math.ceil(short.length / concurrency));
-  for (let start = 0; start < short.length; start += together) {
-    const files = short.slice(start, start + together);
-    const batch = join(outdir, `batch-${start / together}.mjs`);
-    writeFileSync(batch, files.map((path) => `import './${relative(outdir, bundled(path))}';\n`).join(''));
-    batches.set(batch, files);
-  }
-  return batches;
+  const groups = ordered.filter(isLong).map((path) => [path]);
+  for (let start = 0; start < short.length; start += together) groups.push(short.slice(start, start + together));
+  return new Map(
+    groups.map((files, index) => {
+      // `node --test` runs them in the order of their names.
+      const batch = join(outdir, `batch-${String(index).padStart(3, '0')}.mjs`);
+      writeFileSync(batch, files.map((path) => `import './${relative(outdir, bundled(path))}';\n`).join(''));
+      return [batch, files];
+    }),
+  );
+}
+
+function placeOf(path) {
+  const place = longest.findIndex((folder) => path.startsWith(`test/${folder}`));
+  return place < 0 ? longest.length : place;
 }
 
 async function run(files, atOnce) {
