@@ -1,8 +1,9 @@
 // What the build and the tests share: how a bundle is made of the sources.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { build as bundle, transform } from 'esbuild';
+import { transform } from 'esbuild';
 import { gzipSync } from 'fflate';
+import { pageScripts } from './page-scripts.mjs';
 import { patchedPackages } from './patched-packages.mjs';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -35,27 +36,6 @@ const swaggerUi = {
   },
 };
 
-/** `svc:page-script`: the script of the listing page, made of src/http/html/client/ for browsers. */
-const pageScript = {
-  name: 'page-script',
-  setup(build) {
-    build.onResolve({ filter: /^svc:page-script$/ }, ({ path }) => ({ path, namespace: 'page-script' }));
-    build.onLoad({ filter: /.*/, namespace: 'page-script' }, async () => {
-      const { outputFiles } = await bundle({
-        entryPoints: [new URL('../src/http/html/client/main.ts', import.meta.url).pathname],
-        bundle: true,
-        write: false,
-        minify: true,
-        format: 'iife',
-        target: ['chrome123', 'firefox128', 'safari17.5'],
-        charset: 'utf8',
-        logLevel: 'warning',
-      });
-      return { contents: outputFiles[0].text, loader: 'text' };
-    });
-  },
-};
-
 /** Style sheets as texts, without comments and spaces. */
 const style = {
   name: 'style',
@@ -64,6 +44,18 @@ const style = {
       const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
       return { contents: code.trim(), loader: 'text' };
     });
+  },
+};
+
+/** `svc:page-scripts`: the scripts of the pages by their file names. */
+const scripts = {
+  name: 'page-scripts',
+  setup(build) {
+    build.onResolve({ filter: /^svc:page-scripts$/ }, ({ path }) => ({ path, namespace: 'page-scripts' }));
+    build.onLoad({ filter: /.*/, namespace: 'page-scripts' }, async () => ({
+      contents: JSON.stringify(await pageScripts([style])),
+      loader: 'json',
+    }));
   },
 };
 
@@ -81,7 +73,7 @@ export const bundleOptions = {
   loader: { '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
   // An ES module has no `__dirname`; the WebAssembly of ssh2 asks for it, though it loads nothing from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
-  plugins: [swaggerUi, pageScript, style, patchedPackages(false)],
+  plugins: [swaggerUi, scripts, style, patchedPackages(false)],
   logLevel: 'warning',
 };
 

@@ -22,10 +22,10 @@ declare module '*.client.js' {
   export default text;
 }
 
-/** The script of the listing (src/http/html/client/), bundled for browsers. */
-declare module 'svc:page-script' {
-  const text: string;
-  export default text;
+/** The scripts of the pages (src/http/html/client/) by their file names: `page.js`, and the parts that it loads when they are needed. */
+declare module 'svc:page-scripts' {
+  const scripts: Readonly<Record<string, string>>;
+  export default scripts;
 }
 
 /** Swagger UI's style and script, made by the bundler: the SHA-256 of the content, and the content as gzip, in base64. */

@@ -133,3 +133,21 @@ test('a preview says so when its file has gone meanwhile, or a picture is none',
   await preview.getByRole('alert').waitFor();
   assert.doesNotMatch((await preview.textContent()) ?? '', /errors|\{/);
 });
+
+test('a part of the script that cannot be had is told, and the page goes on', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), 'some text');
+  const page = await openBrowser(t, { expectedErrors: /404/ });
+  if (!page) return;
+  // What stands there after an update of the service, which knows the new names alone.
+  const before = '**/assets/scripts.*/preview.js';
+  await page.route(before, (route) => route.fulfill({ status: 404 }));
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'a.txt' }).click();
+  await page.getByText('This part of the page could not be loaded. Load the page anew.').waitFor();
+  await page.getByLabel('Select a.txt').check();
+  await page.unroute(before);
+  await page.reload();
+  await page.getByRole('link', { name: 'a.txt' }).click();
+  await page.locator('dialog pre').getByText('some text').waitFor();
+});

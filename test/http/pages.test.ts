@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { assetPaths, assets } from '../../src/http/html/pages/assets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const html = { accept: 'text/html' };
@@ -172,7 +173,7 @@ test('the language is chosen by a form, too, with the formats of the region that
   assert.equal((await choose('language=fr&next=/__svc__/openapi.html')).headers.location, '/__svc__/openapi.html');
 });
 
-test('the first load of a listing stays below 40 kB', async (t) => {
+test('the first load of a listing stays below 40 kB, and all that it can ask for below 200 kB', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 50; index++) writeFileSync(join(server.home, `Report ${index}.docx`), '');
   const headers = { ...html, 'accept-encoding': 'gzip' };
@@ -183,6 +184,20 @@ test('the first load of a listing stays below 40 kB', async (t) => {
   for (const path of ['/home/', ...parts]) bytes += (await server.get(path, { headers })).body.length;
   t.diagnostic(`${bytes} bytes`);
   assert.ok(bytes <= 40_000, `${bytes} bytes`);
+
+  const scripts = [...assets.keys()].filter((name) => name.startsWith('assets/scripts.'));
+  const folders = new Set(scripts.map((name) => name.split('/')[1]));
+  assert.equal(folders.size, 1, 'parts stand beside the first script, which asks for them by their names');
+  assert.ok(scripts.length > 1);
+  const whole = [assetPaths.style, ...scripts.map((name) => `/__svc__/${name}`)];
+  let all = 0;
+  for (const path of whole) {
+    const reply = await server.get(path, { user: null, headers });
+    assert.match(String(reply.headers['cache-control']), /immutable/);
+    all += reply.body.length;
+  }
+  t.diagnostic(`${all} bytes with all parts`);
+  assert.ok(all <= 200_000, `${all} bytes`);
 });
 
 test('a script that names itself is not offered Basic, so that no dialog of the browser comes up', async (t) => {

@@ -7,7 +7,7 @@ import { startFilter } from './filter.ts';
 import { startKeyboard } from './keyboard.ts';
 import { startMenu } from './menu.ts';
 import { startNotices } from './notices.ts';
-import { startPreview } from './preview.ts';
+import { startOpening } from './opening.ts';
 import { startRowClicks } from './row-clicks.ts';
 import { finishRows, whenRowsChange } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
@@ -38,7 +38,7 @@ function startListing(): void {
   startKeyboard(rights.has('delete'));
   startView();
   if (rights.has('read')) {
-    startPreview();
+    startOpening();
     startThumbnails();
   }
   if (rights.has('delete')) startDelete(selectedRows);

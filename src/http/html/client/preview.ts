@@ -1,6 +1,7 @@
-import { byId, icon, make, makeButton } from './dom.ts';
+import { icon, make, makeButton } from './dom.ts';
+import { canPreview, kindOf } from './file-kind.ts';
 import { text } from './language.ts';
-import { openLayer, whenLayerIsAsked } from './navigation/history.ts';
+import { openLayer } from './navigation/history.ts';
 import { linkOf, nameOf, type Row, shownRows } from './rows.ts';
 import { obstacle, reasonOf, send } from './server.ts';
 import { decodeText } from './text-decoding.ts';
@@ -10,18 +11,6 @@ const textLimit = 512 * 1024;
 
 /** Largest PDF that is shown: it is held in memory. */
 const pdfLimit = 200_000_000;
-
-const kinds = ['image', 'pdf', 'audio', 'video', 'text'] as const;
-
-/** Kind of the preview; its link's class also chooses the icon. */
-function kindOf(row: Row) {
-  return kinds.find((kind) => linkOf(row).classList.contains(kind));
-}
-
-/** Whether a row's file can be looked at in the page. */
-export function canPreview(row: Row): boolean {
-  return kindOf(row) !== undefined;
-}
 
 /** Shows a file in a dialog, with steps to the ones beside it. */
 export function showPreview(first: Row): void {
@@ -143,20 +132,4 @@ async function plainText(row: Row, src: string): Promise<Node[]> {
   if (content === undefined) return [make('p', {}, text('noText'))];
   const shown = make('pre', { textContent: content });
   return Number(row.dataset.size) > textLimit ? [make('p', { className: 'hint' }, text('previewCut')), shown] : [shown];
-}
-
-/** Opens previews on a plain click; with a modifier the browser does what it always does. */
-export function startPreview(): void {
-  byId('list').addEventListener('click', (event) => {
-    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
-    const row = link?.closest<Row>('tr');
-    if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    showPreview(row);
-  });
-  whenLayerIsAsked((name) => {
-    const row = shownRows().find((candidate) => nameOf(candidate) === name && canPreview(candidate));
-    if (row) showPreview(row);
-    return row !== undefined;
-  });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import pageScript from 'svc:page-script';
+import pageScripts from 'svc:page-scripts';
 import * as swaggerUi from 'svc:swagger-ui';
 import apiStyle from '../assets/api.css';
 import card from '../assets/card.css';
@@ -39,6 +39,13 @@ function add(name: string, extension: keyof typeof contentTypes, { digest, body,
   return `/__svc__/${path}`;
 }
 
+/** Adds scripts that refer to each other by their names alone: in a folder whose name changes with any of them. @returns URL of the first */
+function addScripts(first: string, scripts: Readonly<Record<string, string>>): string {
+  const folder = `assets/scripts.${digestOf(Object.values(scripts).join('\n')).slice(0, 12)}`;
+  for (const [name, text] of Object.entries(scripts)) all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...plain(text) });
+  return `/__svc__/${folder}/${first}.js`;
+}
+
 /** The order counts: rules for narrow screens come last. */
 const style = [page, controls, frame, menu, card, kinds, listing, script, screens, grid, motion].join('\n');
 
@@ -49,7 +56,7 @@ const frameStyle = [page, `:where(.top){${controls}}`, frame, menu].join('\n');
 export const assetPaths = {
   style: add('page', 'css', plain(style)),
   icon: add('icon', 'svg', plain(icon)),
-  pageScript: add('page', 'js', plain(pageScript)),
+  pageScript: addScripts('page', pageScripts),
   frameStyle: add('frame', 'css', plain(frameStyle)),
   apiStyle: add('openapi', 'css', plain(apiStyle)),
   apiScript: add('openapi', 'js', plain(apiScript)),
@@ -67,7 +74,11 @@ function plain(text: string): Content {
     packed ??= gzipSync(text, { level: 9 });
     return packed;
   };
-  return { digest: createHash('sha256').update(text).digest('hex'), body: () => Buffer.from(text), packed: pack };
+  return { digest: digestOf(text), body: () => Buffer.from(text), packed: pack };
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 function packedInBuild(file: typeof swaggerUi.css): Content {

@@ -34,7 +34,7 @@ ${model.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; u
 <link rel="icon" href="${appearance.logoPath ?? assetPaths.icon}">
 ${model.head ?? html`<link rel="stylesheet" href="${assetPaths.style}">`}
 ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appearance.stylePath}">`}
-${model.hasScript === true && html`<script src="${assetPaths.pageScript}" defer></script>`}
+${model.hasScript === true && html`<script type="module" src="${assetPaths.pageScript}"></script>`}
 </head>
 <body${model.hasScript === true && html` class="listing"`}>
 ${model.hasScript === true && html`<a class="skip" href="#members">${language.text('skip')}</a>`}

@@ -213,6 +213,7 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyFilter: 'Nach Namen filtern',
   keyHelp: 'Diese Hilfe',
   keyEscape: 'Schließen, oder die Auswahl aufheben',
+  partMissing: 'Dieser Teil der Seite konnte nicht geladen werden. Laden Sie die Seite neu.',
   error: 'Das hat nicht geklappt: {reason}',
 };
 

@@ -211,6 +211,7 @@ export const scriptTexts = {
   keyFilter: 'Filter by name',
   keyHelp: 'This help',
   keyEscape: 'Close, or clear the selection',
+  partMissing: 'This part of the page could not be loaded. Load the page anew.',
   error: 'That did not work: {reason}',
 } satisfies Record<string, Text>;
 

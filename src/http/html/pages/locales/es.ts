@@ -213,6 +213,7 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyFilter: 'Filtrar por nombre',
   keyHelp: 'Esta ayuda',
   keyEscape: 'Cerrar, o quitar la selección',
+  partMissing: 'No se pudo cargar esta parte de la página. Vuelva a cargar la página.',
   error: 'No ha funcionado: {reason}',
 };
 

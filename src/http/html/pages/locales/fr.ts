@@ -213,6 +213,7 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyFilter: 'Filtrer par nom',
   keyHelp: 'Cette aide',
   keyEscape: 'Fermer, ou annuler la sélection',
+  partMissing: 'Cette partie de la page n’a pas pu être chargée. Rechargez la page.',
   error: 'Cela n’a pas fonctionné : {reason}',
 };
 

@@ -1,0 +1,81 @@
+// Makes the scripts of the pages (src/http/html/client/) for browsers: `page.js`, the first one, and its parts. A part is what the first script
+// asks for by `import()`: a file of its own, fetched when it is needed. What a part shares with the first script it imports from there, so
+// that there is one of each; what parts alone share becomes a file, too.
+import { basename, resolve } from 'node:path';
+import { build } from 'esbuild';
+
+const main = new URL('../src/http/html/client/main.ts', import.meta.url).pathname;
+const folder = resolve(main, '..');
+
+/** @type {import('esbuild').BuildOptions} */
+const options = {
+  bundle: true,
+  write: false,
+  minify: true,
+  format: 'esm',
+  target: ['chrome123', 'firefox128', 'safari17.5'],
+  charset: 'utf8',
+  logLevel: 'warning',
+  metafile: true,
+  absWorkingDir: folder,
+  outdir: folder,
+};
+
+/**
+ * @param {import('esbuild').Plugin[]} plugins for what is no program
+ * @returns {Promise<Record<string, string>>} the scripts by their file names, which refer to each other relative to where they stand
+ */
+export async function pageScripts(plugins) {
+  const parts = new Set();
+  const partsApart = onImport('parts-apart', (path, kind) => {
+    if (kind !== 'dynamic-import') return undefined;
+    parts.add(path);
+    return `./${basename(path, '.ts')}.js`;
+  });
+  const first = await build({ ...options, entryPoints: [main], plugins: [partsApart, ...plugins] });
+  const modules = new Set(Object.keys(first.metafile.inputs).map((path) => resolve(folder, path)));
+  const both = [...parts].filter((path) => modules.has(path));
+  if (both.length > 0) throw new Error(`The first script holds what it asks for later: ${both}.`);
+
+  const shared = new Set();
+  const fromFirst = onImport('from-first', (path) => {
+    if (!modules.has(path)) return undefined;
+    shared.add(path);
+    return './page.js';
+  });
+  const later = await build({ ...options, entryPoints: [...parts], splitting: true, plugins: [fromFirst, ...plugins] });
+
+  const contents = [`import '${main}';`, ...[...shared].sort().map((path) => `export * from '${path}';`)].join('\n');
+  const stdin = { contents, resolveDir: folder };
+  const whole = await build({ ...options, stdin, entryNames: 'page', plugins: [partsApart, ...plugins] });
+  const files = Object.fromEntries([...whole.outputFiles, ...later.outputFiles].map(({ path, text }) => [basename(path), text]));
+  const [{ exports }] = Object.values(whole.metafile.outputs);
+  assertExported(files, exports);
+  return files;
+}
+
+/** What `choose` gives for an import of a file, the browser loads by itself. */
+function onImport(name, choose) {
+  return {
+    name,
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+        const url = choose(resolve(resolveDir, path), kind);
+        return url === undefined ? undefined : { path: url, external: true };
+      });
+    },
+  };
+}
+
+/** Of two exports of one name the first script would give neither, and the part that wants one would not start. */
+function assertExported(files, exports) {
+  for (const [file, text] of Object.entries(files)) {
+    for (const [, names] of text.matchAll(/import\{([^}]*)\}from"\.\/page\.js"/g)) {
+      const missing = names
+        .split(',')
+        .map((name) => name.split(' ', 1)[0])
+        .filter((name) => !exports.includes(name));
+      if (missing.length > 0) throw new Error(`${file} imports ${missing}, which two modules of the first script export.`);
+    }
+  }
+}

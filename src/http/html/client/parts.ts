@@ -1,0 +1,17 @@
+import { text } from './language.ts';
+import { notice } from './notices.ts';
+
+/**
+ * Loads a part of the script: a file of its own that only those fetch who need it. Write `loadPart(() => import('./part.ts'))`; the import has to
+ * stand in a module of the first script, and nothing of that may import the part in another way (scripts/page-scripts.mjs).
+ *
+ * @returns undefined when it could not be fetched, which the reader has been told
+ */
+export async function loadPart<T>(load: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await load();
+  } catch {
+    notice(text('partMissing'), 'error');
+    return undefined;
+  }
+}
