@@ -44,6 +44,7 @@ function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
 
 /** Cells whose words change as time goes by. */
 let recent: HTMLElement[] = [];
+let growingOlder: ReturnType<typeof setInterval> | undefined;
 
 function write(cell: HTMLElement, timeMs: number, nowMs: number): void {
   const [shown, rest] = wordsOf(timeMs, nowMs);
@@ -62,9 +63,10 @@ export function showDate(cell: HTMLElement): void {
   if (nowMs - timeMs < recentDays * dayMs) recent.push(cell);
 }
 
-/** Keeps recent dates true, and tells the whole time where the pointer rests. */
+/** Keeps the recent dates of a listing true, and tells the whole time where the pointer rests. */
 export function startDates(list: HTMLElement): void {
-  setInterval(() => {
+  clearInterval(growingOlder);
+  growingOlder = setInterval(() => {
     recent = recent.filter((cell) => cell.isConnected);
     inFrames(recent, (cell) => write(cell, timeOf(cell), Date.now()));
   }, minuteMs);

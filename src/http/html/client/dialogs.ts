@@ -19,6 +19,8 @@ export interface DialogModel {
   focus?: HTMLElement;
   /** Characters of the field that are selected; else all. */
   selectedLength?: number;
+  /** Whether it is about more than the folder that is shown, and stays when another one is. */
+  stays?: boolean;
 }
 
 /** Dialogs so far; one can open above another. */
@@ -42,6 +44,7 @@ export function ask(model: DialogModel): Promise<string> {
   );
   const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div', { className: 'row' }, ...buttons));
   const dialog = make('dialog', { attributes: { 'aria-labelledby': titleId } }, form);
+  dialog.classList.toggle('stays', model.stays === true);
   document.body.append(dialog);
   return new Promise((resolve) => {
     let result = 'cancel';
@@ -87,6 +90,12 @@ export function ask(model: DialogModel): Promise<string> {
     if (model.selectedLength === undefined) model.focus.select();
     else model.focus.setSelectionRange(0, model.selectedLength);
   });
+}
+
+/** Closes the dialogs about a folder that is left; what is being done is done. */
+export function closeDialogs(): void {
+  for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]:not(.stays)'))
+    if (dialog.dispatchEvent(new Event('cancel', { cancelable: true }))) dialog.close();
 }
 
 /** The button that closes a dialog without doing anything. */

@@ -16,6 +16,26 @@ const nothing = make(
   makeButton(text('clearFilter'), 'close', clear),
 );
 
+let frame = 0;
+field.addEventListener('input', () => {
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(apply);
+});
+field.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') clear();
+});
+
+/** What is in the filter. */
+export function filterText(): string {
+  return field.isConnected ? field.value : '';
+}
+
+/** Fills in the filter. */
+export function setFilter(value: string): void {
+  field.value = value;
+  apply();
+}
+
 /** Puts the cursor into the filter. */
 export function focusFilter(): void {
   field.focus();
@@ -64,22 +84,14 @@ function apply(): void {
 }
 
 function clear(): void {
-  field.value = '';
-  apply();
+  setFilter('');
   byId('members').focus();
 }
 
-/** Adds the filter to the tools. */
+/** Adds an empty filter to the tools. */
 export function startFilter(): void {
   byId('tools').querySelector('.switch')?.before(field, result);
-  let frame = 0;
-  field.addEventListener('input', () => {
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(apply);
-  });
-  field.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') clear();
-  });
+  field.value = '';
   byId('list').after(nothing);
   whenRowsChange((wanted) => {
     if (wanted !== undefined && !normalised(wanted).includes(normalised(field.value.trim()))) field.value = '';

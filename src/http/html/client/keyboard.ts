@@ -5,6 +5,7 @@ import { make, makeButton } from './dom.ts';
 import { focusFilter } from './filter.ts';
 import { text } from './language.ts';
 import { addToMenu } from './menu.ts';
+import { may } from './navigation/folder.ts';
 import { focusedRow, focusRow, type Row, shownRows } from './rows.ts';
 import { clearSelection, selectedRows, toggleRow } from './selection.ts';
 
@@ -52,7 +53,9 @@ const inList: Readonly<Record<string, KeyAction>> = {
 
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
-function onKey(event: KeyboardEvent, mayDelete: boolean): void {
+function onKey(event: KeyboardEvent): void {
+  // A folder that may not be looked into has no list.
+  if (!document.getElementById('list')) return;
   const target = event.target as HTMLElement;
   const isArrow = event.key === 'ArrowDown' || event.key === 'ArrowUp';
   // From the filter the arrows lead into the list.
@@ -65,7 +68,7 @@ function onKey(event: KeyboardEvent, mayDelete: boolean): void {
     everywhere[event.key] ??
     (isOwn || event.key !== ' ' ? row && inList[event.key] : undefined) ??
     (hasShortcuts() ? singleKeys[event.key] : undefined) ??
-    (event.key === 'Delete' && mayDelete
+    (event.key === 'Delete' && may('delete')
       ? () => void deleteRows(selectedRows().length > 0 ? selectedRows() : row ? [row] : [])
       : undefined);
   if (!action) return;
@@ -100,7 +103,7 @@ async function showHelp(): Promise<void> {
 }
 
 /** Starts the keyboard, and the button that explains it. */
-export function startKeyboard(mayDelete: boolean): void {
-  document.addEventListener('keydown', (event) => onKey(event, mayDelete));
+export function startKeyboard(): void {
+  document.addEventListener('keydown', onKey);
   addToMenu(makeButton(text('shortcuts'), 'keyboard', () => void showHelp(), 'quiet'));
 }

@@ -6,43 +6,53 @@ import { byId } from './dom.ts';
 import { startFilter } from './filter.ts';
 import { startKeyboard } from './keyboard.ts';
 import { startMenu } from './menu.ts';
+import { may } from './navigation/folder.ts';
+import { startFolderChanges } from './navigation/folder-change.ts';
+import { openAskedLayer } from './navigation/history.ts';
+import { startLinks } from './navigation/links.ts';
 import { startNotices } from './notices.ts';
 import { startOpening } from './opening.ts';
 import { startRowClicks } from './row-clicks.ts';
-import { finishRows, whenRowsChange } from './rows.ts';
+import { startRows } from './rows.ts';
 import { selectedRows, startSelection } from './selection.ts';
 import { startSpace } from './space.ts';
 import { startThemes } from './theme.ts';
-import { startThumbnails } from './thumbnails/thumbnails.ts';
-import { ignoreDrops, startUploads } from './uploads/uploads.ts';
+import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbnails.ts';
+import { startUploads } from './uploads/uploads.ts';
 import { startView } from './view.ts';
-
-/** What the account may do in this folder; the service checks every request all the same. */
-const rights = new Set((byId('main').dataset.may ?? '').split(' '));
 
 startThemes();
 startMenu();
 startSpace();
 startNotices();
-// A folder that may not be looked into has none.
-if (document.getElementById('list')) startListing();
-if (rights.has('write')) startUploads(rights.has('create-folder'));
-else ignoreDrops();
+startKeyboard();
+forgetThumbnailsAtSignOut();
+const offerUploads = startUploads();
+startFolder();
+startFolderChanges(startFolder);
+startLinks();
+openAskedLayer();
+
+/** Starts what works on the page of a folder: once for each that is shown. */
+function startFolder(): void {
+  // A folder that may not be looked into has none.
+  if (document.getElementById('list')) startListing();
+  offerUploads();
+}
 
 function startListing(): void {
   startDates(byId('list'));
-  whenRowsChange(finishRows);
+  startRows();
   startFilter();
   startSelection();
   startRowClicks();
-  startKeyboard(rights.has('delete'));
   startView();
-  if (rights.has('read')) {
+  if (may('read')) {
     startOpening();
     startThumbnails();
   }
-  if (rights.has('delete')) startDelete(selectedRows);
+  if (may('delete')) startDelete(selectedRows);
   startMemberForm();
-  if (rights.has('create-folder')) startNewFolder();
-  if (rights.has('rename')) void startRename().then(startMove);
+  if (may('create-folder')) startNewFolder();
+  if (may('rename')) void startRename().then((isOffered) => isOffered && startMove());
 }

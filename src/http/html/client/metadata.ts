@@ -3,11 +3,11 @@ import { ask, cancelButton } from './dialogs.ts';
 import { make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 
-/** The fields for the metadata of uploads; there where the service takes any. */
-const fields = document.querySelector<HTMLFieldSetElement>('#metadata');
+/** The fields for the metadata of uploads; there where the service takes any, and the folder files. */
+let fields: HTMLFieldSetElement | null = null;
 
-/** What was said of each batch of files: what is said of a later one does not change it. */
-const given = new WeakMap<object, string>();
+/** What was said of each batch of files, as a header: what is said of a later one does not change it. */
+const given = new WeakMap<object, [name: string, value: string]>();
 
 function inputs(name: string): HTMLInputElement[] {
   return [...(fields?.querySelectorAll<HTMLInputElement>(`[name=${name}]`) ?? [])];
@@ -53,6 +53,7 @@ function moreDetails(): HTMLElement {
  * @returns whether they are to be uploaded
  */
 export async function askMetadata(uploads: readonly object[]): Promise<boolean> {
+  fields = document.querySelector<HTMLFieldSetElement>('#metadata');
   if (!fields || uploads.length === 0) return true;
   const home = fields.parentElement;
   const after = fields.nextSibling;
@@ -70,14 +71,14 @@ export async function askMetadata(uploads: readonly object[]): Promise<boolean> 
   for (const detail of fields.querySelectorAll('.added'))
     if (detail.querySelector<HTMLInputElement>('[name=metadata-value]')?.value.trim() === '') detail.remove();
   if (answer !== 'ok') return false;
-  const value = currentValue();
-  for (const upload of uploads) given.set(upload, value);
+  const header: [string, string] = [fields.dataset.header ?? '', currentValue()];
+  for (const upload of uploads) given.set(upload, header);
   return true;
 }
 
 /** The header that carries the metadata of an upload, and its value as bytes of UTF-8: XMLHttpRequest takes no other characters. */
 export function metadataHeader(upload: object): [name: string, value: string] | undefined {
-  const value = given.get(upload);
-  if (!value) return undefined;
-  return [fields?.dataset.header ?? '', String.fromCharCode(...new TextEncoder().encode(value))];
+  const [name, value] = given.get(upload) ?? [];
+  if (!name || !value) return undefined;
+  return [name, String.fromCharCode(...new TextEncoder().encode(value))];
 }

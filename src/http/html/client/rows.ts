@@ -1,8 +1,8 @@
 import { showDate } from './dates.ts';
 import { byId } from './dom.ts';
 import { inFrames } from './frames.ts';
-import { scriptHeaders } from './server.ts';
-import { signInAgain } from './sign-in.ts';
+import { shownPage } from './navigation/folder.ts';
+import { fetchPage } from './navigation/page-request.ts';
 
 /** A member of the folder as its row in the listing. */
 export type Row = HTMLTableRowElement;
@@ -48,9 +48,15 @@ export function isFolder(row: Row): boolean {
 /** Something that depends on the rows. @param wanted name of the row that is to be seen */
 type RowsListener = (wanted?: string) => void;
 
-const listeners: RowsListener[] = [];
+let listeners: RowsListener[] = [];
 
-/** Calls `listener` now and each time that the rows are new. */
+/** Begins with the rows of a folder that was not shown before. */
+export function startRows(): void {
+  listeners = [finishRows];
+  finishRows();
+}
+
+/** Calls `listener` now and each time that the rows of the folder are new. */
 export function whenRowsChange(listener: RowsListener): void {
   listeners.push(listener);
   listener();
@@ -62,10 +68,13 @@ export function whenRowsChange(listener: RowsListener): void {
  * @param focusOn name of the row that receives the focus instead
  */
 export async function refreshRows(focusOn?: string): Promise<void> {
-  if (!document.getElementById('list')) return;
-  const fresh = await fetchPage();
+  const table = document.getElementById('list');
+  if (!table) return;
+  // Only a session that has ended can be mended here: without a connection, and without the folder, the rows stay as they are.
+  const { page: fresh } = await fetchPage(shownPage());
   const list = fresh?.getElementById('list');
-  if (!fresh || !list) return;
+  // Another folder may be shown by now.
+  if (!fresh || !list || !table.isConnected) return;
   const selected = new Set(
     allRows()
       .filter((row) => checkboxOf(row).checked)
@@ -73,7 +82,6 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   );
   const focused = focusedRow();
   const focusedName = focusOn ?? (focused && nameOf(focused));
-  const table = byId('list');
   for (const group of table.querySelectorAll('tbody')) group.remove();
   table.append(...[...list.querySelectorAll('tbody')].map((group) => document.importNode(group, true)));
   const count = fresh.getElementById('count');
@@ -85,31 +93,11 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   else if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
 }
 
-// Only a session that has ended can be mended here: without a connection, and without the folder, the rows stay as they are.
-async function fetchPage(): Promise<Document | undefined> {
-  const request = await requestPage();
-  if (request.status !== 401) return request.responseXML ?? undefined;
-  return (await signInAgain()) ? ((await requestPage()).responseXML ?? undefined) : undefined;
-}
-
-// XMLHttpRequest parses the page without running anything in it.
-function requestPage(): Promise<XMLHttpRequest> {
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    request.open('GET', location.href);
-    request.responseType = 'document';
-    request.setRequestHeader('accept', 'text/html');
-    for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
-    request.onloadend = () => resolve(request);
-    request.send();
-  });
-}
-
 /**
  * Writes all times as the reader says them, and says that rows are rows: some browsers forget it where a table is laid out as a grid.
  * The rows in sight come first.
  */
-export function finishRows(): void {
+function finishRows(): void {
   const heading = document.querySelector<HTMLElement>('[data-local]');
   if (heading) heading.textContent = heading.dataset.local ?? '';
   inFrames(allRows(), finish);

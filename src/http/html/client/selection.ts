@@ -13,11 +13,15 @@ const counter = make('span', { className: 'chosen', attributes: { role: 'status'
 /** Time in milliseconds after which screen readers know of an element: what it says from its beginning they do not read out. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', attributes: { 'aria-label': text('selectAll') } });
+all.addEventListener('change', () => {
+  for (const row of shownRows()) checkboxOf(row).checked = all.checked;
+  updateSelection();
+});
 let lastTouched: Row | undefined;
 let saying = 0;
 
 /** Buttons that only make sense for exactly one member. */
-const forOne: HTMLButtonElement[] = [];
+let forOne: HTMLButtonElement[] = [];
 
 /** Shows the actions while something is selected, and how much. */
 export function updateSelection(): void {
@@ -60,6 +64,7 @@ export function addAction(label: string, iconName: IconName, action: () => void,
 
 /** Starts the counter, the box that selects all, ranges with Shift, and the bar of actions. */
 export function startSelection(): void {
+  forOne = [];
   byId('actions').prepend(counter);
   const clear = make('button', { type: 'button', className: 'quiet', title: text('clearSelection') }, icon('close'));
   clear.setAttribute('aria-label', text('clearSelection'));
@@ -69,10 +74,6 @@ export function startSelection(): void {
   });
   byId('actions').append(clear);
   document.querySelector('#list th.check')?.replaceChildren(all);
-  all.addEventListener('change', () => {
-    for (const row of shownRows()) checkboxOf(row).checked = all.checked;
-    updateSelection();
-  });
   byId('list').addEventListener('click', (event) => {
     const box = event.target;
     if (!(box instanceof HTMLInputElement) || box === all) return;

@@ -1,5 +1,6 @@
 import type { ScriptTextName } from '../pages/locales/en.ts';
 import { text } from './language.ts';
+import { folderUrl } from './navigation/folder.ts';
 import { signInAgain } from './sign-in.ts';
 
 /**
@@ -8,12 +9,9 @@ import { signInAgain } from './sign-in.ts';
  */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
-/** URL path of the folder that the page shows; ends in `/`. */
-export const folderUrl = location.pathname;
-
 /** URL path of a member of the folder. */
 export function memberUrl(name: string, isFolder = false): string {
-  return folderUrl + encodeURIComponent(name) + (isFolder ? '/' : '');
+  return folderUrl() + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
 
 /** One failed item of a reply. */
@@ -57,10 +55,10 @@ export function reasonFor(status: number, message: string | null | undefined): s
 /**
  * Asks the service about a file or a folder before the browser does so by itself, which could not ask for the password in the page.
  *
- * @param url of this page when nothing else is asked for
+ * @param url of the folder when nothing else is asked for
  * @returns what stands in the way, for people; undefined when nothing does
  */
-export async function obstacle(url = folderUrl): Promise<string | undefined> {
+export async function obstacle(url = folderUrl()): Promise<string | undefined> {
   try {
     const reply = await send('HEAD', url);
     if (reply.ok) return undefined;

@@ -28,6 +28,7 @@ async function showForm(): Promise<boolean> {
     ],
     buttons: [cancelButton(), { value: 'ok', label: text('signIn'), kind: 'primary' }],
     focus: password,
+    stays: true,
     check: () => login(userName.value, password.value),
   });
   return answer === 'ok';

@@ -1,6 +1,7 @@
 import { byId, make } from './dom.ts';
 import { sizeText, text } from './language.ts';
-import { folderUrl, scriptHeaders } from './server.ts';
+import { folderUrl } from './navigation/folder.ts';
+import { scriptHeaders } from './server.ts';
 
 const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
 
@@ -33,7 +34,7 @@ async function show(place: HTMLElement): Promise<void> {
 function askSpace(): Promise<Document | undefined> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
-    request.open('PROPFIND', folderUrl);
+    request.open('PROPFIND', folderUrl());
     request.responseType = 'document';
     for (const [name, value] of Object.entries({ ...scriptHeaders, depth: '0', 'content-type': 'application/xml' }))
       request.setRequestHeader(name, value);

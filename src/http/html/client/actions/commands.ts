@@ -1,9 +1,10 @@
 import { byId } from '../dom.ts';
 import { text } from '../language.ts';
+import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { refreshRows } from '../rows.ts';
 import { clearSelection } from '../selection.ts';
-import { folderUrl, reasonFor, reasonOf, send } from '../server.ts';
+import { reasonFor, reasonOf, send } from '../server.ts';
 
 /** What became of members that a command was run on. */
 export interface Outcome {
@@ -32,6 +33,7 @@ const mostProblems = 5;
  */
 export async function runCommand(command: Command, names: readonly string[], onProgress: (count: number) => void): Promise<Outcome> {
   const outcome: Outcome = { done: 0, problems: [], isLost: false };
+  const folder = folderUrl();
   let through = 0;
   let last: string | undefined;
   onProgress(0);
@@ -39,7 +41,7 @@ export async function runCommand(command: Command, names: readonly string[], onP
     for (const target of requestsOf(names)) {
       const body = JSON.stringify({ commands: [{ ...command, target }] });
       const headers = { 'content-type': 'application/json', accept: 'application/x-ndjson, application/json' };
-      const reply = await send('POST', folderUrl, { headers, body });
+      const reply = await send('POST', folder, { headers, body });
       if (!reply.ok) {
         outcome.problems.push(await reasonOf(reply));
         break;

@@ -1,9 +1,10 @@
 import { ask, cancelButton, progressBar } from '../dialogs.ts';
 import { make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
+import { folderUrl } from '../navigation/folder.ts';
 import { nameOf } from '../rows.ts';
 import { addAction, selectedRows } from '../selection.ts';
-import { folderUrl, reasonOf, send } from '../server.ts';
+import { reasonOf, send } from '../server.ts';
 import { type Outcome, runCommand, showOutcome } from './commands.ts';
 
 /** Offers to move what is selected to another folder. */
@@ -25,7 +26,7 @@ interface Browser {
 async function moveSelected(): Promise<void> {
   const names = selectedRows().map(nameOf);
   const browser: Browser = {
-    chosen: folderUrl,
+    chosen: folderUrl(),
     place: make('p', { attributes: { role: 'status' } }),
     problem: make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } }),
     folders: make('ul', { className: 'names' }),
@@ -33,7 +34,7 @@ async function moveSelected(): Promise<void> {
   };
   const progress = progressBar(text('move'), names.length);
   let outcome: Outcome | undefined;
-  void browse(browser, folderUrl);
+  void browse(browser, folderUrl());
   await ask({
     title: text('moveTo'),
     content: [browser.place, browser.problem, browser.folders, progress.element],
@@ -62,7 +63,7 @@ async function browse(browser: Browser, url: string): Promise<void> {
   browser.chosen = url;
   place.textContent = titleOf(url);
   const items = content
-    .filter((name) => url !== folderUrl || !browser.moved.has(name))
+    .filter((name) => url !== folderUrl() || !browser.moved.has(name))
     .map((name) => makeButton(name, 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
   const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
   if (parent !== undefined)

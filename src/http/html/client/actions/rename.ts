@@ -1,30 +1,38 @@
 import { ask, cancelButton } from '../dialogs.ts';
-import { make } from '../dom.ts';
+import { byId, make } from '../dom.ts';
 import { text } from '../language.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { focusedRow, isFolder, nameOf, type Row, refreshRows } from '../rows.ts';
 import { addAction, clearSelection, selectedRows } from '../selection.ts';
-import { folderUrl, memberUrl, reasonOf, send } from '../server.ts';
+import { memberUrl, reasonOf, send } from '../server.ts';
 import { nameProblem } from './members.ts';
 
+let moves: Promise<boolean> | undefined;
 let isOffered = false;
 
-/** Offers renaming where the service has WebDAV's MOVE (RFC 4918 §9.9). */
-export async function startRename(): Promise<void> {
-  if (!(await hasMove())) return;
-  isOffered = true;
-  const renameSelected = () => {
-    const [row, ...others] = selectedRows();
-    if (row && others.length === 0) void rename(row);
-    else if (row) notice(text('renameOne'), 'error');
-  };
+/** Offers renaming where the service has WebDAV's MOVE (RFC 4918 §9.9). @returns whether it does, and the folder is still shown */
+export async function startRename(): Promise<boolean> {
+  const bar = byId('actions');
+  moves ??= hasMove();
+  isOffered = await moves;
+  if (!isOffered || !bar.isConnected) return false;
   addAction(text('rename'), 'rename', renameSelected, true);
-  document.addEventListener('keydown', (event) => {
-    if (event.key !== 'F2' || document.querySelector('dialog[open]')) return;
-    const row = focusedRow();
-    if (row) void rename(row);
-    else renameSelected();
-  });
+  document.addEventListener('keydown', onKey);
+  return true;
+}
+
+function renameSelected(): void {
+  const [row, ...others] = selectedRows();
+  if (row && others.length === 0) void rename(row);
+  else if (row) notice(text('renameOne'), 'error');
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.key !== 'F2' || document.querySelector('dialog[open]') || !may('rename')) return;
+  const row = focusedRow();
+  if (row) void rename(row);
+  else renameSelected();
 }
 
 /** Whether renaming is offered. */
@@ -34,9 +42,10 @@ export function offersRename(): boolean {
 
 async function hasMove(): Promise<boolean> {
   try {
-    const reply = await fetch(folderUrl, { method: 'OPTIONS' });
+    const reply = await fetch(folderUrl(), { method: 'OPTIONS' });
     return (reply.headers.get('allow') ?? '').split(/[\s,]+/).includes('MOVE');
   } catch {
+    moves = undefined;
     return false;
   }
 }

@@ -1,5 +1,12 @@
-/** What the URL of a folder's page says of a file that is shown above it (`?preview=NAME`). */
-const parameter = 'preview';
+import { layerParameter, pageOf } from './folder.ts';
+
+/** What the browser keeps of an entry of the history. */
+interface State {
+  /** Place among the entries of this window. */
+  index: number;
+  /** Whether it was made for a layer. */
+  isLayer?: true;
+}
 
 /** A file that is shown above its folder, with an entry of the history of its own: Back closes it. */
 export interface Layer {
@@ -10,9 +17,35 @@ export interface Layer {
 }
 
 type Opener = (name: string) => boolean;
+type Traveller = (page: URL) => Promise<unknown>;
 
-const openers: Opener[] = [];
+const openers = new Set<Opener>();
+let travel: Traveller | undefined;
 let close: (() => void) | undefined;
+
+/** Place of the entry that is the window's. */
+let index = (history.state as State | null)?.index ?? 0;
+history.replaceState({ ...history.state, index }, '');
+
+/** Place of the entry that is the window's, among those of its pages. */
+export function entryIndex(): number {
+  return index;
+}
+
+/** Adds an entry for another page. */
+export function pushPage(page: URL): void {
+  history.pushState({ index: ++index }, '', page);
+}
+
+/** Goes back to the entry whose page is still shown, after a step to one that cannot be. @param to its place */
+export function stepBack(to: number): void {
+  if (to !== index) history.go(to - index);
+}
+
+/** Has `traveller` show the page that each step of Back and Forward leads to. It never rejects. */
+export function whenPageIsAsked(traveller: Traveller): void {
+  travel = traveller;
+}
 
 /**
  * Opens a layer above the folder, in an entry of the history of its own unless the URL names the file already.
@@ -21,7 +54,7 @@ let close: (() => void) | undefined;
  * @param onClose called once, when Back, Forward or `leave` closes it
  */
 export function openLayer(name: string, onClose: () => void): Layer {
-  if (askedName() !== name) history.pushState({ isLayer: true }, '', urlWith(name));
+  if (askedName() !== name) history.pushState({ index: ++index, isLayer: true }, '', urlWith(name));
   let isOver = false;
   close = () => {
     isOver = true;
@@ -34,22 +67,30 @@ export function openLayer(name: string, onClose: () => void): Layer {
       isOver = true;
       if (history.state?.isLayer) return history.back();
       // The page was loaded with the layer: before it there is something else.
-      history.replaceState(null, '', urlWith());
+      history.replaceState({ index }, '', urlWith());
       closeLayer();
     },
   };
 }
 
-/** Has `opener` open what the URL names, now and after each step of Back and Forward. @param opener says whether it did */
+/** Has `opener` open what the URL names, when the page is there and after each step of Back and Forward. @param opener says whether it did */
 export function whenLayerIsAsked(opener: Opener): void {
-  openers.push(opener);
-  openAsked();
+  openers.add(opener);
 }
 
-// The one place that hears of Back and Forward.
-addEventListener('popstate', () => {
+/** Opens the layer that the URL names; a file that nothing opens is taken out of the URL. */
+export function openAskedLayer(): void {
+  const name = askedName();
+  if (name !== null && ![...openers].some((opener) => opener(name))) history.replaceState(history.state, '', urlWith());
+}
+
+// The one place that hears of Back and Forward, and of links within the page, whose entries have no state.
+addEventListener('popstate', async () => {
   closeLayer();
-  openAsked();
+  if (history.state === null) history.replaceState({ index: index + 1 }, '');
+  index = (history.state as State).index;
+  await travel?.(pageOf(location.href));
+  openAskedLayer();
 });
 
 function closeLayer(): void {
@@ -58,18 +99,13 @@ function closeLayer(): void {
   closing?.();
 }
 
-function openAsked(): void {
-  const name = askedName();
-  if (name !== null && !openers.some((opener) => opener(name))) history.replaceState(null, '', urlWith());
-}
-
 function askedName(): string | null {
-  return new URLSearchParams(location.search).get(parameter);
+  return new URLSearchParams(location.search).get(layerParameter);
 }
 
 function urlWith(name?: string): URL {
   const url = new URL(location.href);
-  if (name === undefined) url.searchParams.delete(parameter);
-  else url.searchParams.set(parameter, name);
+  if (name === undefined) url.searchParams.delete(layerParameter);
+  else url.searchParams.set(layerParameter, name);
   return url;
 }

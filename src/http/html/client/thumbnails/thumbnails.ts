@@ -79,11 +79,17 @@ async function fetchPart(row: Row, range?: string): Promise<Blob | undefined> {
 
 /** Puts thumbnails into the rows of pictures that come into sight, while the listing is shown as a grid. */
 export function startThumbnails(): void {
+  observer.disconnect();
+  waiting.clear();
   const watch = () => {
     if (!byId('list').classList.contains('grid')) return observer.disconnect();
     for (const row of document.querySelectorAll<Row>('#list tbody tr:has(a.image)')) if (!known.has(row)) observer.observe(row);
   };
   whenRowsChange(watch);
   byId('list').addEventListener('viewchange', watch);
+}
+
+/** Has nothing stay in the browser of what an account saw. */
+export function forgetThumbnailsAtSignOut(): void {
   document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());
 }

@@ -1,5 +1,5 @@
 import { text } from '../language.ts';
-import { folderUrl, reasonOf, send } from '../server.ts';
+import { reasonOf, send } from '../server.ts';
 
 const known = new Map<string, Promise<string | undefined>>();
 
@@ -9,28 +9,30 @@ export function forgetFolders(): void {
 }
 
 /**
- * Makes a folder below the folder of the page, with its parents. One that is there already is fine.
+ * Makes a folder below another, with its parents. One that is there already is fine.
  *
- * @param folder `/` between names; empty for the page's folder itself
+ * @param home URL path of the folder that is there; ends in `/`
+ * @param folder `/` between names; empty for `home` itself
  * @returns what went wrong, for people
  */
-export function ensureFolder(folder: string): Promise<string | undefined> {
+export function ensureFolder(home: string, folder: string): Promise<string | undefined> {
   if (folder === '') return Promise.resolve(undefined);
-  const before = known.get(folder);
+  const url = `${home}${folder.split('/').map(encodeURIComponent).join('/')}/`;
+  const before = known.get(url);
   if (before) return before;
-  const made = create(folder);
-  known.set(folder, made);
+  const made = create(home, folder, url);
+  known.set(url, made);
   // What failed is tried again with the next file.
-  void made.then((problem) => problem !== undefined && known.delete(folder));
+  void made.then((problem) => problem !== undefined && known.delete(url));
   return made;
 }
 
-async function create(folder: string): Promise<string | undefined> {
+async function create(home: string, folder: string, url: string): Promise<string | undefined> {
   const slash = folder.lastIndexOf('/');
-  const problem = await ensureFolder(slash < 0 ? '' : folder.slice(0, slash));
+  const problem = await ensureFolder(home, slash < 0 ? '' : folder.slice(0, slash));
   if (problem !== undefined) return problem;
   try {
-    const reply = await send('PUT', `${folderUrl}${folder.split('/').map(encodeURIComponent).join('/')}/`);
+    const reply = await send('PUT', url);
     // 409: it exists. If a file has the name, the uploads into it say so.
     return reply.ok || reply.status === 409 ? undefined : await reasonOf(reply);
   } catch {

@@ -1,4 +1,4 @@
-import { folderUrl } from '../server.ts';
+import { folderUrl } from '../navigation/folder.ts';
 import { currentUserName } from '../sign-in.ts';
 import { release } from './claims.ts';
 import { pauseAfter } from './pause.ts';
@@ -6,7 +6,7 @@ import { ask } from './requests.ts';
 import type { Upload } from './upload.ts';
 
 /** What the browser remembers of an upload until it is over: enough to know its file again, and to go on. */
-export interface KeptUpload extends Pick<Upload, 'folder' | 'name'> {
+export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   /** Name, size in bytes and time of the file: what a browser tells of it. */
   fileName: string;
   size: number;
@@ -21,16 +21,16 @@ const keptMs = 30 * 24 * 60 * 60 * 1000;
 /** Before the key of each upload in localStorage; behind it stand the account and the page's folder. */
 const prefix = 'svc-upload:';
 
-function keyOf({ folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
-  return keysHere() + JSON.stringify([folder, fileName, size, lastModified]);
+function keyOf({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
+  return keysAt(home) + JSON.stringify([folder, fileName, size, lastModified]);
 }
 
-function keysHere(): string {
-  return `${prefix}${JSON.stringify([currentUserName(), folderUrl])}`;
+function keysAt(home: string): string {
+  return `${prefix}${JSON.stringify([currentUserName(), home])}`;
 }
 
-function fileOf({ folder, file }: Upload) {
-  return { folder, fileName: file.name, size: file.size, lastModified: file.lastModified };
+function fileOf({ home, folder, file }: Upload) {
+  return { home, folder, fileName: file.name, size: file.size, lastModified: file.lastModified };
 }
 
 /** Remembers an upload that the service has begun. */
@@ -49,12 +49,12 @@ export function keptUpload(upload: Upload): KeptUpload | undefined {
   return read(keyOf(fileOf(upload)));
 }
 
-/** Unfinished uploads of this account from the page's folder. Those of old are forgotten. */
+/** Unfinished uploads of this account from the folder that is shown. Those of old are forgotten. */
 export function keptUploads(): KeptUpload[] {
   try {
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(prefix));
     for (const key of keys) if (!read(key)) localStorage.removeItem(key);
-    return keys.filter((key) => key.startsWith(keysHere())).flatMap((key) => read(key) ?? []);
+    return keys.filter((key) => key.startsWith(keysAt(folderUrl()))).flatMap((key) => read(key) ?? []);
   } catch {
     return [];
   }

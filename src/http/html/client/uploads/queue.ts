@@ -122,7 +122,7 @@ export class UploadQueue {
   }
 
   async #run(upload: Upload): Promise<void> {
-    const problem = await ensureFolder(upload.folder);
+    const problem = await ensureFolder(upload.home, upload.folder);
     if (upload.state !== 'running') return;
     if (problem !== undefined) return this.#fail(upload, problem);
     while (upload.state === 'running') {

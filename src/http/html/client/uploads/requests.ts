@@ -1,5 +1,5 @@
 import { metadataHeader } from '../metadata.ts';
-import { folderUrl, reasonFor, scriptHeaders } from '../server.ts';
+import { reasonFor, scriptHeaders } from '../server.ts';
 import { pathOf, type Upload } from './upload.ts';
 
 /** How one attempt to store a file ended. */
@@ -12,7 +12,7 @@ const commonHeaders = { accept: 'application/json', ...scriptHeaders };
 
 /** URL path under which an upload is stored. */
 export function urlOf(upload: Upload): string {
-  return folderUrl + pathOf(upload).split('/').map(encodeURIComponent).join('/');
+  return upload.home + pathOf(upload).split('/').map(encodeURIComponent).join('/');
 }
 
 /**

@@ -1,13 +1,14 @@
 import { wholeTime } from '../dates.ts';
 import { byId, make, makeButton } from '../dom.ts';
 import { sizeText, text } from '../language.ts';
+import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { whenFree } from './claims.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads } from './kept-uploads.ts';
 import { ask } from './requests.ts';
 import { newUpload, pathOf, type Upload } from './upload.ts';
 
-/** What was left unfinished in this folder when the page was closed: each can go on once its file is chosen again. */
+/** What was left unfinished in a folder when the page was closed: each can go on once its file is chosen again. */
 export class Unfinished {
   readonly #add: (uploads: Upload[]) => void;
   readonly #lines = new Map<string, HTMLElement>();
@@ -42,7 +43,7 @@ export class Unfinished {
     const reply = await ask('HEAD', location);
     const isOver = reply?.headers.get('upload-complete') === '?1';
     if (isOver || reply?.status === 404 || reply?.status === 410) forgetUpload(kept);
-    if (isOver || !reply?.ok || this.#taken.has(location)) return;
+    if (isOver || !reply?.ok || this.#taken.has(location) || kept.home !== folderUrl()) return;
     const path = pathOf(kept);
     const done = text('running', { done: sizeText(Number(reply.headers.get('upload-offset'))), total: sizeText(kept.size) });
     const field = make('input', { type: 'file', hidden: true, attributes: { 'aria-label': `${text('resume')}: ${path}` } });
@@ -61,8 +62,8 @@ export class Unfinished {
   }
 
   #take(kept: KeptUpload, file: File): void {
-    const { fileName, size, lastModified, folder } = kept;
-    if (file.name === fileName && file.size === size && file.lastModified === lastModified) this.#add([newUpload(file, folder)]);
+    const { fileName, size, lastModified, home, folder } = kept;
+    if (file.name === fileName && file.size === size && file.lastModified === lastModified) this.#add([newUpload(file, home, folder)]);
     else notice(text('otherFile', { name: fileName, size: sizeText(size), time: wholeTime(lastModified) }), 'error');
   }
 

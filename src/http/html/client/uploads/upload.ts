@@ -1,7 +1,9 @@
 /** A file on its way to the service. */
 export interface Upload {
   readonly file: File;
-  /** Folders below the folder of the page, `/` between them; empty for the folder itself. */
+  /** URL path of the folder on whose page it was chosen; ends in `/`. */
+  readonly home: string;
+  /** Folders below that, `/` between them; empty for the folder itself. */
   readonly folder: string;
   /** Name under which it is stored; changes when both files are kept. */
   name: string;
@@ -24,9 +26,10 @@ export interface Upload {
 }
 
 /** A file that has just been chosen. */
-export function newUpload(file: File, folder: string): Upload {
+export function newUpload(file: File, home: string, folder: string): Upload {
   return {
     file,
+    home,
     folder,
     name: file.name,
     state: 'waiting',

@@ -1,6 +1,7 @@
 import { byId, icon, make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
 import { askMetadata } from '../metadata.ts';
+import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { refreshRows } from '../rows.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
@@ -10,35 +11,45 @@ import { UploadQueue } from './queue.ts';
 import { Unfinished } from './unfinished.ts';
 import type { Upload } from './upload.ts';
 
-/** Starts uploads: the buttons, drag and drop, and the queue with its panel. */
-export function startUploads(mayCreateFolder: boolean): void {
+type Add = (uploads: Upload[]) => void;
+
+/**
+ * Starts uploads: drag and drop, and the queue with its panel, which goes on whichever folder is shown.
+ *
+ * @returns offers uploads to the folder that is shown
+ */
+export function startUploads(): () => void {
   const panel = new UploadPanel(() => queue);
   const queue: UploadQueue = new UploadQueue(
     () => panel.update(),
     (ended) => {
       const message = resultOf(ended);
       if (message !== undefined) panel.say(message);
-      void refreshRows();
+      if (ended.some(({ home }) => home === folderUrl())) void refreshRows();
     },
   );
-  const send = (uploads: Upload[]) => {
+  let unfinished: Unfinished | undefined;
+  const send: Add = (uploads) => {
     queue.add(uploads);
-    for (const { location } of uploads) if (location !== undefined) unfinished.remove(location);
+    for (const { location } of uploads) if (location !== undefined) unfinished?.remove(location);
   };
-  const unfinished = new Unfinished(send);
-  unfinished.start();
-  const add = (uploads: Upload[]) => {
+  const add: Add = (uploads) => {
     void askMetadata(uploads).then((isGiven) => isGiven && send(uploads));
   };
-  byId('tools').prepend(...buttons(add, mayCreateFolder));
-  startDrops(add, mayCreateFolder);
+  startDrops(add);
   window.addEventListener('beforeunload', (event) => {
     if (queue.isBusy) event.preventDefault();
   });
-  // A ZIP or a trigger must not take the page away while files are on their way.
-  byId('members').addEventListener('submit', (event) => {
-    (event.currentTarget as HTMLFormElement).target = queue.isBusy ? '_blank' : '';
-  });
+  return () => {
+    // A ZIP or a trigger must not take the page away while files are on their way.
+    byId('members').addEventListener('submit', (event) => {
+      if (event.currentTarget instanceof HTMLFormElement) event.currentTarget.target = queue.isBusy ? '_blank' : '';
+    });
+    if (!may('write')) return;
+    byId('tools').prepend(...buttons(add, may('create-folder')));
+    unfinished = new Unfinished(send);
+    unfinished.start();
+  };
 }
 
 function resultOf(uploads: readonly Upload[]): string | undefined {
@@ -48,7 +59,7 @@ function resultOf(uploads: readonly Upload[]): string | undefined {
   return done > 0 ? text('allDone', { count: done }) : undefined;
 }
 
-function buttons(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): HTMLElement[] {
+function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
   const files = picker(add, false);
   const folder = picker(add, true);
   return [
@@ -58,7 +69,7 @@ function buttons(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): HT
   ];
 }
 
-function picker(add: (uploads: Upload[]) => void, isFolder: boolean): HTMLInputElement {
+function picker(add: Add, isFolder: boolean): HTMLInputElement {
   const label = text(isFolder ? 'uploadFolder' : 'uploadFiles');
   const field = make('input', {
     type: 'file',
@@ -74,38 +85,39 @@ function picker(add: (uploads: Upload[]) => void, isFolder: boolean): HTMLInputE
   return field;
 }
 
-/** Without the right to write a dropped file is ignored; the browser would leave the page and open it. */
-export function ignoreDrops(): void {
-  for (const type of ['dragover', 'drop']) document.addEventListener(type, (event) => event.preventDefault());
-}
-
-function startDrops(add: (uploads: Upload[]) => void, mayCreateFolder: boolean): void {
-  const folder = document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
-  const place = make('span', { className: 'place' }, icon('files'), make('bdi', {}, folder));
-  const veil = make('div', { className: 'drop', hidden: true }, icon('upload'), make('strong', {}, text('dropHere')), place);
+/** Files that are dropped are uploaded; without the right to write they are ignored, as the browser would leave the page and open them. */
+function startDrops(add: Add): void {
+  const place = make('bdi');
+  const hint = make('span', { className: 'place' }, icon('files'), place);
+  const veil = make('div', { className: 'drop', hidden: true }, icon('upload'), make('strong', {}, text('dropHere')), hint);
   document.body.append(veil);
   let depth = 0;
-  const bringsFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true && !document.querySelector('dialog[open]');
+  const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') === true;
+  const isWanted = (event: DragEvent) => bringsFiles(event) && may('write') && !document.querySelector('dialog[open]');
   const show = (change: number) => {
     depth = Math.max(0, depth + change);
+    place.textContent = folderTitle();
     veil.hidden = depth === 0;
   };
-  document.addEventListener('dragenter', (event) => bringsFiles(event) && show(1));
-  document.addEventListener('dragleave', (event) => bringsFiles(event) && show(-1));
+  document.addEventListener('dragenter', (event) => isWanted(event) && show(1));
+  document.addEventListener('dragleave', (event) => isWanted(event) && show(-1));
   document.addEventListener('dragover', (event) => bringsFiles(event) && event.preventDefault());
   document.addEventListener('drop', (event) => {
     show(Number.NEGATIVE_INFINITY);
     if (!event.dataTransfer || !bringsFiles(event)) return;
     event.preventDefault();
-    void take(event.dataTransfer);
+    if (isWanted(event)) void take(event.dataTransfer, add);
   });
-  const take = async (transfer: DataTransfer) => {
-    const dropped = await droppedFiles(transfer);
-    if (!mayCreateFolder) dropped.uploads = dropped.uploads.filter((upload) => upload.folder === '');
-    add(dropped.uploads);
-    const problems = mayCreateFolder ? await Promise.all(dropped.emptyFolders.map(ensureFolder)) : [];
-    const problem = problems.find((candidate) => candidate !== undefined);
-    if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
-    if (dropped.emptyFolders.length > 0 && dropped.uploads.length === 0) await refreshRows();
-  };
+}
+
+async function take(transfer: DataTransfer, add: Add): Promise<void> {
+  const mayCreateFolder = may('create-folder');
+  const dropped = await droppedFiles(transfer);
+  if (!mayCreateFolder) dropped.uploads = dropped.uploads.filter((upload) => upload.folder === '');
+  add(dropped.uploads);
+  const folders = mayCreateFolder ? dropped.emptyFolders : [];
+  const problems = await Promise.all(folders.map((folder) => ensureFolder(dropped.home, folder)));
+  const problem = problems.find((candidate) => candidate !== undefined);
+  if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
+  if (dropped.emptyFolders.length > 0 && dropped.uploads.length === 0) await refreshRows();
 }

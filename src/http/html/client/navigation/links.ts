@@ -1,0 +1,42 @@
+import { folderChanges, showFolder } from './folder-change.ts';
+
+/** Folders that were shown before the first press of a double click. */
+let atFirstPress = 0;
+
+/** Links and forms that lead to a folder show it in the place of this one. What the browser would open elsewhere, it does. */
+export function startLinks(): void {
+  document.addEventListener('click', onPress, { capture: true });
+  document.addEventListener('click', onClick);
+  document.addEventListener('submit', onSubmit);
+}
+
+// The second press of a double click meant the folder of the first, not what has come in its place.
+function onPress(event: MouseEvent): void {
+  if (event.detail <= 1) atFirstPress = folderChanges();
+  if (event.detail <= 1 || atFirstPress === folderChanges()) return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function onClick(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href]') : null;
+  if (link?.target !== '' || link.hasAttribute('download') || event.button !== 0) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  lead(event, new URL(link.href));
+}
+
+function onSubmit(event: SubmitEvent): void {
+  const { target: form, submitter } = event;
+  if (!(form instanceof HTMLFormElement) || form.method !== 'get' || event.defaultPrevented) return;
+  const url = new URL(form.action);
+  // The types of the DOM do not know that form data of texts are parameters.
+  url.search = new URLSearchParams([...new FormData(form, submitter)] as [string, string][]).toString();
+  lead(event, url);
+}
+
+function lead(event: Event, url: URL): void {
+  const isFolder = url.pathname.startsWith('/home/') && url.pathname.endsWith('/') && !url.pathname.startsWith('/home/__svc__/');
+  if (url.origin !== location.origin || !isFolder || url.hash !== '') return;
+  event.preventDefault();
+  void showFolder(url);
+}

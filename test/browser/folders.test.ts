@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startServer } from '../support/server.ts';
+
+const heading = (page: Page) => page.evaluate<string>("document.querySelector('h1').textContent");
+const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent || ''");
+
+/** Marks the page: one that is loaded lacks the mark. */
+const mark = (page: Page) => page.evaluate('window.isMarked = true');
+const isMarked = (page: Page) => page.evaluate<boolean>('window.isMarked === true');
+
+test('a folder is shown without a page load, and Back finds it as it was left', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Reports #1?/inner'), { recursive: true });
+  writeFileSync(join(server.home, 'Reports #1?/a.txt'), 'text of a');
+  for (let index = 0; index < 120; index++) writeFileSync(join(server.home, `file-${index}.bin`), 'x');
+  const page = await openBrowser(t, { expectedErrors: /404/ });
+  if (!page) return;
+  await login(page, server.url);
+  await mark(page);
+  await page.getByLabel('Filter by name').fill('r');
+  await page.getByText('1 match').waitFor();
+  await page.getByLabel('Filter by name').fill('');
+  await page.getByLabel('Select file-7.bin').check();
+  await page.getByText('1 selected').waitFor();
+  await page.evaluate('scrollTo(0, 1500)');
+  await page.evaluate("document.querySelector('a.folder').click()");
+  await page.waitForURL('**/home/Reports%20%231%3F/');
+  await page.getByRole('link', { name: 'a.txt' }).waitFor();
+  assert.equal(await heading(page), 'Reports #1?');
+  assert.match(await page.title(), /^Reports #1\? – /);
+  assert.equal(await focused(page), 'Reports #1?', 'screen readers say where the reader is');
+  assert.equal(await page.evaluate('scrollY'), 0);
+  await page.waitForLoadState('networkidle');
+  await assertAccessible(page, 'a folder that was changed to');
+  for (const [name, count] of [
+    ['Upload files', 1],
+    ['New folder', 1],
+    ['Rename', 0],
+    ['Keyboard', 0],
+  ] as const)
+    assert.equal(await page.getByRole('button', { name, exact: true }).count(), count, name);
+  await page.getByLabel('Select a.txt').check();
+  for (const name of ['Rename', 'Move', 'Delete']) await page.getByRole('button', { name }).waitFor();
+
+  await page.getByRole('link', { name: 'a.txt' }).click();
+  await page.getByRole('dialog').getByText('text of a').waitFor();
+  await page.goBack();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.goBack();
+  await page.waitForURL('**/home/');
+  await page.getByText('1 selected').waitFor();
+  assert.ok(await page.getByLabel('Select file-7.bin').isChecked());
+  assert.equal(await page.evaluate('scrollY'), 1500);
+  await page.keyboard.press('Escape');
+
+  await page.getByLabel('Filter by name').fill('report');
+  await page.getByText('1 match').waitFor();
+  await page.getByRole('link', { name: 'Reports' }).dblclick();
+  await page.waitForURL('**/home/Reports%20%231%3F/');
+  await page.getByRole('link', { name: 'Files', exact: true }).first().click();
+  await page.waitForURL('**/home/');
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'a link begins anew');
+  await page.goBack();
+  await page.goBack();
+  await page.getByText('1 match').waitFor();
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), 'report');
+  await page.getByLabel('Filter by name').fill('');
+
+  await page.getByRole('link', { name: 'Size' }).click();
+  await page.waitForURL('**/home/?sort=size&order=desc&folders=first');
+  await page.getByRole('button', { name: 'Folders first' }).click();
+  await page.waitForURL('**/home/?sort=size&order=desc&folders=mixed');
+  assert.equal(await page.locator('th.size').getAttribute('aria-sort'), 'descending');
+  assert.ok(await isMarked(page), 'one page all the while');
+
+  const [opened] = await Promise.all([
+    page.context().waitForEvent('page'),
+    page.getByRole('link', { name: 'Reports' }).click({ modifiers: ['ControlOrMeta'] }),
+  ]);
+  assert.match(opened.url(), /Reports|about:blank/);
+  await opened.close();
+  assert.equal(await heading(page), 'Files', 'a link with a key is the browser’s');
+
+  rmSync(join(server.home, 'Reports #1?'), { recursive: true });
+  await page.getByRole('link', { name: 'Reports' }).click();
+  await page.getByText('That did not work: The file or folder is not there any more.').waitFor();
+  assert.equal(await heading(page), 'Files');
+  assert.ok(await isMarked(page));
+});
+
+test('uploads go on while another folder is shown, and arrive where they were begun', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['/Shut*', 'allow-list', 'allow-read']] } });
+  for (const name of ['Shut', 'Open']) mkdirSync(join(server.home, name));
+  writeFileSync(join(server.home, 'Shut/a.bin'), 'x');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route('**/slow.txt', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const files = ['slow.txt', 'next.txt', 'last.txt', 'end.txt'].map((name) => ({
+    name,
+    mimeType: 'text/plain',
+    buffer: Buffer.from(name),
+  }));
+  await page.locator('#tools input[type=file]').first().setInputFiles(files);
+  await page.locator('.queue').getByText('3 of 4 files').waitFor();
+  await page.getByRole('link', { name: 'Shut' }).click();
+  await page.waitForURL('**/home/Shut/');
+  assert.equal(await page.getByRole('button', { name: 'Upload files' }).count(), 0, 'nothing may be written here');
+  await page.getByLabel('Select a.bin').check();
+  assert.equal(await page.getByRole('button', { name: 'Delete' }).count(), 0);
+  letGo();
+  await page.getByText('4 files were uploaded.').waitFor({ state: 'attached' });
+  assert.equal(readFileSync(join(server.home, 'slow.txt'), 'utf8'), 'slow.txt');
+  await page.goBack();
+  await page.getByRole('link', { name: 'slow.txt' }).waitFor();
+  await page.getByRole('link', { name: 'Open' }).click();
+  await page.waitForURL('**/home/Open/');
+  await page
+    .locator('#tools input[type=file]')
+    .first()
+    .setInputFiles([{ name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('b') }]);
+  await page.getByRole('link', { name: 'b.txt' }).waitFor();
+  assert.equal(readFileSync(join(server.home, 'Open/b.txt'), 'utf8'), 'b');
+});
+
+test('the last of several presses wins; without a connection and without a session the folder stays', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['First', 'Second']) mkdirSync(join(server.home, name));
+  const page = await openBrowser(t, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED/ });
+  if (!page) return;
+  await login(page, server.url);
+  await mark(page);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route('**/First/', async (route) => {
+    await held;
+    await route.continue().catch(() => {});
+  });
+  await page.getByRole('link', { name: 'First' }).click();
+  await page.locator('main[aria-busy=true]').waitFor();
+  await page.getByRole('link', { name: 'Second' }).click();
+  await page.waitForURL('**/home/Second/');
+  letGo();
+  await page.unroute('**/First/');
+  assert.equal(await heading(page), 'Second');
+  await page.goBack();
+  await page.waitForURL('**/home/');
+  await page.getByRole('link', { name: 'First' }).waitFor();
+
+  await page.context().setOffline(true);
+  await page.getByRole('link', { name: 'First' }).click();
+  await page.getByText('That did not work: the connection was lost').waitFor();
+  await page.goForward();
+  await page.getByText('That did not work: the connection was lost').nth(1).waitFor();
+  await page.waitForURL('**/home/');
+  assert.equal(await heading(page), 'Files');
+  await page.context().setOffline(false);
+
+  const cookies = await page.context().cookies();
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  await server.send('POST', '/__svc__/logout', { user: null, headers: { cookie } });
+  await page.getByRole('link', { name: 'First' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Password').fill(testPassword);
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL('**/home/First/');
+  assert.equal(await heading(page), 'First');
+  assert.ok(await isMarked(page));
+});
