@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { drop, login, openBrowser } from '../support/browser.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { assertSmooth } from '../support/smooth-listing.ts';
 
 /** A folder of 230 files on the "desktop": browsers hand over at most 100 entries of a folder at a time. */
 function makeFolder(server: TestServer, sizeBytes: number): string {
@@ -50,3 +51,5 @@ test('all uploads are cancelled at once: what arrived is whole, the rest is not 
   assert.ok(arrived.length >= 3 && arrived.length < 230, `${arrived.length} arrived`);
   for (const name of arrived) assert.equal(readFileSync(join(server.home, 'many', name)).length, 20_000, name);
 });
+
+test('10,000 entries stay smooth', (t) => assertSmooth(t, 10_000));

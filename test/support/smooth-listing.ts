@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { login, openBrowser } from './browser.ts';
+import { startServer } from './server.ts';
+
+/** A listing of so many entries, a thousand or more, stays smooth: what a filter finds is there at once, as is any part of the page. */
+export async function assertSmooth(t: TestContext, count: number): Promise<void> {
+  const server = await startServer(t);
+  const nameAt = (index: number) => `file-${String(index).padStart(5, '0')}.txt`;
+  for (let index = 0; index < count; index++) writeFileSync(join(server.home, nameAt(index)), '');
+  const lastName = nameAt(count - 1);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByText(`${count.toLocaleString('en')} items`).waitFor({ state: 'attached' });
+  // Rows far below were never laid out.
+  const isInSight = await page.evaluate<boolean>(`(async () => {
+    const field = document.querySelector('.filter');
+    field.value = '${lastName.slice(0, -5)}';
+    field.dispatchEvent(new Event('input'));
+    for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    return document.querySelector('tbody tr:not([hidden])').getBoundingClientRect().top < innerHeight;
+  })()`);
+  assert.ok(isInSight, 'what a filter finds is there with the next frame');
+  await page.getByText('10 matches').waitFor();
+  await page.getByLabel('Filter by name').fill('');
+  // Time from a jump through the page to the next painted frame, the median of eleven.
+  const frameMs = await page.evaluate<number>(`(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    await frame();
+    const times = [];
+    for (let step = 1; step <= 11; step++) {
+      const start = performance.now();
+      scrollTo(0, document.body.scrollHeight * step / 11);
+      await frame();
+      times.push(performance.now() - start);
+    }
+    return times.sort((a, b) => a - b)[5];
+  })()`);
+  t.diagnostic(`a jump through ${count} entries takes ${frameMs.toFixed(0)} ms`);
+  assert.ok(frameMs < 250, `a jump took ${frameMs.toFixed(0)} ms`);
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await page.evaluate('document.activeElement.innerText'), lastName);
+}
