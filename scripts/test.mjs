@@ -32,7 +32,7 @@ const mostTriedAgain = 3;
 const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 5);
 
 /** At most so many test files run in one process, one after the other: each takes half a second of CPU to load what all of them need. */
-const mostTogether = 8;
+const mostTogether = 10;
 
 /** Where tests wait longest for others: what begins first is not waited for at the end. */
 const longest = ['workers/', 'browser/', 'http/uploads/', 'nodes/', 'crash/', 'ssh/', 'cli/'];
