@@ -56,7 +56,7 @@ test('the verifier remembers what was right, not what was wrong, and an unknown 
     again.ms < wrong.ms / 5 && wrongAgain.ms > wrong.ms / 4 && unknown.ms > wrong.ms / 4,
     JSON.stringify([again, wrong, wrongAgain, unknown]),
   );
-  assert.equal(await verifier.verify('secret', await hashPassword('other'), turn), false, 'remembered for that hash only');
+  assert.equal(await verifier.verify('secret', await cheapHash('other'), turn), false, 'remembered for that hash only');
 });
 
 test('identical verifications at one time are one, and one that waited looks again; a wait of a minute is too long', async () => {
@@ -127,7 +127,7 @@ test('the accounts file: read when it changes, kept when it becomes invalid, wri
   const names = Array.from({ length: 12 }, (_, index) => `user${index}`);
   writeFileSync(path, `accounts:\n${names.map((name) => `  ${name}: {password: "${hash}"}`).join('\n')}\n`);
   const writers = [1, 2, 3].map(() => new AccountsFile(path, { alice: { enabled: true, password: hash } }, systemClock, silentLog));
-  const fresh = await hashPassword('fresh');
+  const fresh = await cheapHash('fresh');
   await Promise.all(names.map((name, index) => writers[index % 3]?.setPassword(name, fresh, 0)));
   await writers[0]?.setPassword('alice', fresh, 0);
   const after = new AccountsFile(path, { alice: { enabled: true, password: hash } }, systemClock, silentLog);
@@ -135,7 +135,7 @@ test('the accounts file: read when it changes, kept when it becomes invalid, wri
   assert.deepEqual(readdirSync(folder), ['accounts.yaml'], 'no lock and no temporary file is left');
   const changed = new AccountsFile(
     path,
-    { alice: { enabled: true, password: await hashPassword('changed in the configuration') } },
+    { alice: { enabled: true, password: await cheapHash('changed in the configuration') } },
     systemClock,
     silentLog,
   );
@@ -158,7 +158,7 @@ test('a changed password changes nothing else in the accounts file', async (t) =
   const configured = { dave: { enabled: true, password: hash } };
   const file = new AccountsFile(path, configured, systemClock, silentLog);
   const before = ['alice', 'bob', 'carol'].map((name) => file.find(name));
-  const fresh = await hashPassword('fresh');
+  const fresh = await cheapHash('fresh');
   await file.setPassword('bob', fresh, 2);
   await file.setPassword('dave', fresh, 2);
   for (const read of [file, new AccountsFile(path, configured, systemClock, silentLog)]) {

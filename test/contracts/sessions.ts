@@ -193,11 +193,13 @@ export function sessionsContract(
   contract('an account has a thousand sessions at most: one more ends the one that was unused for longest', async (sessions, over) => {
     const ids: string[] = [];
     const other = await sessions.create(accountNamed('bob'));
-    for (let index = 0; index < mostSessionsOfAccount; index++) {
+    for (let index = 0; index < 2; index++) {
       ids.push(await sessions.create(accountNamed('alice')));
       // Times of Redis are whole milliseconds.
-      if (index === 1) await pause(5);
+      await pause(5);
     }
+    for (let left = mostSessionsOfAccount - 2; left > 0; left -= 50)
+      await Promise.all(Array.from({ length: Math.min(left, 50) }, () => sessions.create(accountNamed('alice'))));
     const [first, second] = ids as [string, string];
     await pause(5);
     assert.ok(await sessions.find(first), 'used again');
