@@ -50,6 +50,7 @@ const programs = {
   nginx: 'nginx',
   'mount.davfs': 'davfs2',
   chromium: 'chromium',
+  'firefox-esr': 'firefox-esr',
   man: 'man-db',
   zsh: 'zsh',
   fish: 'fish',

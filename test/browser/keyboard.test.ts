@@ -1,91 +1,15 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { FileChooser, Locator, Page } from 'playwright-core';
 import { openBrowser } from '../support/browser.ts';
-import { testPassword } from '../support/secrets.ts';
+import { signInByKeyboard, workByKeyboard } from '../support/by-keyboard.ts';
 import { startServer } from '../support/server.ts';
-
-/** Presses Tab until something has the focus, as a reader without a mouse does. */
-async function tabTo(page: Page, wanted: Locator): Promise<void> {
-  for (let presses = 0; presses < 60; presses++) {
-    if ((await wanted.and(page.locator(':focus')).count()) > 0) return;
-    await page.keyboard.press('Tab');
-  }
-  assert.fail(`Tab never comes to ${wanted}`);
-}
-
-/** Signs in on a page that put the focus on the user name; before it has, what is typed goes nowhere. */
-async function signInByKeyboard(page: Page): Promise<void> {
-  await page.locator('input[name=username]:focus').waitFor();
-  await page.keyboard.type('alice');
-  await page.keyboard.press('Tab');
-  await page.keyboard.type(testPassword);
-  await page.keyboard.press('Enter');
-  await page.locator('#members').waitFor();
-}
-
-async function press(page: Page, name: string, within: Page | Locator = page): Promise<void> {
-  await tabTo(page, within.getByRole('button', { name, exact: true }));
-  await page.keyboard.press('Enter');
-}
 
 test('everything without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out', async (t) => {
   const server = await startServer(t);
-  mkdirSync(join(server.home, 'Folder'));
-  writeFileSync(join(server.home, 'old.bin'), 'x');
   const page = await openBrowser(t, { expectedErrors: /409/ });
-  if (!page) return;
-  const dialog = page.getByRole('dialog');
-  await page.goto(`${server.url}/home/`);
-  await signInByKeyboard(page);
-
-  const chooser: Promise<FileChooser> = page.waitForEvent('filechooser');
-  await press(page, 'Upload files');
-  await (await chooser).setFiles({ name: 'new.bin', mimeType: 'text/plain', buffer: Buffer.from('new') });
-  await page.getByRole('link', { name: 'new.bin' }).waitFor();
-
-  await press(page, 'New folder');
-  await page.keyboard.type('Made');
-  await page.keyboard.press('Enter');
-  await page.getByRole('link', { name: 'Made' }).waitFor();
-
-  await tabTo(page, page.getByRole('link', { name: 'old.bin' }));
-  await page.keyboard.press('F2');
-  await dialog.getByLabel('New name').waitFor();
-  await page.keyboard.type('renamed');
-  await page.keyboard.press('Enter');
-  await page.getByRole('link', { name: 'renamed.bin' }).waitFor();
-  await page.locator('a:focus', { hasText: 'renamed.bin' }).waitFor();
-
-  await tabTo(page, page.getByRole('link', { name: 'renamed.bin' }));
-  await page.keyboard.press('Space');
-  await press(page, 'Move');
-  await dialog.getByRole('button', { name: 'Folder' }).waitFor();
-  await press(page, 'Folder', dialog);
-  await dialog.getByText('/Folder/').waitFor();
-  await press(page, 'Move here', dialog);
-  await page.getByText('One item was moved.').waitFor();
-  assert.ok(existsSync(join(server.home, 'Folder/renamed.bin')));
-  await page.locator('#members:focus').waitFor();
-
-  await tabTo(page, page.getByLabel('Select new.bin'));
-  await page.keyboard.press('Space');
-  await page.keyboard.press('Delete');
-  await dialog.waitFor();
-  await press(page, 'Delete', dialog);
-  await page.getByText('One item was deleted.').waitFor();
-  assert.deepEqual(readdirSync(server.home), ['Folder', 'Made']);
-
-  await tabTo(page, page.getByRole('link', { name: 'Size' }));
-  await page.keyboard.press('Enter');
-  await page.waitForURL('**/?sort=size*');
-  await press(page, 'Account alice');
-  await press(page, 'Dark');
-  await page.locator('html[data-theme=dark]').waitFor();
-  await press(page, 'Sign out');
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  if (page) await workByKeyboard(page, server);
 });
 
 test('what has the focus is seen, also when a bar could hide it', async (t) => {

@@ -7,8 +7,8 @@ import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret, testPassword } from './secrets.ts';
 
-/** The server of a test stops before its browser does. */
-const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)/;
+/** The server of a test stops before its browser does; so the browsers say it. */
+const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)|NS_ERROR_(CONNECTION_REFUSED|NET_RESET)/;
 
 let shared: Promise<Browser> | undefined;
 after(async () => (await shared)?.close());
@@ -27,15 +27,18 @@ export interface TestPage extends Page {
 }
 
 /**
- * Opens a page with cookies of its own; all files have one browser, which scripts/test.mjs starts.
+ * Opens a page of Chromium with cookies of its own; all files have one browser, which scripts/test.mjs starts.
  *
  * @returns undefined when the browser is not installed; the test is skipped then
  */
 export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
   if (!hasProgram(t, 'chromium')) return undefined;
   shared ??= chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
-  const browser = await shared;
-  const { expectedErrors, ...rest } = options;
+  return openPage(t, await shared, options);
+}
+
+/** Opens a page of a browser, with cookies of its own. */
+export async function openPage(t: TestContext, browser: Browser, { expectedErrors, ...rest }: BrowserOptions): Promise<TestPage> {
   // Without motion a page looks at once as it will.
   const usual = { viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
   const context = await browser.newContext({ ...usual, ...rest });
