@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestServer } from './server.ts';
 
 export const uploads = '/home/__svc__/uploads/';
-export const newest = { 'upload-draft-interop-version': '8' };
+export const newest = { 'upload-draft-interop-version': '9' };
 export const whole = { ...newest, 'upload-complete': '?1' };
 export const part = { ...newest, 'upload-complete': '?0' };
 export const append = (offset: number, isLast: boolean) => ({

@@ -24,10 +24,15 @@ export interface UploadOrder {
   readonly notes: Readonly<Record<string, string>>;
 }
 
+/** Why an upload came to nothing. */
+export interface FailedUpload {
+  readonly kind: 'failed';
+  readonly code: string;
+  readonly message: string;
+}
+
 /** How the end of an upload was answered, kept for clients that did not get the reply. */
-export type UploadOutcome =
-  | { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] }
-  | { readonly kind: 'failed'; readonly code: string; readonly message: string };
+export type UploadOutcome = { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] } | FailedUpload;
 
 /** What may have been begun of giving an upload its name, so that whoever comes later can tell how far it came. */
 export interface UploadCompletion {

@@ -1,5 +1,5 @@
+import type { ResumableOptions } from '../../files/uploads/open-upload.ts';
 import { isOverrun, type ResumableUpload } from '../../files/uploads/resumable-upload.ts';
-import { isServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { mergeHeaders } from '../reply/reply.ts';
@@ -8,10 +8,10 @@ import { clientOf, type Exchange } from '../request/exchange.ts';
 import { announcedLength } from '../request/request-body.ts';
 import { refuseUnsupportedHeaders } from '../rest/put.ts';
 import { completeUpload, type WholeContent, wholeContent } from './complete-upload.ts';
-import { announceProgress, announceUpload, lengthProblem, stateHeaders, withHeaders } from './draft-replies.ts';
+import { afterFault, announceProgress, announceUpload, lengthProblem, stateHeaders } from './draft-replies.ts';
 import { postTarget } from './post-target.ts';
 import { checkRequestSize, receiveContent } from './receive-content.ts';
-import { completeField, interopVersion, uploadComplete, uploadLength, uploadUrl } from './upload-fields.ts';
+import { interopVersion, uploadComplete, uploadLength, uploadUrl } from './upload-fields.ts';
 import { contentDigests, uploadOrder } from './upload-order.ts';
 
 /**
@@ -46,7 +46,7 @@ async function createUpload(c: HttpContext, path: VirtualPath, from: { isTold: b
   if (!isComplete && (contentBytes ?? 0) > (lengthBytes ?? Number.POSITIVE_INFINITY)) return respond(c, lengthProblem(true));
   const digests = contentDigests(exchange);
   const order = await uploadOrder(exchange, path, lengthBytes, {}, from.metadataValue);
-  const upload = await clientOf(exchange).files.beginResumable(path, order, () => exchange.outgoing.destroy());
+  const upload = await beginUpload(exchange, path, order);
   const whole = isComplete ? wholeContent(order.notes) : undefined;
   const isTold = announceUpload(exchange, upload) || from.isTold;
   if (digests.length === 0) announceProgress(exchange, upload);
@@ -54,9 +54,17 @@ async function createUpload(c: HttpContext, path: VirtualPath, from: { isTold: b
     await receiveContent(exchange, upload, { digests, observer: whole, isTold, overrunEnds: true });
   } catch (error) {
     if (isOverrun(error)) return respond(c, lengthProblem(true));
-    throw afterFault(error, upload);
+    throw afterFault(exchange, error, upload.record);
   }
   return isComplete ? finish(c, upload, whole) : keep(c, upload);
+}
+
+async function beginUpload(exchange: Exchange, path: VirtualPath, order: ResumableOptions): Promise<ResumableUpload> {
+  try {
+    return await clientOf(exchange).files.beginResumable(path, order, () => exchange.outgoing.destroy());
+  } catch (error) {
+    throw afterFault(exchange, error);
+  }
 }
 
 async function finish(c: HttpContext, upload: ResumableUpload, whole: WholeContent | undefined): Promise<Response> {
@@ -65,7 +73,7 @@ async function finish(c: HttpContext, upload: ResumableUpload, whole: WholeConte
     const own = { location: uploadUrl(upload.record.id), ...stateHeaders(c.env, upload.record, true) };
     return respond(c, { status: 201, headers: mergeHeaders(own, headers) });
   } catch (error) {
-    throw afterFault(error, upload);
+    throw afterFault(c.env, error, upload.record);
   }
 }
 
@@ -73,10 +81,4 @@ async function keep(c: HttpContext, upload: ResumableUpload): Promise<Response> 
   await upload.keep(true);
   const headers = { location: uploadUrl(upload.record.id), ...stateHeaders(c.env, upload.record, false) };
   return respond(c, { status: 201, headers });
-}
-
-/** A fault, with what it means for the upload. */
-export function afterFault(error: unknown, { record }: ResumableUpload): unknown {
-  if (isServiceError(error, 'client-gone')) return error;
-  return withHeaders(error, { 'upload-complete': completeField(record.outcome !== undefined) });
 }

@@ -1,6 +1,7 @@
 import type { ResumableUpload } from '../../files/uploads/resumable-upload.ts';
-import type { UploadRecord } from '../../files/uploads/upload-store.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import type { FailedUpload, UploadRecord } from '../../files/uploads/upload-store.ts';
+import { type ErrorCode, isServiceError, ServiceError } from '../../lib/errors.ts';
+import { messageFor } from '../html/problem-message.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import { sendInterim } from '../reply/interim-reply.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
@@ -19,13 +20,13 @@ export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplet
   };
 }
 
-/** The value of `Upload-Limit` for an upload of this account. */
-function uploadLimit(exchange: Exchange, record: UploadRecord): string {
+/** The value of `Upload-Limit` for an upload of this account; without a record for one that has not begun. */
+export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   const { fileWriteSizeBytes } = clientOf(exchange).account;
   return limitField({
     maxSize: fileWriteSizeBytes || undefined,
     maxAppendSize: exchange.service.options.maximum_request_size || undefined,
-    maxAge: Math.max(0, Math.floor((record.expiresMs - exchange.service.clock.nowMs()) / 1000)),
+    maxAge: record && Math.max(0, Math.floor((record.expiresMs - exchange.service.clock.nowMs()) / 1000)),
   });
 }
 
@@ -52,8 +53,9 @@ function send104({ incoming, outgoing }: Exchange, version: number, headers: Rea
 }
 
 /** What is told of an upload that came to nothing, for as long as it is remembered. */
-export function overReply(message: string, headers: ReplyHeaders): Reply {
-  return errorsReply(410, [{ message }], { 'cache-control': 'no-store', ...headers });
+export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
+  const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
+  return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });
 }
 
 /** An offset that is not the upload's. */
@@ -81,6 +83,15 @@ function problemReply(
     headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
     body: JSON.stringify({ type: problemTypes + type, title, status, ...members }),
   };
+}
+
+/** A fault, with what its reply tells: of an upload whether it is over, and of what is larger than allowed all limits. */
+export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
+  if (isServiceError(error, 'client-gone')) return error;
+  return withHeaders(error, {
+    ...(record && { 'upload-complete': completeField(record.outcome !== undefined) }),
+    ...(isServiceError(error, 'too-large') && { 'upload-limit': uploadLimit(exchange, record) }),
+  });
 }
 
 /** Adds headers to the reply that a fault gets. */

@@ -6,10 +6,9 @@ import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { completeUpload, headersOfLines } from './complete-upload.ts';
-import { afterFault } from './draft-create.ts';
-import { announceProgress, lengthProblem, offsetProblem, overReply, stateHeaders, withHeaders } from './draft-replies.ts';
+import { afterFault, announceProgress, lengthProblem, offsetProblem, overReply, stateHeaders, withHeaders } from './draft-replies.ts';
 import { checkRequestSize, receiveContent } from './receive-content.ts';
-import { completeField, interopVersion, uploadComplete, uploadIdOf, uploadLength, uploadOffset } from './upload-fields.ts';
+import { interopVersion, uploadComplete, uploadIdOf, uploadLength, uploadOffset } from './upload-fields.ts';
 import { contentDigests } from './upload-order.ts';
 
 const partialUpload = 'application/partial-upload';
@@ -25,7 +24,7 @@ export async function showUpload(c: HttpContext): Promise<Response> {
   upload.release();
   const { record } = upload;
   const { outcome, lengthBytes } = record;
-  if (outcome?.kind === 'failed') return respond(c, overReply(outcome.message, { 'upload-complete': completeField(true) }));
+  if (outcome?.kind === 'failed') return respond(c, overReply(c.env, outcome));
   const headers = {
     ...stateHeaders(c.env, record, outcome !== undefined),
     'upload-length': lengthBytes,
@@ -71,7 +70,7 @@ export async function appendToUpload(c: HttpContext): Promise<Response> {
     return await respond(c, { status: 201, headers: mergeHeaders(stateHeaders(exchange, upload.record, true), headers) });
   } catch (error) {
     if (isOverrun(error)) return respond(c, lengthProblem(true));
-    throw afterFault(error, upload);
+    throw afterFault(exchange, error, upload.record);
   }
 }
 
@@ -87,7 +86,7 @@ async function refusalOf(
     upload.release();
     return reply;
   };
-  if (record.outcome?.kind === 'failed') return released(overReply(record.outcome.message, { 'upload-complete': completeField(true) }));
+  if (record.outcome?.kind === 'failed') return released(overReply(exchange, record.outcome));
   if (offsetBytes !== record.offsetBytes) return released(offsetProblem(exchange, record, offsetBytes));
   if (record.outcome) {
     const isSame = isComplete && !hasBody(exchange);
@@ -107,7 +106,7 @@ async function refusalOf(
     if (lengthBytes !== undefined) await upload.setLength(lengthBytes);
   } catch (error) {
     await upload.end(error);
-    throw afterFault(error, upload);
+    throw afterFault(exchange, error, upload.record);
   }
   return undefined;
 }

@@ -5,7 +5,7 @@ import { createDigestVerifier, type DigestVerifier, type ExpectedDigest } from '
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { announcedLength } from '../request/request-body.ts';
 import { checkReceivedLength, receiveBody } from '../rest/upload-stream.ts';
-import { limitField } from './upload-fields.ts';
+import { uploadLimit } from './draft-replies.ts';
 
 /** How a request brings content. */
 interface ContentRequest {
@@ -62,7 +62,7 @@ export function checkRequestSize(exchange: Exchange): void {
   const limitBytes = exchange.service.options.maximum_request_size;
   if (limitBytes > 0 && (announcedLength(exchange) ?? 0) > limitBytes)
     throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`, {
-      details: { reply_headers: { 'upload-limit': limitField({ maxAppendSize: limitBytes }) } },
+      details: { reply_headers: { 'upload-limit': uploadLimit(exchange) } },
     });
 }
 

@@ -6,8 +6,8 @@ import { reservedName } from '../request/request-target.ts';
  * form makes the field count for nothing, as the draft says.
  */
 
-/** The iterations of the draft that are spoken: what tus-js-client has under two names, and the newest. */
-const interopVersions: ReadonlySet<number> = new Set([5, 6, 8]);
+/** The iterations of the draft that are spoken: what tus-js-client has under two names, and those of July 2026. */
+const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
 /** The iteration of the draft that the client speaks; undefined for none that is known here. */
 export function interopVersion(exchange: Exchange): number | undefined {

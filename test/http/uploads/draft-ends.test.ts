@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -20,8 +20,12 @@ test('what may refuse an upload is asked at its end, too, and nothing is left be
   writeFileSync(join(server.home, 'there'), 'x');
   assert.equal((await server.put('/home/read-only/a', 'x', { headers: part })).status, 403);
   assert.equal((await server.put('/home/there', 'x', { headers: { ...part, 'if-none-match': '*' } })).status, 412);
-  assert.equal((await server.put('/home/big', 'x', { headers: { ...part, 'upload-length': '900001' } })).status, 413);
+  const tooLarge = await server.put('/home/big', 'x', { headers: { ...part, 'upload-length': '900001' } });
+  assert.deepEqual([tooLarge.status, tooLarge.headers['upload-limit']], [413, 'max-size=900000']);
   assert.equal((await server.put('/home/none/a', 'x', { headers: part })).status, 409);
+  assert.equal((await server.put('/home/there', 'x', { headers: { 'if-none-match': '*' } })).status, 412);
+  const told = (await server.eventIds()).filter((id) => id === 40021 || id === 40022);
+  assert.deepEqual(told, Array(5).fill(40022), 'what was refused before it began has no beginning');
   const end = async (name: string, headers: Record<string, string>, meanwhile: () => unknown) => {
     const url = await begin(server, name, content, headers);
     await meanwhile();
@@ -32,10 +36,19 @@ test('what may refuse an upload is asked at its end, too, and nothing is left be
   assert.equal(await end('new', { 'if-none-match': '*' }, () => writeFileSync(join(server.home, 'new'), 'somebody else')), 412);
   assert.equal(String(stored(server, 'new')), 'somebody else');
   assert.equal(await end('folder', {}, () => mkdirSync(join(server.home, 'folder'))), 409);
+  const lose = () => {
+    for (const name of hidden(server)) rmSync(join(server.home, name));
+  };
+  assert.equal(await end('lost', {}, lose), 404);
   // 300,000 bytes of the upload are there, and 650,000 more leave no room for the rest.
   const url = await begin(server, 'full', content);
   assert.equal((await server.put('/home/filler', Buffer.alloc(750_000))).status, 507, 'what is unfinished counts');
   assert.equal((await server.put('/home/filler', Buffer.alloc(650_000))).status, 201);
+  const late = await server.send('PATCH', await begin(server, 'late', Buffer.alloc(0)), {
+    headers: { ...append(0, false), 'upload-length': '900001' },
+  });
+  assert.equal(late.status, 413);
+  assert.match(String(late.headers['upload-limit']), /^max-size=900000, max-age=\d+$/);
   const full = await server.send('PATCH', url, { headers: append(content.length, true), body: content });
   assert.deepEqual([full.status, full.headers['upload-complete']], [507, '?1']);
   assert.deepEqual(hidden(server), []);

@@ -12,10 +12,12 @@ import { WatchedRequest } from '../../support/watched-request.ts';
 test('a PUT of the whole is announced to those who understand it, and answered as any PUT', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1_000_000 }, service: { maximum_request_size: 500_000 } });
   for (const [version, isTold] of [
+    ['9', true],
     ['8', true],
     ['6', true],
     ['5', true],
     ['7', false],
+    ['10', false],
     ['', false],
   ] as const) {
     const headers = {
@@ -42,7 +44,7 @@ test('a PUT of the whole is announced to those who understand it, and answered a
   const ends = (await server.events()).filter(({ id }) => id === '40017');
   assert.deepEqual(
     ends.map(({ data }) => data.resumed),
-    [0, 0, 0, undefined, undefined],
+    [0, 0, 0, 0, undefined, undefined, undefined],
   );
   const old = await server.raw(
     `PUT /home/old HTTP/1.0\r\nHost: x\r\nAuthorization: Basic ${Buffer.from(`alice:${testPassword}`).toString('base64')}\r\n` +

@@ -80,11 +80,15 @@ export class ResumableSending {
     return 0;
   }
 
+  // GET, as HEAD does not say why an upload came to nothing.
   async #find(location: string): Promise<Step> {
-    const reply = await ask('HEAD', location);
+    const reply = await ask('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';
-    if (reply.status === 404 || reply.status === 410) return 'gone';
-    if (!reply.ok) return refusalOf(reply.status, '');
+    if (reply.status === 404) return 'gone';
+    if (!reply.ok) {
+      if (reply.status === 410) letGo(this.#upload);
+      return refusalOf(reply.status, await reply.text().catch(() => ''));
+    }
     this.#noteLimit(reply);
     return reply.headers.get('upload-complete') === '?1' ? 'done' : Number(reply.headers.get('upload-offset'));
   }
@@ -117,7 +121,7 @@ export class ResumableSending {
     if (isOver && status === 201) return 'done';
     if (!isOver && offset !== null && (status === 204 || status === 409)) return Number(offset);
     if (passing.includes(status)) return 'lost';
-    if (status === 404 || status === 410) return 'gone';
+    if (status === 404) return 'gone';
     if (isOver) letGo(this.#upload);
     return refusalOf(status, request.responseText);
   }
