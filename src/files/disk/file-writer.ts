@@ -101,7 +101,7 @@ export class FileWriter implements RandomWriter {
       closeSync(this.#fd);
       throw new ServiceError('not-found', 'The content of the upload is gone.');
     }
-    ftruncateSync(this.#fd, sizeBytes);
+    if (stats.size > sizeBytes) ftruncateSync(this.#fd, sizeBytes);
     this.sizeBytes = sizeBytes;
   }
 
@@ -186,12 +186,11 @@ export class FileWriter implements RandomWriter {
   }
 
   async sync(): Promise<void> {
-    await this.#syncing;
-    if (this.#syncFailure === undefined) {
-      await fdatasyncAsync(this.#fd).catch((error) => {
-        this.#syncFailure = error;
-      });
-    }
+    // What is under way covers a part; the rest need not wait for it.
+    const rest = fdatasyncAsync(this.#fd).catch((error) => {
+      this.#syncFailure ??= error;
+    });
+    await Promise.all([this.#syncing, rest]);
     if (this.#syncFailure !== undefined) throw asServiceError(this.#syncFailure);
   }
 

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
-import { closeAsync, fdatasyncAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
+import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
@@ -182,12 +182,12 @@ export class FileUploadStore implements UploadStore {
 
   // Overwriting bytes that are there already needs no change of the file system's own records: one small write is on disk, or none.
   async #writeHead(record: UploadRecord): Promise<void> {
-    const fd = await openAsync(this.#pathOf(record.id), 'r+');
+    const fd = openSync(this.#pathOf(record.id), 'r+');
     try {
-      await writeAsync(fd, Buffer.from(headOf(record)), 0, headBytes, 0);
+      writeSync(fd, headOf(record), 0);
       await fdatasyncAsync(fd);
     } finally {
-      await closeAsync(fd);
+      closeSync(fd);
     }
   }
 }
