@@ -4,11 +4,11 @@ import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { listenToBody } from '../request/body-listener.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
-/** Chunks from the socket are gathered up to this size and written with one call. */
-const gatherBytes = 1024 * 1024;
+/** So much of a body is held at most: what is written with one call, and what gathers meanwhile for the next. */
+const heldBytes = 2 * 1024 * 1024;
 
-/** All bodies together gather so much: where many come in at once, each gathers less. */
-const gatherInAllBytes = 16 * gatherBytes;
+/** So much is held of all bodies together: where many come in at once, each has less. */
+const heldInAllBytes = 4 * heldBytes;
 
 /** Bodies that come in right now. */
 let streaming = 0;
@@ -62,9 +62,11 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
   const { body } = exchange;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
+  let writingBytes = 0;
   let isWriting = false;
   let hasEnded = false;
   let fault: { error: unknown } | undefined;
+  const isFull = () => waitingBytes + writingBytes >= Math.min(heldBytes, heldInAllBytes / streaming);
   streaming++;
   return new Promise<void>((resolve, reject) => {
     const flush = async () => {
@@ -73,9 +75,11 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
         while (waitingBytes > 0) {
           const chunks = waiting;
           waiting = [];
+          writingBytes = waitingBytes;
           waitingBytes = 0;
-          if (body.isPaused()) body.resume();
           await upload.write(chunks);
+          writingBytes = 0;
+          if (!fault && !hasEnded && body.isPaused() && !isFull()) body.resume();
         }
         isWriting = false;
         if (fault) reject(fault.error);
@@ -90,7 +94,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
         take(chunk);
         waiting.push(chunk);
         waitingBytes += chunk.length;
-        if (waitingBytes >= Math.min(gatherBytes, gatherInAllBytes / streaming)) body.pause();
+        if (isFull()) body.pause();
         if (!isWriting) void flush();
       },
       onEnd() {
