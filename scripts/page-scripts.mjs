@@ -43,7 +43,13 @@ export async function pageScripts(plugins) {
     shared.add(path);
     return './page.js';
   });
-  const later = await build({ ...options, entryPoints: [...parts], splitting: true, plugins: [fromFirst, ...plugins] });
+  const later = await build({
+    ...options,
+    entryPoints: [...parts],
+    entryNames: '[name]',
+    splitting: true,
+    plugins: [fromFirst, ...plugins],
+  });
 
   const contents = [`import '${main}';`, ...[...shared].sort().map((path) => `export * from '${path}';`)].join('\n');
   const stdin = { contents, resolveDir: folder };

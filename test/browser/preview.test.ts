@@ -140,7 +140,7 @@ test('a part of the script that cannot be had is told, and the page goes on', as
   const page = await openBrowser(t, { expectedErrors: /404/ });
   if (!page) return;
   // What stands there after an update of the service, which knows the new names alone.
-  const before = '**/assets/scripts.*/preview.js';
+  const before = '**/assets/scripts.*/viewer.js';
   await page.route(before, (route) => route.fulfill({ status: 404 }));
   await login(page, server.url);
   await page.getByRole('link', { name: 'a.txt' }).click();

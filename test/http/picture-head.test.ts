@@ -11,6 +11,23 @@ test('the size of a picture by its first bytes, whatever it is called', () => {
   assert.deepEqual(pictureHead(gif), { width: 320, height: 200, ...plain });
   const webp = Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBPVP8X\n\0\0\0\0\0\0\0', 'latin1'), Buffer.from([63, 1, 0, 199, 0, 0, 0])]);
   assert.deepEqual(pictureHead(webp), { width: 320, height: 200, ...plain });
+  const bmp = Buffer.alloc(64);
+  bmp.write('BM', 'latin1');
+  bmp.writeInt32LE(320, 18);
+  bmp.writeInt32LE(-200, 22);
+  assert.deepEqual(pictureHead(bmp), { width: 320, height: 200, ...plain });
+  // The picture, and one of the tiles that it is put together from.
+  const avif = Buffer.alloc(100);
+  avif.write('\0\0\0\x18ftypavif', 'latin1');
+  for (const [at, width, height] of [
+    [30, 512, 512],
+    [60, 30_000, 30_000],
+  ] as const) {
+    avif.write('ispe', at, 'latin1');
+    avif.writeUInt32BE(width, at + 8);
+    avif.writeUInt32BE(height, at + 12);
+  }
+  assert.deepEqual(pictureHead(avif), { width: 30_000, height: 30_000, ...plain });
 });
 
 test('the thumbnail of a camera and how the picture is turned, in both orders of bytes', () => {

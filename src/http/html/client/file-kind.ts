@@ -1,9 +1,10 @@
-import { linkOf, type Row } from './rows.ts';
+import { linkOf, nameOf, type Row } from './rows.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text'] as const;
 
-/** Kind of a file's preview; its link's class also chooses the icon. */
+/** How a file is shown in the page; its link's class also chooses the icon. A drawing as SVG is shown as a picture alone, which runs nothing. */
 export function kindOf(row: Row) {
+  if (/\.svg$/i.test(nameOf(row))) return 'image';
   return kinds.find((kind) => linkOf(row).classList.contains(kind));
 }
 

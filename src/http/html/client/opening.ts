@@ -1,15 +1,19 @@
 import { byId } from './dom.ts';
-import { canPreview } from './file-kind.ts';
+import { canPreview, kindOf } from './file-kind.ts';
 import { whenLayerIsAsked } from './navigation/history.ts';
 import { loadPart } from './parts.ts';
 import { nameOf, type Row, shownRows } from './rows.ts';
 
 async function open(row: Row): Promise<void> {
-  const part = await loadPart(() => import('./preview.ts'));
-  if (part && row.isConnected && !document.querySelector('dialog[open]')) part.showPreview(row);
+  if (kindOf(row) === 'audio') {
+    const part = await loadPart(() => import('./player/player.ts'));
+    return part?.playFrom(row);
+  }
+  const part = await loadPart(() => import('./viewer/viewer.ts'));
+  if (part && row.isConnected && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
-/** Opens previews on a plain click; with a modifier the browser does what it always does. */
+/** Opens files on a plain click; with a modifier the browser does what it always does. */
 export function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
@@ -22,7 +26,8 @@ export function startOpening(): void {
 }
 
 function openNamed(name: string): boolean {
-  const row = shownRows().find((candidate) => nameOf(candidate) === name && canPreview(candidate));
-  if (row) void open(row);
-  return row !== undefined;
+  const row = shownRows().find((candidate) => nameOf(candidate) === name);
+  const isShown = row !== undefined && canPreview(row) && kindOf(row) !== 'audio';
+  if (isShown) void open(row);
+  return isShown;
 }

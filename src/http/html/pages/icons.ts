@@ -23,6 +23,7 @@ export const iconShapes = {
   rename: 'M4 20h4L19.5 8.5l-4-4L4 16zM13.5 6.5l4 4',
   move: 'M4 12h15m-5-5 5 5-5 5',
   plus: 'M12 5v14M5 12h14',
+  minus: 'M5 12h14',
   pause: 'M9 6v12m6-12v12',
   resume: 'M8 5.5v13l10-6.5z',
   close: 'M6 6l12 12M18 6 6 18',

@@ -6,9 +6,9 @@ import { nameOf, type Row, refreshRows } from '../rows.ts';
 import { memberUrl, obstacle, reasonOf, send } from '../server.ts';
 import { type Outcome, runCommand, showOutcome } from './commands.ts';
 
-/** Asks, then deletes members. */
-export async function deleteRows(rows: readonly Row[]): Promise<void> {
-  if (rows.length === 0) return;
+/** Asks, then deletes members. @returns whether any is deleted */
+export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
+  if (rows.length === 0) return false;
   const names = rows.map(nameOf);
   const progress = progressBar(text('delete'), names.length);
   let outcome: Outcome | undefined;
@@ -22,6 +22,7 @@ export async function deleteRows(rows: readonly Row[]): Promise<void> {
     },
   });
   if (outcome) await showOutcome(outcome, 'deleted');
+  return (outcome?.done ?? 0) > 0;
 }
 
 /** Why a name cannot be that of a file or folder, for people. The browser would take `..` for another URL. */

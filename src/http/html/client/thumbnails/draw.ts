@@ -2,7 +2,7 @@ import { make } from '../dom.ts';
 import type { PictureHead } from './picture-head.ts';
 
 /** Longer side of a thumbnail, in pixels: a tile on a screen of double density. */
-const longest = 320;
+export const longest = 320;
 
 /** Draws a picture small, turned as its camera says. @throws when it is no picture that the browser reads */
 export async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {

@@ -1,3 +1,6 @@
+/** Bytes in which the boxes of an AVIF are looked for: they stand before the picture. */
+const mostAvifHead = 16 * 1024;
+
 /** What the first bytes of a picture say. */
 export interface PictureHead {
   /** As stored, in pixels. */
@@ -9,8 +12,11 @@ export interface PictureHead {
   thumbnail: Uint8Array | undefined;
 }
 
+/** Bytes in which a picture's size stands, and mostly the thumbnail of its camera. */
+export const headBytes = 128 * 1024;
+
 /**
- * Reads the head of a PNG, GIF, WebP or JPEG; what the file is called counts for nothing.
+ * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG; what the file is called counts for nothing.
  *
  * @param bytes the beginning of the file
  * @returns undefined when it is no such picture, or its size does not stand there
@@ -18,7 +24,7 @@ export interface PictureHead {
 export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
-    const size = pngSize(view) ?? gifSize(view) ?? webpSize(view);
+    const size = pngSize(view) ?? gifSize(view) ?? webpSize(view) ?? bmpSize(view) ?? avifSize(view);
     if (size) return { ...size, orientation: 1, thumbnail: undefined };
     return view.getUint16(0) === 0xffd8 ? jpegHead(view) : undefined;
   } catch (error) {
@@ -55,6 +61,25 @@ function webpSize(view: DataView): Size | undefined {
     default:
       return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff };
   }
+}
+
+function bmpSize(view: DataView): Size | undefined {
+  if (!isText(view, 0, 'BM')) return undefined;
+  // Lines from above are told by a height below zero.
+  return { width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)) };
+}
+
+// Boxes `ispe` have the size of the picture and of what it is put together from (ISO/IEC 23008-12 §6.5.3): the largest counts.
+function avifSize(view: DataView): Size | undefined {
+  if (!isText(view, 4, 'ftyp')) return undefined;
+  let largest: Size | undefined;
+  const end = Math.min(view.byteLength - 16, mostAvifHead);
+  for (let at = view.getUint32(0); at < end; at++) {
+    if (view.getUint32(at) !== 0x69737065) continue;
+    const size = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) };
+    if (!largest || size.width * size.height > largest.width * largest.height) largest = size;
+  }
+  return largest;
 }
 
 // Segments of a JPEG up to its size: each has a marker and a length.

@@ -1,0 +1,55 @@
+/** How a picture is looked at: `x` and `y` lead from the middle of the stage to the middle of the picture, in CSS pixels. */
+export interface Zoom {
+  /** 1: all of it is in sight. */
+  scale: number;
+  x: number;
+  y: number;
+}
+
+/** Where a picture is looked at, in CSS pixels. */
+export interface Frame {
+  /** Of the stage. */
+  width: number;
+  height: number;
+  /** Of the picture at scale 1. */
+  pictureWidth: number;
+  pictureHeight: number;
+  /** Largest scale. */
+  most: number;
+}
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** All of the picture. */
+export const whole: Zoom = { scale: 1, x: 0, y: 0 };
+
+/** Nothing but the picture is in sight while it is larger than the stage; a smaller one stands in the middle. */
+export function bounded({ scale, x, y }: Zoom, frame: Frame): Zoom {
+  const kept = Math.min(Math.max(scale, 1), frame.most);
+  const within = (value: number, picture: number, stage: number) => {
+    const room = Math.max(0, (picture * kept - stage) / 2);
+    return Math.min(Math.max(value, -room), room);
+  };
+  return { scale: kept, x: within(x, frame.pictureWidth, frame.width), y: within(y, frame.pictureHeight, frame.height) };
+}
+
+/** Comes nearer (`factor` above 1) or goes back, while the picture stays where `point`, seen from the middle of the stage, is. */
+export function zoomBy(zoom: Zoom, factor: number, point: Point, frame: Frame): Zoom {
+  const scale = Math.min(Math.max(zoom.scale * factor, 1), frame.most);
+  const real = scale / zoom.scale;
+  return bounded({ scale, x: point.x - (point.x - zoom.x) * real, y: point.y - (point.y - zoom.y) * real }, frame);
+}
+
+/** Moves the picture. */
+export function moveBy(zoom: Zoom, by: Point, frame: Frame): Zoom {
+  return bounded({ scale: zoom.scale, x: zoom.x + by.x, y: zoom.y + by.y }, frame);
+}
+
+/** Which way a finger swiped: 1 to the next file, -1 to the one before; 0 when it was no swipe. */
+export function swipeOf({ x, y }: Point): -1 | 0 | 1 {
+  if (Math.abs(x) < 48 || Math.abs(x) < 2 * Math.abs(y)) return 0;
+  return x < 0 ? 1 : -1;
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { recordFilm, silence } from '../support/films.ts';
+import { until } from '../support/receiver.ts';
+import { startServer } from '../support/server.ts';
+
+test('films in the grid have a frame as their poster, a broken one its icon; opened they are played', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const film = await recordFilm(page, 'rgb(200, 20, 20)');
+  for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `film${index}.webm`), film);
+  writeFileSync(join(server.home, 'broken.mp4'), 'no film');
+  await page.reload();
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await page.locator('canvas.thumbnail').nth(7).waitFor({ state: 'attached' });
+  const [width, height, red, green] = await page.evaluate<number[]>(`(() => {
+    const canvas = document.querySelector('canvas.thumbnail');
+    const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1);
+    return [canvas.width, canvas.height, data[0], data[1]];
+  })()`);
+  assert.deepEqual([width, height], [320, 180]);
+  assert.ok((red ?? 0) > 150 && (green ?? 255) < 80, `a frame of the film: ${red}, ${green}`);
+  await until('the broken one has been tried', async () => (await page.locator('canvas.thumbnail').count()) === 8);
+  assert.equal(await page.locator('tr', { hasText: 'broken.mp4' }).locator('canvas').count(), 0);
+  await page.getByRole('link', { name: 'film3.webm' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('video').waitFor();
+  await dialog.getByText('5 of 9').waitFor();
+  await page.keyboard.press('ArrowLeft');
+  await dialog.getByText('4 of 9').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'broken.mp4' }).click();
+  await dialog.getByText('This cannot be played').waitFor();
+});
+
+test('the player plays the sounds of a folder in order, skips what is none, and goes on while the page is used', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['1.wav', '2.wav', '4.wav']) writeFileSync(join(server.home, name), silence(name === '4.wav' ? 60 : 0.3));
+  writeFileSync(join(server.home, '3.mp3'), 'no sound');
+  writeFileSync(join(server.home, 'a.txt'), 'text');
+  const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: '1.wav' }).click();
+  const player = page.getByRole('region', { name: 'Player' });
+  await player.getByText('4 of 4').waitFor();
+  await player.getByText('4.wav').waitFor();
+  await page.getByText('3.mp3: This cannot be played').waitFor();
+  await player.getByRole('button', { name: 'Pause' }).waitFor();
+  await player.getByText('/ 1:00').waitFor();
+  await assertAccessible(page, 'the player');
+  assert.equal(await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'), 0);
+
+  await page.getByRole('link', { name: 'a.txt' }).click();
+  await page.getByRole('dialog').getByText('text', { exact: true }).waitFor();
+  await page.keyboard.press('Escape');
+  await player.getByRole('slider', { name: 'Position' }).focus();
+  await page.keyboard.press('End');
+  await player.getByText('1:00 / 1:00').waitFor();
+  await player.getByRole('button', { name: 'Play' }).waitFor();
+  assert.equal(await player.getByRole('button', { name: 'Next' }).isDisabled(), true, 'it ends with the folder');
+  await player.getByRole('button', { name: 'Previous' }).click();
+  await player.getByText('4 of 4').waitFor();
+  await player.getByRole('button', { name: 'Close' }).click();
+  await player.waitFor({ state: 'detached' });
+  assert.equal(await page.evaluate('document.activeElement.textContent'), '4.wav');
+});

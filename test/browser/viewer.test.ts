@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { CDPSession, Page } from 'playwright-core';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { plainPng, pngHead } from '../support/pictures.ts';
+import { until } from '../support/receiver.ts';
+import { startServer } from '../support/server.ts';
+
+const hostile = '"><img src=x onerror=owned()> \u202egnp.png';
+
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Where the picture and the stage around it are. */
+async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
+  return page.evaluate(`(() => {
+    const box = (selector) => { const { x, y, width, height } = document.querySelector(selector).getBoundingClientRect(); return { x, y, width, height }; };
+    return { picture: box('.stage img'), stage: box('.stage') };
+  })()`);
+}
+
+/** Fingers that go from their first points to their last in steps. */
+async function touch(session: CDPSession, paths: { from: [number, number]; to: [number, number] }[]): Promise<void> {
+  const at = (part: number) =>
+    paths.map(({ from, to }, id) => ({ id, x: from[0] + (to[0] - from[0]) * part, y: from[1] + (to[1] - from[1]) * part }));
+  await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(0) });
+  for (const part of [0.25, 0.5, 0.75, 1]) await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(part) });
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+}
+
+test('pictures one after the other: keys, buttons and swipes, a URL of its own, neighbours fetched, deleting goes on with the next', async (t) => {
+  const server = await startServer(t);
+  for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
+  writeFileSync(join(server.home, 'between.txt'), 'text');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const asked = new Set<string>();
+  page.on('request', (request) => {
+    if (request.url().endsWith('?inline')) asked.add(new URL(request.url()).pathname.slice(-6));
+  });
+  const dialog = page.getByRole('dialog');
+  const shows = (name: string, place: string) =>
+    Promise.all([dialog.getByRole('img', { name, exact: true }).waitFor(), dialog.getByText(place, { exact: true }).waitFor()]);
+  await page.getByRole('link', { name: 'p2.png' }).click();
+  await shows('p2.png', '2 of 5');
+  await until('neighbours are there', () => asked.size === 3);
+  assert.deepEqual([...asked].sort(), ['p1.png', 'p2.png', 'p3.png'], 'one on each side, and no more');
+  await page.keyboard.press('ArrowRight');
+  await shows('p3.png', '3 of 5');
+  await dialog.getByRole('button', { name: 'Previous' }).click();
+  await dialog.getByRole('button', { name: 'Previous' }).click();
+  await shows('p1.png', '1 of 5');
+  await page.keyboard.press('ArrowLeft');
+  await shows('p5.png', '5 of 5');
+  const session = await page.context().newCDPSession(page);
+  await touch(session, [{ from: [800, 400], to: [500, 410] }]);
+  await shows('p1.png', '1 of 5');
+  await touch(session, [{ from: [500, 300], to: [520, 600] }]);
+  await touch(session, [{ from: [500, 400], to: [800, 410] }]);
+  await shows('p5.png', '5 of 5');
+
+  await page.reload();
+  await shows('p5.png', '5 of 5');
+  for (let press = 0; press < 14; press++) {
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(`document.activeElement.closest('main') === null`), true, 'the keyboard stays in the viewer');
+  }
+  await page.goBack();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, '/home/');
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'p5.png', 'the focus is in the row');
+
+  await page.getByRole('link', { name: 'p4.png' }).click();
+  await shows('p4.png', '4 of 5');
+  await page.keyboard.press('Delete');
+  await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Cancel' }).click();
+  await shows('p4.png', '4 of 5');
+  const remove = async () => {
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Delete' }).click();
+  };
+  await remove();
+  await shows('p5.png', '4 of 4');
+  await dialog.getByText('One item was deleted.').waitFor();
+  await remove();
+  await shows('p3.png', '3 of 3');
+  assert.deepEqual(readdirSync(server.home).sort(), ['between.txt', 'p1.png', 'p2.png', 'p3.png']);
+  assert.equal(new URL(page.url()).searchParams.get('preview'), 'p3.png');
+  const download = page.waitForEvent('download');
+  await dialog.getByRole('link', { name: 'Download' }).click();
+  assert.equal((await download).suggestedFilename(), 'p3.png');
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'p3.png');
+});
+
+test('zoom by keys, buttons, wheel, double click and two fingers; the picture never leaves the stage', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'large.png'), plainPng(1600, 1200, [10, 90, 90]));
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'large.png' }).click();
+  await page.getByRole('dialog').getByRole('img').waitFor();
+  const whole = await boxes(page);
+  assert.ok(whole.picture.height <= whole.stage.height && whole.picture.width <= whole.stage.width, 'all of it is seen at first');
+  const width = async () => (await boxes(page)).picture.width;
+  const isWhole = async () => assert.deepEqual(await boxes(page), whole);
+  const covers = async () => {
+    const { picture, stage } = await boxes(page);
+    const slack = 1;
+    assert.ok(
+      picture.x <= stage.x + slack && picture.x + picture.width >= stage.x + stage.width - slack,
+      JSON.stringify({ picture, stage }),
+    );
+    assert.ok(picture.y <= stage.y + slack && picture.y + picture.height >= stage.y + stage.height - slack);
+  };
+  await page.keyboard.press('+');
+  await page.keyboard.press('+');
+  assert.ok((await width()) > 2 * whole.picture.width);
+  for (let press = 0; press < 30; press++) await page.keyboard.press('ArrowRight');
+  for (let press = 0; press < 30; press++) await page.keyboard.press('ArrowDown');
+  await covers();
+  await page.keyboard.press('0');
+  await isWhole();
+  const nearer = page.getByRole('button', { name: 'Zoom in' });
+  for (let press = 0; (await nearer.isEnabled()) && press < 20; press++) await nearer.click();
+  assert.ok(!(await nearer.isEnabled()), 'there is a limit');
+  await page.keyboard.press('0');
+  await page.mouse.move(600, 400);
+  await page.mouse.wheel(0, -600);
+  await until('the wheel enlarges', async () => (await width()) > 1.5 * whole.picture.width);
+  await page.mouse.down();
+  await page.mouse.move(5000, 5000, { steps: 3 });
+  await page.mouse.up();
+  await covers();
+  await page.mouse.dblclick(600, 400);
+  await isWhole();
+  await page.mouse.dblclick(600, 400);
+  await covers();
+  await page.mouse.dblclick(600, 400);
+  const session = await page.context().newCDPSession(page);
+  await touch(session, [
+    { from: [620, 400], to: [800, 400] },
+    { from: [580, 400], to: [400, 400] },
+  ]);
+  assert.ok((await width()) > 2 * whole.picture.width, 'two fingers');
+  await covers();
+});
+
+test('names with markup, pictures that are none, gone or too large, and drawings with scripts', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'bad'));
+  const put = (name: string, content: Buffer | string) => writeFileSync(join(server.home, 'bad', name), content);
+  put(hostile, plainPng(40, 30, [90, 10, 10]));
+  put('bomb.png', Buffer.concat([pngHead(30_000, 30_000), Buffer.alloc(300_000)]));
+  put('empty.png', '');
+  put('gone.png', plainPng(40, 30, [90, 10, 10]));
+  put('none.jpg', '<script>owned()</script>');
+  put(
+    'drawing.svg',
+    '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="owned()"><script>owned()</script><rect width="9" height="9"/></svg>',
+  );
+  const page = await openBrowser(t, { colorScheme: 'light', viewport: { width: 320, height: 640 }, expectedErrors: /404|416/ });
+  if (!page) return;
+  await login(page, server.url, '/home/bad/');
+  const bomb: string[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('bomb.png?inline')) bomb.push(request.headers().range ?? 'whole');
+  });
+  const dialog = page.getByRole('dialog');
+  const open = async (name: string) => {
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.goto(`${server.url}/home/bad/?preview=${encodeURIComponent(name)}`);
+    await dialog.waitFor();
+  };
+  await page.locator('tbody a').first().waitFor();
+  await open(hostile);
+  await dialog.getByRole('img').waitFor();
+  assert.equal(await dialog.getByRole('heading').textContent(), hostile);
+  assert.equal(await page.locator('dialog img').count(), 1);
+  await assertAccessible(page, 'the viewer');
+  await open('bomb.png');
+  await dialog.getByText('30,000').waitFor();
+  assert.ok(
+    bomb.every((range) => range === 'bytes=0-131071'),
+    `asked for ${bomb}`,
+  );
+  await assertAccessible(page, 'the viewer with a message');
+  await open('none.jpg');
+  await dialog.getByText('This picture cannot be shown').waitFor();
+  await open('empty.png');
+  await dialog.getByText('This picture cannot be shown').waitFor();
+  await open('drawing.svg');
+  await dialog.getByRole('img', { name: 'drawing.svg' }).waitFor();
+  await page.route('**/gone.png?inline', async (route) => {
+    rmSync(join(server.home, 'bad/gone.png'), { force: true });
+    await route.continue();
+  });
+  await open('gone.png');
+  await dialog.getByText('The file or folder is not there any more.').waitFor();
+  const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  assert.equal(wide, 0);
+  await page.goto(`${server.url}/home/bad/?preview=never`);
+  await page.locator('#members').waitFor();
+  await until('what is not there leaves the URL', () => !page.url().includes('preview'));
+});
