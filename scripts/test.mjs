@@ -35,7 +35,7 @@ const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 5);
 const mostTogether = 10;
 
 /** Where tests wait longest for others: what begins first is not waited for at the end. */
-const longest = ['workers/', 'browser/', 'http/uploads/', 'nodes/', 'crash/', 'ssh/', 'cli/'];
+const longest = ['workers/', 'browser/', 'http/uploads/', 'nodes/', 'crash/', 'ssh/', 'cli/', 'webhooks/'];
 
 /** Foreign programs that tests use, and the Debian package of each. */
 const programs = {

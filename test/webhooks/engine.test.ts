@@ -165,13 +165,14 @@ test('a new handler of a reload gets what happens from then on; one that stays g
 });
 
 test('changed options take over where the former ones stood, without a request lost or doubled', async (t) => {
-  const receiver = await startReceiver(t, { otherwise: { delayMs: 50 } });
+  const receiver = await startReceiver(t, { script: [{}, { isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 6; index++) await server.put(`/home/${index}.txt`, 'x');
   await receiver.received(2);
   await server.service.reload(
     await testConfig(server.folder, { event_handlers: { crm: handler(receiver.url, { extra_data: { v: 2 } }) } }),
   );
+  receiver.release();
   await receiver.received(6);
   await new Promise((resolve) => setTimeout(resolve, 150));
   assert.deepEqual(
