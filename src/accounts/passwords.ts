@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import { FairTurns } from '../lib/turns/fair-turns.ts';
+import { rememberedForTurn } from '../lib/turns/remembered.ts';
 
 const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
@@ -97,6 +98,7 @@ export interface VerificationTurn {
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');
+  readonly #digest = rememberedForTurn((text) => digest('sha256', text, 'base64'));
   readonly #remembered = new Set<string>();
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #dummy = { ...defaultCost, salt: randomBytes(saltBytes) };
@@ -152,7 +154,7 @@ export class PasswordVerifier {
   }
 
   #tokenOf(hash: string, password: string): string {
-    return digest('sha256', `${this.#key}\0${hash}\0${password}`, 'base64');
+    return this.#digest(`${this.#key}\0${hash}\0${password}`);
   }
 
   #remember(token: string): void {

@@ -1,6 +1,7 @@
 import { isUserName } from '../accounts/user-names.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import { sourceOf } from './address-source.ts';
 import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type LoginAttempt } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
@@ -40,6 +41,7 @@ interface Line {
 /** Lets the attempts of a process begin as `AddressBans` allows; those of one source that have to wait do so in the order they came. */
 export class LoginAttempts {
   readonly #bans: AddressBans;
+  readonly #keyOf: (text: string) => string;
   readonly #clock: Clock;
   /** Attempts under way, by source and credentials. */
   readonly #running = new Map<string, number>();
@@ -48,6 +50,7 @@ export class LoginAttempts {
 
   constructor(bans: AddressBans, clock: Clock) {
     this.#bans = bans;
+    this.#keyOf = rememberedForTurn((text) => bans.keyOf(text));
     this.#clock = clock;
   }
 
@@ -66,7 +69,7 @@ export class LoginAttempts {
       source: sourceOf(address),
       // What no method is asked about is nobody's name.
       username: isUserName(username) ? username : '',
-      credential: this.#bans.keyOf(JSON.stringify(['attempt', type, username, content])),
+      credential: this.#keyOf(JSON.stringify(['attempt', type, username, content])),
     };
     const admission = await this.#admit(attempt, longestMs);
     if (admission.kind === 'refused') return admission;
