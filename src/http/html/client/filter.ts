@@ -1,7 +1,8 @@
 import { byId, make, makeButton } from './dom.ts';
+import { inFrames } from './frames.ts';
 import { text } from './language.ts';
-import { checkboxOf, nameOf, type Row, whenRowsChange } from './rows.ts';
-import { updateSelection } from './selection.ts';
+import { allRows, checkboxOf, nameOf, type Row, showOnly, whenRowsChange } from './rows.ts';
+import { selectedRows, updateSelection } from './selection.ts';
 
 const field = make('input', { type: 'search', className: 'filter', placeholder: text('filterHint'), autocomplete: 'off' });
 field.setAttribute('aria-label', text('filterHint'));
@@ -42,44 +43,54 @@ export function focusFilter(): void {
   field.select();
 }
 
+/** As they are compared: without accents and case. */
 function normalised(name: string): string {
   return name.normalize('NFKD').replace(/\p{M}/gu, '').toLocaleLowerCase();
 }
 
-/** Names as they are compared. */
 const comparable = new WeakMap<Row, string>();
 
-function matches(row: Row, wanted: string): boolean {
-  if (wanted === '') return true;
+function comparableName(row: Row): string {
   let name = comparable.get(row);
   if (name === undefined) {
     name = normalised(nameOf(row));
     comparable.set(row, name);
   }
-  return name.includes(wanted);
+  return name;
 }
 
-/** Hides the rows whose names lack the text. What is hidden is not selected any more: nothing unseen is deleted. */
+let stopHiding = () => {};
+let stopReading = () => {};
+
+/**
+ * Hides the rows whose names lack the text: whole groups at once, single rows as there is time. What is hidden is not selected any more:
+ * nothing unseen is deleted.
+ */
 function apply(): void {
+  stopHiding();
   const wanted = normalised(field.value.trim());
-  const list = byId('list');
-  let count = 0;
-  for (const group of list.querySelectorAll('tbody')) {
-    let shown = 0;
-    for (const row of group.rows) {
-      row.hidden = !matches(row, wanted);
-      if (row.hidden) checkboxOf(row).checked = false;
-      else shown++;
-    }
+  const matches = (row: Row) => wanted === '' || comparableName(row).includes(wanted);
+  const list = byId('list') as HTMLTableElement;
+  const left: Row[] = [];
+  const shownGroups: HTMLTableSectionElement[] = [];
+  for (const group of list.tBodies) {
+    const before = left.length;
+    for (const row of group.rows) if (matches(row)) left.push(row);
+    const count = left.length - before;
     // A group out of sight takes the room of its rows before they are laid out.
-    group.hidden = shown === 0;
-    group.style.setProperty('--rows', String(shown));
-    count += shown;
+    group.hidden = count === 0;
+    group.style.setProperty('--rows', String(count));
+    if (count > 0) shownGroups.push(group);
   }
+  showOnly(wanted === '' ? undefined : left);
+  for (const row of selectedRows()) checkboxOf(row).checked = matches(row);
+  stopHiding = inFrames(shownGroups, (group) => {
+    for (const row of group.rows) row.hidden = !matches(row);
+  });
   list.classList.toggle('filtered', wanted !== '');
-  nothing.hidden = wanted === '' || count > 0;
+  nothing.hidden = wanted === '' || left.length > 0;
   list.hidden = !nothing.hidden;
-  result.textContent = wanted === '' ? '' : text('filtered', { count });
+  result.textContent = wanted === '' ? '' : text('filtered', { count: left.length });
   updateSelection();
 }
 
@@ -96,5 +107,8 @@ export function startFilter(): void {
   whenRowsChange((wanted) => {
     if (wanted !== undefined && !normalised(wanted).includes(normalised(field.value.trim()))) field.value = '';
     apply();
+    // Before the first key is pressed all names are read.
+    stopReading();
+    stopReading = inFrames(allRows(), comparableName);
   });
 }

@@ -1,8 +1,23 @@
-/** What is done at once; more would hold up the page. */
-const atOnce = 400;
+/** Time for which a frame may be worked, in milliseconds; more would hold up the page, also on a slow machine. */
+const budgetMs = 6;
 
-/** Does something with each item, the first ones at once and so many more with each frame. */
-export function inFrames<T>(items: readonly T[], action: (item: T) => void, from = 0): void {
-  for (const item of items.slice(from, from + atOnce)) action(item);
-  if (from + atOnce < items.length) requestAnimationFrame(() => inFrames(items, action, from + atOnce));
+/**
+ * Does something with each item, the first ones at once and so many more with each frame as there is time for.
+ *
+ * @returns stops it
+ */
+export function inFrames<T>(items: readonly T[], action: (item: T) => void): () => void {
+  let next = 0;
+  let frame = 0;
+  const work = () => {
+    const endMs = performance.now() + budgetMs;
+    for (const item of items.slice(next)) {
+      if (performance.now() >= endMs) break;
+      next++;
+      action(item);
+    }
+    if (next < items.length) frame = requestAnimationFrame(work);
+  };
+  work();
+  return () => cancelAnimationFrame(frame);
 }

@@ -12,9 +12,17 @@ export function allRows(): Row[] {
   return [...document.querySelectorAll<Row>('#list tbody tr')];
 }
 
+/** Rows that the filter leaves; undefined without a filter. */
+let left: readonly Row[] | undefined;
+
+/** Says which rows the filter leaves; undefined without a filter. */
+export function showOnly(rows: readonly Row[] | undefined): void {
+  left = rows;
+}
+
 /** Rows that the filter does not hide. */
 export function shownRows(): Row[] {
-  return allRows().filter((row) => !row.hidden);
+  return left === undefined ? allRows() : [...left];
 }
 
 export function checkboxOf(row: Row): HTMLInputElement {
@@ -52,6 +60,7 @@ let listeners: RowsListener[] = [];
 
 /** Begins with the rows of a folder that was not shown before. */
 export function startRows(): void {
+  left = undefined;
   listeners = [finishRows];
   finishRows();
 }
