@@ -55,7 +55,7 @@ async function startServer() {
   const hash = spawnSync(process.execPath, ['dist/svc.mjs', 'hash-password'], { input: 'secret\n', encoding: 'utf8' });
   const config = {
     server: { name: 'demo', data_folder_path: join(folder, 'data') },
-    groups: { DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true } },
+    groups: { DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true, show_recent: true } },
     accounts: { 'Anna Weber': { password: hash.stdout.trim() } },
     services: {
       web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' }, ...moreOptions },
@@ -163,6 +163,9 @@ async function picturesOfAll(target) {
       await page.evaluate(`document.querySelector('.drop').hidden = false`);
       await shot(page, 'drop');
       await page.evaluate(`document.querySelector('.drop').hidden = true`);
+      await page.getByRole('button', { name: 'Actions for Budget.xlsx' }).click();
+      await shot(page, 'row-menu');
+      await page.keyboard.press('Escape');
       await page.getByLabel('Select Budget.xlsx').check();
       await shot(page, 'selected');
       await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -191,6 +194,8 @@ async function picturesOfAll(target) {
       await page.getByRole('link', { name: 'Notes.txt' }).click();
       await page.locator('dialog pre').waitFor();
       await shot(page, 'preview');
+      await page.goto(`${stage.url}/home/__svc__/recent`);
+      await shot(page, 'recent');
       await page.goto(`${stage.url}/home/__svc__/password-update`);
       await shot(page, 'password');
       await page.goto(`${stage.url}/home/Contracts/`);

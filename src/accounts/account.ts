@@ -32,6 +32,7 @@ export interface GroupConfiguration extends SharedConfiguration {
   file_write_size?: number | null | undefined;
   quota_size?: number | null | undefined;
   required_credentials?: RequiredCredentials | null | undefined;
+  show_recent?: boolean | null | undefined;
 }
 
 /** What an authentication method says of an account (docs/spec/authentication.md#account-of-a-reply). */
@@ -61,6 +62,8 @@ export interface Account {
   /** Most that the account's folders may hold, 0 = no limit. */
   readonly quotaSizeBytes: number;
   readonly requiredCredentials: RequiredCredentials;
+  /** Whether it may see what it changed lately. */
+  readonly showRecent: boolean;
   /** UUID and type of the method that accepted it. */
   readonly method: { readonly uuid: string; readonly type: string };
 }
@@ -143,6 +146,7 @@ export function effectiveAccount(
       fileWriteSizeBytes: group.file_write_size ?? 0,
       quotaSizeBytes: group.quota_size ?? 0,
       requiredCredentials: group.required_credentials ?? 'any',
+      showRecent: group.show_recent ?? false,
       method,
     };
   } catch (error) {

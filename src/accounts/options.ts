@@ -127,6 +127,9 @@ export const groupOptions = z
       .enum(requiredCredentials, { error: 'must be any, password, ssh-key or both' })
       .default('any')
       .describe('What accounts of the group have to present to `ssh` services: any, password, ssh-key or both (in either order).'),
+    show_recent: yesNo()
+      .default(false)
+      .describe('Accounts of the group may see on a page what they changed lately; it is read from the journal.'),
   })
   .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
 

@@ -15,7 +15,7 @@ import { neededRights, type Operation } from './needed-rights.ts';
 import { accountListing, type EntryBatches } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { createFolder } from './operations/create-folder.ts';
-import { deleteEmptyFolder, deleteFile, deleteFolder } from './operations/delete.ts';
+import { deleteEmptyFolder, deleteFile, deleteFolder, type FolderDeletion } from './operations/delete.ts';
 import { type FileDownload, KeptDownload, OpenDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
 import type { LeftBehind } from './operations/folder-remover.ts';
@@ -250,8 +250,8 @@ export class AccountFiles {
   }
 
   /** Deletes a folder with all it holds; event 40026 or 40027. @see deleteFolder */
-  deleteFolder(path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
-    return deleteFolder(this.#paths, path, verify);
+  deleteFolder(path: VirtualPath, options: FolderDeletion = {}): Promise<LeftBehind[]> {
+    return deleteFolder(this.#paths, path, options);
   }
 
   /** Copies a file; events 40061 and 40068 (on disk), or 40067. @see copyFile */

@@ -4,6 +4,7 @@ import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
 import { postLanguage, postTheme } from './html/choices.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { assets } from './html/pages/assets.ts';
+import { showRecent } from './html/recent.ts';
 import { allowedMethods, exceptHead, refuse, when } from './methods.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { holdSession } from './middleware/hold-session.ts';
@@ -97,6 +98,8 @@ export function addRoutes(app: Hono<HttpEnvironment>): void {
   app.post('/account-service/uploads/*', overridden({ PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload }));
   app.all('/account-service/uploads/*', refuse);
 
+  app.get('/account-service/recent', showRecent);
+  app.all('/account-service/recent', describeOrRefuse);
   app.get('/account-service/password-update', showPasswordPage);
   app.post('/account-service/password-update', updatePassword);
   app.all('/account-service/password-update', describeOrRefuse);

@@ -26,6 +26,7 @@ export interface ListenerSurroundings {
   state: SharedState;
   monitoring: Monitoring;
   announce: Announce;
+  recentChanges: HttpService['recentChanges'];
   clock: Clock;
   log: Log;
   /** Keys of TLS session tickets; who made them renews them. */
@@ -56,6 +57,7 @@ export function httpService(surroundings: ListenerSurroundings, setup: ServiceSe
     ...ofEveryKind(surroundings, setup, options),
     options,
     endSessions,
+    recentChanges: surroundings.recentChanges,
     tickets: surroundings.tickets,
     proxies: {
       header: options.client_forwarded_header,

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema/schema.ts';
 import { ControlServer } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { recentChanges } from '../events/recent-changes.ts';
 import { uploadLimits } from '../files/uploads/options.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import { TicketKeys } from '../http/connection/ticket-keys.ts';
@@ -267,7 +268,7 @@ class ServerRuntime implements Server {
     };
   }
 
-  #ownListeners({ events, files }: Core, state: SharedState): Listeners {
+  #ownListeners({ events, files, journal }: Core, state: SharedState): Listeners {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
     const { path } = this.#dataFolder as DataFolder;
     const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
@@ -277,6 +278,7 @@ class ServerRuntime implements Server {
       state,
       monitoring,
       announce,
+      recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
       dataFolderPath: path,
       hostKeys: new Map(),
       tickets: new TicketKeys(),

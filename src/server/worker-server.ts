@@ -152,6 +152,7 @@ class RunningWorker {
       announce: (id, _, component) => {
         if (id === 20077) this.#failedService = component.uuid;
       },
+      recentChanges: (accountUuid) => primary.call('recentChanges', accountUuid),
       clock,
       log,
       dataFolderPath,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
@@ -69,18 +69,18 @@ test('many items: moved by one request to the folder of the start, deleted while
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await dialog.locator('progress').waitFor();
   for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-  assert.ok(await dialog.isVisible(), 'what cannot be stopped is not hidden either');
+  assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
   deleting.go();
   await page.getByText(`${many} items were deleted.`).waitFor();
   await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
   assert.deepEqual(readdirSync(server.home).sort(), ['Other', 'Target']);
 });
 
-test('who leaves the page stops nothing; what fails is told in a few words', async (t) => {
-  const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
-  const server = await startServer(t, { account: { permissions: rules } });
+test('Stop ends the work in the service, too; the page says what was done and what was not, and asks before it is left', async (t) => {
+  const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
-  makeFiles(server, 'm');
+  const total = 3_000;
+  for (let index = 0; index < total; index++) writeFileSync(join(server.home, `m${index}.bin`), '');
   const page = await openBrowser(t);
   if (!page) return;
   await login(page, server.url);
@@ -90,19 +90,44 @@ test('who leaves the page stops nothing; what fails is told in a few words', asy
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.getByText('/Target/', { exact: true }).waitFor();
-  const request = page.waitForRequest((candidate) => candidate.method() === 'POST');
   await dialog.getByRole('button', { name: 'Move here' }).click();
-  await request;
-  await until('the service has begun', () => !existsSync(join(server.home, 'm0.bin')));
-  await page.goto('about:blank');
-  await until('all are moved', () => readdirSync(join(server.home, 'Target')).length === many);
+  await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
+  // It has the focus.
+  await page.keyboard.press('Enter');
+  const said = await page.getByText(/^Stopped: /).innerText();
+  const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
+  const left = numberIn(said);
+  assert.equal(numberIn(await page.getByText(/items were moved/).innerText()) + left, total);
+  assert.equal(await page.locator('tbody tr').count(), left + 1, 'the list is as the folder');
+  // What was under way is finished, no more.
+  const onDisk = readdirSync(server.home).length - 1;
+  assert.ok(onDisk > 0 && onDisk <= left && onDisk >= left - 1, `${onDisk} are left, ${left} are said to be`);
 
+  await page.getByLabel('Select m2999.bin').check();
+  await page.keyboard.press('Delete');
+  const { held, go } = await holdChanges(page);
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await until('the request is sent', () => held.length === 1);
+  const asked = page.waitForEvent('dialog');
+  const leaving = page.goto('about:blank');
+  const question = await asked;
+  assert.equal(question.type(), 'beforeunload');
+  await question.accept();
+  await leaving;
+  go();
+});
+
+test('what fails is told in a few words', async (t) => {
+  const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
+  const server = await startServer(t, { account: { permissions: rules } });
+  const page = await openBrowser(t);
+  if (!page) return;
   for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `fixed${index}`), '');
   writeFileSync(join(server.home, 'loose'), '');
-  await page.goto(`${server.url}/home/`);
+  await login(page, server.url);
   await page.getByLabel('Select all').check();
-  await page.getByLabel('Select Target').uncheck();
   await page.keyboard.press('Delete');
+  const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('One item was deleted.').waitFor();
   await page.getByText(/^That did not work: fixed0: .*; … \+3$/).waitFor();

@@ -81,7 +81,7 @@ test('a refusal is told, in the language of the page, and nothing moves', async 
   if (!page) return;
   await login(page, server.url);
   const dialog = page.getByRole('dialog');
-  await page.getByLabel('fixed.bin').check();
+  await page.getByRole('checkbox', { name: 'fixed.bin' }).check();
   await page.getByRole('button', { name: 'Umbenennen' }).click();
   await dialog.getByRole('textbox').fill('other.bin');
   await page.keyboard.press('Enter');

@@ -79,6 +79,22 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
+  contract('the newest events of an account, the newest first, and of nobody else', async (log) => {
+    const of = (uuid: string, text: string): ServiceEvent => ({ ...testEvent(text), account: { ...testEvent().account, uuid } });
+    // Longer than what is read at once, and with the sign of the account in it.
+    const texts = ['first', 'x'.repeat(600_000), 'with "uuid":"alice" in it', '', 'y'.repeat(250_000), 'last'];
+    for (const text of texts) {
+      log.append(of('alice', text));
+      await log.appendDurable(of('alice2', `not mine: ${text}`));
+      log.append({ ...testEvent('of the process'), data: { uuid: 'alice' } });
+    }
+    const found: unknown[] = [];
+    for await (const event of log.newestOfAccount('alice')) found.push(event.data.text);
+    assert.deepEqual(found, texts.toReversed());
+    for await (const event of log.newestOfAccount('nobody')) assert.fail(event.id);
+    await log.close();
+  });
+
   contract('who waits for more is woken by the next event, by its signal and by the end', async (log) => {
     const { end } = log;
     const waiting = log.waitForMore(end);

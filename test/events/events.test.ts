@@ -90,6 +90,9 @@ class MemoryLog implements EventLog {
   since() {
     return undefined;
   }
+  newestOfAccount(): never {
+    throw new Error('not used');
+  }
   async waitForMore() {}
   flushNow(): void {}
 

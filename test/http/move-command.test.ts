@@ -134,6 +134,43 @@ test('who takes lines is told of each target when it is done; who goes away stop
   assert.equal(readdirSync(join(server.home, 'd')).length, names.length);
 });
 
+test('who asks for it ends the work by going away: between two members, and within a folder', async (t) => {
+  const server = await startServer(t);
+  const authorization = `session ${await server.login()}`;
+  /** Runs a command, and goes away once the first line has come. */
+  const leave = async (command: object) => {
+    const gone = new AbortController();
+    const begun = await fetch(`${server.url}/home/`, {
+      method: 'POST',
+      headers: { accept: 'application/x-ndjson', authorization, 'content-type': 'application/json', prefer: 'stop-when-gone' },
+      body: JSON.stringify({ commands: [command] }),
+      signal: gone.signal,
+    });
+    await begun.body?.getReader().read();
+    gone.abort();
+  };
+  const names = Array.from({ length: 3_000 }, (_, index) => `f${index}`);
+  for (const name of names) writeFileSync(join(server.home, name), '');
+  await leave({ command: 'delete', target: names });
+  let left = names.length;
+  let sameLooks = 0;
+  await until('nothing goes any more', () => {
+    const now = readdirSync(server.home).length;
+    sameLooks = now === left ? sameLooks + 1 : 0;
+    left = now;
+    return sameLooks === 5;
+  });
+  assert.ok(left > 0 && left < names.length, `${left} are left`);
+
+  mkdirSync(join(server.home, 'full'));
+  for (const name of names) writeFileSync(join(server.home, 'full', name), '');
+  writeFileSync(join(server.home, 'first'), '');
+  await leave({ command: 'delete', target: ['first', 'full', 'f2999'] });
+  await until('the deletion has ended', async () => (await server.eventIds()).includes(40027));
+  assert.ok(readdirSync(join(server.home, 'full')).length > 0, 'the rest of the folder is there');
+  assert.ok(existsSync(join(server.home, 'f2999')), 'and so is what comes behind it');
+});
+
 test('no trigger has the name of a command', () => {
   for (const name of ['move', 'copy']) {
     const services = { web: { type: 'http', triggers: [`${name}, success`] } };

@@ -58,7 +58,7 @@ function exerciseOf(server: TestServer, contract: Contract): Exercise {
 
 test('every operation and status: live replies are as described', async (t) => {
   const main = await startServer(t, {
-    group: { allow_own_password_change: true },
+    group: { allow_own_password_change: true, show_recent: true },
     groups: { reader: { home_folder_path: '/nonexistent', permissions: [['allow-read', 'allow-list']] }, none: { permissions: [[]] } },
     service: { maximum_request_size: 100_000, triggers: ['Approve'] },
   });
@@ -131,6 +131,12 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
   await send('GET', update, update, 401, { headers: json });
   await asDenied('GET', update, update, 403, { headers: { authorization: `session ${await denied.login()}`, ...html } });
   await asBanned('GET', update, update, 429, { headers: json });
+  const recent = '/home/__svc__/recent';
+  await send('GET', recent, recent, 200, { headers: html });
+  await send('GET', recent, recent, 302, { user: null, headers: html });
+  await send('GET', recent, recent, 401, { user: null, headers: json });
+  await asDenied('GET', recent, recent, 403, { headers: html });
+  await asBanned('GET', recent, recent, 429, { headers: json });
   await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
   await send('POST', update, update, 401, { headers: asJson, body: change(testPassword, 'another one') });
   await asDenied('POST', update, update, 403, {

@@ -8,7 +8,7 @@ import { startServer } from './server.ts';
 
 /** Everything that a page can show is there. */
 const config = {
-  group: { allow_own_password_change: true },
+  group: { allow_own_password_change: true, show_recent: true },
   service: {
     triggers: ['One', 'Two, primary', 'Three, success', 'Four, info', 'Five, warning', 'Six, danger'],
     appearance: { title: 'Example', footer: 'Example Ltd', footer_links: { Imprint: 'https://example.com/' }, accent_color: '#7a2048' },
@@ -41,6 +41,9 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('listing');
   await page.getByLabel('Select a.txt').check();
   await look('selection');
+  await page.getByRole('button', { name: 'Actions for a.txt' }).click();
+  await look('menu of a row');
+  await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('dialog').waitFor();
   await look('deletion');
@@ -75,6 +78,9 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('uploads');
   await page.goto(`${server.url}/home/A%20folder/`);
   await look('empty folder');
+  await page.goto(`${server.url}/home/__svc__/recent`);
+  await page.getByText('Uploaded').waitFor();
+  await look('recent changes');
   await page.goto(`${server.url}/home/__svc__/password-update`);
   await look('password');
   await page.goto(`${server.url}/home/missing/`);

@@ -85,6 +85,7 @@ export const options: [string, string, string[], string[]][] = [
     ['[[allow-everything]]', '[[allow-read], ["/x"]]', '[[], ["e/(/", allow-read]]', '5'],
   ],
   ['group', 'allow_own_password_change', ...yesNo],
+  ['group', 'show_recent', ...yesNo],
   ['group', 'file_write_size', ['0', '"1000"'], ['-1', '1.5']],
   ['group', 'quota_size', ['0', '"1000"'], ['-1', 'x']],
   ['account', 'enabled', ...yesNo],

@@ -96,6 +96,8 @@ export interface EventLog extends EventSink {
   openReader(onBadLine: (bad: BadLine) => void): EventReader;
   /** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
   since(sinceMs: number | undefined): LogPosition | undefined;
+  /** The newest events of an account, the newest first; no further back than somebody who looks at a page would wait for. */
+  newestOfAccount(accountUuid: string): AsyncIterable<ServiceEvent>;
   /**
    * Resolves once there is something to read at or behind a position, or the journal is closed.
    *

@@ -5,6 +5,7 @@ import type { ServiceEvent } from '../event.ts';
 import { backlogOf } from './backlog.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
 import { Growth } from './growth.ts';
+import { newestOfAccount } from './newest-first.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { JournalReader } from './reader.ts';
 import { RecentEvents } from './recent.ts';
@@ -146,6 +147,10 @@ export class FileEventLog implements EventLog {
         reader.close();
       },
     };
+  }
+
+  newestOfAccount(accountUuid: string): AsyncIterable<ServiceEvent> {
+    return newestOfAccount(this.#options.folder, accountUuid);
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {

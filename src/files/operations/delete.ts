@@ -49,13 +49,22 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
   await endUploadsBelow(paths, place);
 }
 
+/** What decides about the deletion of a folder on the way. */
+export interface FolderDeletion {
+  /** Runs with what the name means just before the first removal; throwing keeps the folder. */
+  verify?: ((current: Entry) => void) | undefined;
+  /** Ends it when aborted; its reason is a `ServiceError`. */
+  stop?: AbortSignal | undefined;
+}
+
 /**
  * Deletes a folder with all it holds; event 40026 or 40027. Every member's permission is checked before the
  * first removal; an empty folder needs `delete-folder` alone.
  *
  * @returns what was left behind; empty when all is gone
+ * @throws ServiceError the reason of `stop` when that ended it with a part of the folder still there
  */
-export async function deleteFolder(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<LeftBehind[]> {
+export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { verify, stop }: FolderDeletion): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
   let left: LeftBehind[];
   let place: string;
@@ -66,7 +75,7 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, verif
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);
     const folders = await paths.deletableFolders(path, realPath, current);
-    left = await removeTree(mounts.roots, realPath, folders, environment.temporaries);
+    left = await removeTree(mounts.roots, realPath, folders, { temporaries: environment.temporaries, stop });
     if (current.isLink) await removeFile(mounts.roots, realPath);
   } catch (error) {
     throw paths.reported(40027, path, error);

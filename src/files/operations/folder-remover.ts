@@ -19,23 +19,26 @@ const membersPerTurn = 256;
  *
  * @param folders the folder's sub-folders as `walkTree` gave them, parents first
  * @param temporaries where that is noted; without it such a folder is left behind
+ * @throws the reason of `stop` when that ended it before all was gone
  */
 export async function removeTree(
   roots: RealRoots,
   path: string,
   folders: readonly string[],
-  temporaries?: Temporaries,
+  { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
   /** Folders in which nothing is but files that are removed, and such folders. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
+    stop?.throwIfAborted();
     const folderPath = relative === '' ? path : `${path}/${relative}`;
     try {
       const folder = openFolder(roots, folderPath);
       try {
         for (const name of readdirSync(folder.member('.'))) {
+          if (stop?.aborted) break;
           const { result: removed, freed } = removeMember(folder.member(name));
           if (freed) await freed;
           if (removed !== undefined && !isRemovedName(name))
@@ -57,6 +60,7 @@ export async function removeTree(
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });
     }
   }
+  if (left.length > 0) stop?.throwIfAborted();
   if (emptied.has('')) {
     if (temporaries) await hideFolder(roots, path, temporaries);
     else left.push({ relativePath: '', code: 'in-use', message: 'Files in the folder are in use.' });

@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/errors.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
-import { urlPathOf } from '../request/request-target.ts';
+import { reservedName, urlPathOf } from '../request/request-target.ts';
 import { appearanceOf } from './appearance.ts';
 import { languageOf, themeOf } from './choices.ts';
 import { type LoginModel, loginPage } from './pages/login-page.ts';
@@ -20,10 +20,13 @@ export function pageContextOf(exchange: Exchange): PageContext {
   };
 }
 
+/** Pages below `/home/__svc__/`. */
+const accountPages = ['password-update', 'recent'];
+
 /** Where a page is found by GET, for forms that lead back to it. */
 function urlOf({ target }: Exchange): string {
   if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
-  if (target.kind === 'account-service' && target.name === 'password-update') return '/home/__svc__/password-update';
+  if (target.kind === 'account-service' && accountPages.includes(target.name)) return `/home/${reservedName}/${target.name}`;
   const isOwn = target.kind === 'service' && (target.name === 'login' || target.name === 'openapi.html');
   return isOwn ? `/__svc__/${target.name}${target.query}` : '/home/';
 }
@@ -36,6 +39,7 @@ export function accountOfPage(exchange: Exchange) {
     name: account.name,
     isAnonymous: account.method.type === 'anonymous',
     hasSession: session !== undefined,
+    maySeeRecent: account.showRecent && account.method.type !== 'anonymous',
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
   };
 }

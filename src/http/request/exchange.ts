@@ -9,6 +9,7 @@ import type { Session, SessionStore } from '../../auth/sessions.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
+import type { RecentChange } from '../../events/recent-changes.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { FilesEnvironment } from '../../files/file-scope.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -33,6 +34,8 @@ export interface HttpService {
   readonly sessions: SessionStore;
   /** Ends all sessions of an account (by UUID) on all services, but for one. @throws ServiceError `unavailable`; they end as soon as they can */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
+  /** What an account (by UUID) changed lately, the newest first. @throws ServiceError `unavailable` */
+  readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;

@@ -30,7 +30,7 @@ export async function deleteFile(c: HttpContext): Promise<Response> {
 export async function deleteFolder(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const path = pathOf(c);
-  const left = await clientOf(exchange).files.deleteFolder(path, await preconditions(exchange, path));
+  const left = await clientOf(exchange).files.deleteFolder(path, { verify: await preconditions(exchange, path) });
   if (left.length === 0) return respond(c, { status: 204 });
   const items = left.map(({ relativePath, code, message }) => ({ target: relativePath, message: messageFor(exchange, { code, message }) }));
   return respond(c, errorsReply(422, items));

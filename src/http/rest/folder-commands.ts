@@ -7,6 +7,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { messageFor } from '../html/problem-message.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
+import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond, stream } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
@@ -47,15 +48,30 @@ export async function postFolderCommands(c: HttpContext): Promise<Response> {
   const commands = parseFolderCommands(await readJsonBody(exchange));
   for (const { destination } of commands) if (destination !== undefined) destinationFolder(folder, destination);
   clientOf(exchange).files.requireFolder(folder);
-  const running = runAll(exchange, folder, commands);
-  if (namesType(header(exchange, 'accept'), linesType)) return sendLines(c, running);
-  const results = await allResults(running);
+  if (namesType(header(exchange, 'accept'), linesType)) {
+    const stop = stopSignal(exchange);
+    return sendLines(c, runAll(exchange, folder, commands, stop), stop);
+  }
+  const results = await allResults(runAll(exchange, folder, commands));
   if (results.some(({ problem }) => problem)) return respond(c, memberErrorsReply(exchange, 422, results));
   return respond(c, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
 }
 
-/** Tells of each target as soon as it is done. Whoever goes away meanwhile ends nothing: all that was asked for is done. */
-function sendLines(c: HttpContext, results: AsyncIterable<MemberResult>): Promise<Response> {
+/** What a client sends that ends the commands by going away (RFC 7240), as somebody who can press "Stop" does. */
+const stopPreference = /(?:^|,)\s*stop-when-gone\s*(?:[;,]|$)/i;
+
+/** Aborted once the client is gone that wants its commands to end with it. */
+function stopSignal(exchange: Exchange): AbortSignal {
+  const gone = new AbortController();
+  const stop = () => gone.abort(clientGone());
+  if (!stopPreference.test(header(exchange, 'prefer') ?? '')) return gone.signal;
+  if (isClientGone(exchange.outgoing)) stop();
+  else exchange.outgoing.once('close', exchange.guarded(stop));
+  return gone.signal;
+}
+
+/** Tells of each target as soon as it is done. Whoever goes away meanwhile ends nothing, unless that was asked for. */
+function sendLines(c: HttpContext, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const exchange = c.env;
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
   return stream(c, 200, headers, async () => {
@@ -64,13 +80,19 @@ function sendLines(c: HttpContext, results: AsyncIterable<MemberResult>): Promis
       await exchange.service.events.grouped();
       const line = JSON.stringify({ target, message: problem ? messageFor(exchange, problem) : null });
       if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
+      if (stop.aborted) return;
     }
     await writer.end();
   });
 }
 
-async function* runAll(exchange: Exchange, folder: VirtualPath, commands: readonly FolderCommand[]): AsyncGenerator<MemberResult> {
-  for await (const command of inTurns(commands)) yield* runCommand(exchange, folder, command);
+async function* runAll(
+  exchange: Exchange,
+  folder: VirtualPath,
+  commands: readonly FolderCommand[],
+  stop?: AbortSignal,
+): AsyncGenerator<MemberResult> {
+  for await (const command of inTurns(commands)) yield* runCommand(exchange, folder, command, stop);
 }
 
 /**
@@ -117,10 +139,15 @@ function malformed(message: string): ServiceError {
   return new ServiceError('bad-request', message);
 }
 
-function runCommand(exchange: Exchange, folder: VirtualPath, command: FolderCommand): Iterable<MemberResult> | AsyncIterable<MemberResult> {
+function runCommand(
+  exchange: Exchange,
+  folder: VirtualPath,
+  command: FolderCommand,
+  stop: AbortSignal | undefined,
+): Iterable<MemberResult> | AsyncIterable<MemberResult> {
   const { files } = clientOf(exchange);
   const { command: name, targets, destination = '', overwrite = false } = command;
-  if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path));
+  if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path, stop));
   if (isTransfer(name)) {
     const transfer = { kind: name, destination: destinationFolder(folder, destination), overwrite };
     return eachMember(folder, targets, (path) => transferMember(files, path, transfer));
@@ -131,8 +158,13 @@ function runCommand(exchange: Exchange, folder: VirtualPath, command: FolderComm
   return targets.map((target) => ({ target, problem, status: 422 }));
 }
 
-async function runBuiltIn(files: AccountFiles, command: string, path: VirtualPath): Promise<readonly Problem[]> {
-  if (command === 'delete') return deleteMember(files, path);
+async function runBuiltIn(
+  files: AccountFiles,
+  command: string,
+  path: VirtualPath,
+  stop: AbortSignal | undefined,
+): Promise<readonly Problem[]> {
+  if (command === 'delete') return deleteMember(files, path, stop);
   try {
     await files.createFolder(path);
   } catch (error) {

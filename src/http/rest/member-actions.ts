@@ -57,14 +57,19 @@ export function memberFailure(target: string, error: unknown): MemberResult {
   return { target, problem: error, status: statusOf[error.code] };
 }
 
-/** Deletes a file, or a folder with all it holds. @returns a problem for each path that was left */
-export async function deleteMember(files: AccountFiles, path: VirtualPath): Promise<readonly Problem[]> {
+/**
+ * Deletes a file, or a folder with all it holds.
+ *
+ * @param stop ends the work on a folder under way
+ * @returns a problem for each path that was left
+ */
+export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?: AbortSignal): Promise<readonly Problem[]> {
   const entry = files.look(path, 'deleteMember');
   if (!entry?.isFolder) {
     await files.deleteFile(path);
     return [];
   }
-  return files.deleteFolder(path);
+  return files.deleteFolder(path, { stop });
 }
 
 /** Runs a trigger on those of the named members that are there. */

@@ -1,10 +1,14 @@
 import type { JournalledDispatcher } from '../../events/dispatcher.ts';
 import type { ServiceEvent } from '../../events/event.ts';
 import type { FileEventLog } from '../../events/journal/file-event-log.ts';
+import { recentChanges } from '../../events/recent-changes.ts';
 import { type Fault, faultOf } from '../../lib/channel.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Peer } from './peer.ts';
 import type { EventBatch, PrimaryApi } from './protocol.ts';
+
+/** The methods that workers call for the journal. */
+export type JournalApi = Pick<PrimaryApi, 'appendEvents' | 'eventsWritten' | 'emitAndWait' | 'recentChanges'>;
 
 /** How often a journal that takes no changes is asked again. */
 const lookEveryMs = 500;
@@ -43,13 +47,14 @@ export class JournalHost {
   }
 
   /** What workers may call. */
-  get api(): Pick<PrimaryApi, 'appendEvents' | 'eventsWritten' | 'emitAndWait'> {
+  get api(): JournalApi {
     return {
       appendEvents: (batch) => this.#append(batch),
       // Calls are carried out in order, and events are written before the first wait.
       eventsWritten: () => {},
       emitAndWait: (event, group, handlerUuid) =>
         this.#events.deliverAndWait(JSON.parse(event.toString('utf8')) as ServiceEvent, group, handlerUuid),
+      recentChanges: (accountUuid) => recentChanges(this.#journal, accountUuid),
     };
   }
 

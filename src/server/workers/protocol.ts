@@ -4,6 +4,7 @@ import type { ListedSession } from '../../auth/sessions.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
+import type { RecentChange } from '../../events/recent-changes.ts';
 import type { FileLock, LockRequest } from '../../files/locks/lock-store.ts';
 import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../../files/quota-ledger.ts';
 import type { UploadOrder, UploadProgress, UploadRecord } from '../../files/uploads/upload-store.ts';
@@ -105,6 +106,8 @@ export interface PrimaryApi {
   eventsWritten(): void;
   /** @param event as it stands in the journal, without a newline */
   emitAndWait(event: Buffer, group: string | undefined, handlerUuid: string): Promise<BackendDelivery>;
+  /** @see recentChanges */
+  recentChanges(accountUuid: string): Promise<RecentChange[]>;
   /** An accounts file was written; resolves when all workers go by it. */
   accountsChanged(): Promise<void>;
   /** Waits for the right to change what a real path means; one has it at a time. */

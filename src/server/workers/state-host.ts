@@ -11,6 +11,7 @@ import { MemoryUrlHealth, type UrlHealth } from '../../lib/remote/url-health.ts'
 import { Places } from '../../lib/turns/places.ts';
 import type { SharedState } from '../state.ts';
 import { BanHost } from './ban-host.ts';
+import type { JournalApi } from './journal-host.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { PrimaryApi } from './protocol.ts';
 import { SessionHost } from './session-host.ts';
@@ -26,7 +27,7 @@ export interface StateSurroundings {
 }
 
 /** The methods that workers call for the state that they share. */
-export type StateApi = Omit<PrimaryApi, 'appendEvents' | 'eventsWritten' | 'emitAndWait' | keyof UploadApi>;
+export type StateApi = Omit<PrimaryApi, keyof JournalApi | keyof UploadApi>;
 
 /** The state that workers share, in the primary process; it outlives each of them. */
 export class StateHost {

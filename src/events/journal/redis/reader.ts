@@ -2,6 +2,7 @@ import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
 import type { BadLine, EventBlock, EventReader, LoggedEvent } from '../event-log.ts';
+import { signOfAccount } from '../newest-first.ts';
 import type { LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 
@@ -49,6 +50,30 @@ export function positionAfterId(id: string): LogPosition {
 export function fieldOf([, fields]: StreamEntry, name: string): string | undefined {
   for (let index = 0; index < fields.length; index += 2) if (fields[index] === name) return fields[index + 1];
   return undefined;
+}
+
+/** Entries that are looked at when somebody's page waits for it. */
+const mostLookedAt = 20_000;
+
+/** The events of one account in the journal's stream, the newest first, as far back as `mostLookedAt` entries. @throws ServiceError `unavailable` */
+export async function* newestInStream(
+  caller: Pick<RedisCaller, 'call'>,
+  stream: string,
+  accountUuid: string,
+): AsyncGenerator<ServiceEvent> {
+  const sign = signOfAccount(accountUuid);
+  let before = '+';
+  for (let looked = 0; looked < mostLookedAt; looked += blockEvents) {
+    const entries = (await caller.call(['XREVRANGE', stream, before, '-', 'COUNT', String(blockEvents)])) as StreamEntry[];
+    for (const entry of entries) {
+      const text = fieldOf(entry, 'event') ?? '';
+      const event = text.includes(sign) ? parseEvent(text) : '';
+      if (typeof event !== 'string' && event.account.uuid === accountUuid) yield event;
+    }
+    const last = entries.at(-1);
+    if (!last || entries.length < blockEvents) return;
+    before = `(${last[0]}`;
+  }
 }
 
 /** Reads events from the journal's stream. */

@@ -13,7 +13,17 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
 import { noteLoss } from './losses.ts';
-import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry, StreamReader, streamSince } from './reader.ts';
+import {
+  fieldOf,
+  idBefore,
+  idOfPosition,
+  newestInStream,
+  positionAfter,
+  positionOfId,
+  type StreamEntry,
+  StreamReader,
+  streamSince,
+} from './reader.ts';
 import { trimStream } from './retention.ts';
 import { serverOf } from './stream.ts';
 
@@ -212,6 +222,11 @@ export class RedisEventLog implements EventLog {
       },
       close: () => reader.close(),
     };
+  }
+
+  async *newestOfAccount(accountUuid: string): AsyncGenerator<ServiceEvent> {
+    await this.#forwarder.flush();
+    yield* newestInStream(this.#options.link, this.#stream, accountUuid);
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {

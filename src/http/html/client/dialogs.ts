@@ -1,4 +1,4 @@
-import { type Child, make } from './dom.ts';
+import { type Child, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 
 /** A button of a dialog; `value` is what the dialog gives when it is pressed. */
@@ -15,6 +15,8 @@ export interface DialogModel {
   buttons: DialogButton[];
   /** Called before the dialog closes with a button's value; a text keeps it open and is shown. While it runs the dialog cannot be closed. */
   check?: (value: string) => Promise<string | undefined>;
+  /** Ends what `check` does; there is a button for it while that runs. */
+  onStop?: () => void;
   /** Receives the focus; else the first field or button. */
   focus?: HTMLElement;
   /** Characters of the field that are selected; else all. */
@@ -42,7 +44,12 @@ export function ask(model: DialogModel): Promise<string> {
       button.label,
     ),
   );
-  const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div', { className: 'row' }, ...buttons));
+  const stop = makeButton(text('stop'), undefined, () => {
+    stop.disabled = true;
+    model.onStop?.();
+  });
+  stop.hidden = true;
+  const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div', { className: 'row' }, stop, ...buttons));
   const dialog = make('dialog', { attributes: { 'aria-labelledby': titleId } }, form);
   dialog.classList.toggle('stays', model.stays === true);
   document.body.append(dialog);
@@ -57,11 +64,18 @@ export function ask(model: DialogModel): Promise<string> {
         settling = undefined;
       });
     });
+    const setRunning = (isRunning: boolean) => {
+      for (const button of buttons) {
+        button.disabled = isRunning;
+        if (model.onStop && button.value === 'cancel') button.hidden = isRunning;
+      }
+      stop.disabled = false;
+      stop.hidden = !model.onStop || !isRunning;
+      if (!stop.hidden) stop.focus();
+    };
     const settle = async (value: string) => {
-      for (const button of buttons) button.disabled = true;
-      const message = await model.check?.(value).finally(() => {
-        for (const button of buttons) button.disabled = false;
-      });
+      setRunning(true);
+      const message = await model.check?.(value).finally(() => setRunning(false));
       if (message === undefined) {
         result = value;
         dialog.close();

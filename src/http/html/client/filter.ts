@@ -43,14 +43,15 @@ export function focusFilter(): void {
   field.select();
 }
 
-/** As they are compared: without accents and case. */
-function normalised(name: string): string {
+/** A name as names are compared: without accents and capitals. */
+export function normalised(name: string): string {
   return name.normalize('NFKD').replace(/\p{M}/gu, '').toLocaleLowerCase();
 }
 
 const comparable = new WeakMap<Row, string>();
 
-function comparableName(row: Row): string {
+/** The name of a row's member as names are compared. */
+export function comparableName(row: Row): string {
   let name = comparable.get(row);
   if (name === undefined) {
     name = normalised(nameOf(row));

@@ -1,10 +1,11 @@
 import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
 import { startMove } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
-import { startDates } from './dates.ts';
+import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
+import { showDate, startDates } from './dates.ts';
 import { byId } from './dom.ts';
 import { startFilter } from './filter.ts';
-import { startKeyboard } from './keyboard.ts';
+import { startKeyboard } from './keyboard/keyboard.ts';
 import { startMenu } from './menu.ts';
 import { may } from './navigation/folder.ts';
 import { startFolderChanges } from './navigation/folder-change.ts';
@@ -26,6 +27,7 @@ startMenu();
 startSpace();
 startNotices();
 startKeyboard();
+startRowMenus();
 forgetThumbnailsAtSignOut();
 const offerUploads = startUploads();
 startFolder();
@@ -37,6 +39,7 @@ openAskedLayer();
 function startFolder(): void {
   // A folder that may not be looked into has none.
   if (document.getElementById('list')) startListing();
+  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);
   offerUploads();
 }
 
@@ -46,6 +49,7 @@ function startListing(): void {
   startFilter();
   startSelection();
   startRowClicks();
+  startRowMenu();
   startView();
   if (may('read')) {
     startOpening();

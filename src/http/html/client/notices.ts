@@ -1,21 +1,33 @@
 import { byId, make, makeButton } from './dom.ts';
 import { text } from './language.ts';
 
-/** How long a message stays, in milliseconds; what went wrong takes longer to read. */
-const staysMs = { success: 6_000, error: 15_000 } as const;
+/** How long a message stays, in milliseconds; what went wrong takes longer to read, and what can be pressed longer to reach. */
+const staysMs = { success: 6_000, action: 12_000, error: 15_000 } as const;
 
 /** Messages at a time; older ones go. */
 const mostAtOnce = 3;
 
-/** Shows a message over the page and has screen readers say it. It goes by itself, but not while somebody points at it or has the focus in it. */
-export function notice(message: string, kind: keyof typeof staysMs = 'success'): void {
-  const close = makeButton('', 'close', () => element.remove(), 'quiet');
+/** What a message offers to do. */
+export interface NoticeAction {
+  label: string;
+  run: () => void;
+}
+
+/**
+ * Shows a message over the page and has screen readers say it. It goes by itself, but not while somebody points at it or has the focus in it.
+ *
+ * @returns takes it away
+ */
+export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
+  const remove = () => element.remove();
+  const close = makeButton('', 'close', remove, 'quiet');
   close.setAttribute('aria-label', text('close'));
-  const element = make('div', { className: `notice ${kind}` }, make('p', {}, message), close);
+  const offer = action && makeButton(action.label, undefined, action.run);
+  const element = make('div', { className: `notice ${kind}` }, make('p', {}, message), offer, close);
   let timer = 0;
   const wait = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(() => element.remove(), staysMs[kind]);
+    timer = window.setTimeout(remove, staysMs[action ? 'action' : kind]);
   };
   for (const type of ['pointerenter', 'focusin'] as const) element.addEventListener(type, () => clearTimeout(timer));
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);
@@ -23,6 +35,7 @@ export function notice(message: string, kind: keyof typeof staysMs = 'success'):
   const list = byId('notices');
   list.append(element);
   while (list.children.length > mostAtOnce) list.firstElementChild?.remove();
+  return remove;
 }
 
 /** Takes over the message of a form that led to this page. */

@@ -49,6 +49,21 @@ export function nameOf(row: Row): string {
   return checkboxOf(row).value;
 }
 
+/** A member as the page knows it, to find out later whether it is still the same. */
+export interface Member {
+  name: string;
+  isFolder: boolean;
+  sizeBytes: number;
+  /** When it was changed, in whole seconds of Unix time. */
+  modified: number;
+}
+
+/** What the page knows of a row's member. */
+export function memberOf(row: Row): Member {
+  const time = row.querySelector<HTMLElement>('[data-time]')?.dataset.time;
+  return { name: nameOf(row), isFolder: isFolder(row), sizeBytes: Number(row.dataset.size), modified: Number(time) };
+}
+
 export function isFolder(row: Row): boolean {
   return linkOf(row).pathname.endsWith('/');
 }

@@ -9,9 +9,9 @@ import { signInAgain } from './sign-in.ts';
  */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
-/** URL path of a member of the folder. */
-export function memberUrl(name: string, isFolder = false): string {
-  return folderUrl() + encodeURIComponent(name) + (isFolder ? '/' : '');
+/** URL path of a member of a folder, the one that is shown when none is named. */
+export function memberUrl(name: string, isFolder = false, folder = folderUrl()): string {
+  return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
 
 /** One failed item of a reply. */
@@ -23,12 +23,12 @@ interface ErrorItem {
 /**
  * Sends a request in the session; asks to sign in again when that has ended.
  *
- * @throws TypeError when the service cannot be reached
+ * @throws TypeError when the service cannot be reached; the signal's reason when it aborts first
  */
 export async function send(
   method: string,
   url: string,
-  options: { headers?: Record<string, string>; body?: BodyInit } = {},
+  options: { headers?: Record<string, string>; body?: BodyInit; signal?: AbortSignal } = {},
 ): Promise<Response> {
   const headers = { accept: 'application/json', ...scriptHeaders, ...options.headers };
   const reply = await fetch(url, { ...options, method, headers });

@@ -34,7 +34,7 @@ async function show(place: HTMLElement): Promise<void> {
 function askSpace(): Promise<Document | undefined> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
-    request.open('PROPFIND', folderUrl());
+    request.open('PROPFIND', folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl());
     request.responseType = 'document';
     for (const [name, value] of Object.entries({ ...scriptHeaders, depth: '0', 'content-type': 'application/xml' }))
       request.setRequestHeader(name, value);

@@ -18,6 +18,7 @@ ${person && html`<p class="me"><bdi>${new Html(nameHtml(person.name))}</bdi></p>
 ${themeChoice(context)}
 ${languageChoice(context)}
 <hr>
+${person?.maySeeRecent && html`<a class="button quiet" href="/home/__svc__/recent">${icon('recent')}${language.text('recent')}</a>`}
 ${
   person?.mayChangePassword &&
   html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`

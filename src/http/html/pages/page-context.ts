@@ -24,5 +24,6 @@ export interface PageAccount {
   name: string;
   isAnonymous: boolean;
   mayChangePassword: boolean;
+  maySeeRecent: boolean;
   hasSession: boolean;
 }

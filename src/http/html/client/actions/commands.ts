@@ -2,18 +2,32 @@ import { byId } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
-import { refreshRows } from '../rows.ts';
+import { allRows, type Member, nameOf, refreshRows } from '../rows.ts';
 import { clearSelection } from '../selection.ts';
-import { reasonFor, reasonOf, send } from '../server.ts';
+import { memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
 
 /** What became of members that a command was run on. */
 export interface Outcome {
-  /** How many are done. */
-  done: number;
+  /** Names of all. */
+  names: readonly string[];
+  /** Names of those that are done. */
+  done: string[];
   /** What went wrong with others, for people. */
   problems: string[];
   /** Whether the connection broke, so that nobody knows about the rest. */
   isLost: boolean;
+  /** Whether the reader stopped it. */
+  isStopped: boolean;
+}
+
+/** What a command under way has to do with its dialog. */
+interface Course {
+  /** Told how many members are through, with success or without. */
+  onProgress: (count: number) => void;
+  /** Stops the service, too. */
+  signal?: AbortSignal;
+  /** URL path of the folder of the members, where it is not the one of the page. */
+  folder?: string;
 }
 
 /** A folder command without its targets. */
@@ -24,24 +38,30 @@ const mostTargets = 10_000;
 const mostCharacters = 250_000;
 
 /** Failures that a message tells of. */
-const mostProblems = 5;
+export const mostProblems = 5;
 
-/**
- * Runs a folder command on members of the folder. The service goes on with it whatever becomes of the page. Never rejects.
- *
- * @param onProgress told how many members are through, with success or without
- */
-export async function runCommand(command: Command, names: readonly string[], onProgress: (count: number) => void): Promise<Outcome> {
-  const outcome: Outcome = { done: 0, problems: [], isLost: false };
-  const folder = folderUrl();
+/** The browser asks before the page is left. */
+function keepPage(event: Event): void {
+  event.preventDefault();
+}
+
+/** Runs a folder command on members of a folder. The service ends it when the page is left. Never rejects. */
+export async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
+  const { onProgress, signal, folder = folderUrl() } = course;
+  const outcome: Outcome = { names, done: [], problems: [], isLost: false, isStopped: false };
   let through = 0;
   let last: string | undefined;
   onProgress(0);
+  window.addEventListener('beforeunload', keepPage);
   try {
     for (const target of requestsOf(names)) {
       const body = JSON.stringify({ commands: [{ ...command, target }] });
-      const headers = { 'content-type': 'application/json', accept: 'application/x-ndjson, application/json' };
-      const reply = await send('POST', folder, { headers, body });
+      const headers = {
+        'content-type': 'application/json',
+        accept: 'application/x-ndjson, application/json',
+        prefer: `${scriptHeaders.prefer}, stop-when-gone`,
+      };
+      const reply = await send('POST', folder, { headers, body, ...(signal && { signal }) });
       if (!reply.ok) {
         outcome.problems.push(await reasonOf(reply));
         break;
@@ -51,26 +71,64 @@ export async function runCommand(command: Command, names: readonly string[], onP
         // A folder of which some could not be deleted has a line for each of that.
         if (item.target !== last) onProgress(++through);
         last = item.target;
-        if (item.message === null) outcome.done++;
+        if (item.message === null) outcome.done.push(item.target);
         else outcome.problems.push(`${item.target}: ${reasonFor(422, item.message)}`);
       }
     }
   } catch {
-    outcome.isLost = true;
+    if (signal?.aborted) outcome.isStopped = true;
+    else outcome.isLost = true;
+  } finally {
+    window.removeEventListener('beforeunload', keepPage);
   }
   return outcome;
 }
 
-/** Shows what became of members, and the folder as it is now. */
-export async function showOutcome({ done, problems, isLost }: Outcome, doneText: 'deleted' | 'moved'): Promise<void> {
+/**
+ * Shows what became of members, and the folder as it is now.
+ *
+ * @param tell says what is done; a plain message when left out
+ */
+export async function showOutcome(
+  outcome: Outcome,
+  doneText: 'deleted' | 'moved',
+  tell: (message: string) => void = (message) => void notice(message),
+): Promise<void> {
+  const { names, problems, isLost, isStopped } = outcome;
   clearSelection();
-  if (done > 0) notice(text(doneText, { count: done }));
+  if (isStopped) {
+    // The line of what was under way when it was stopped has not come: the folder itself says it.
+    await refreshRows();
+    const there = new Set(allRows().map(nameOf));
+    outcome.done = names.filter((name) => !there.has(name));
+  }
+  const count = outcome.done.length;
+  if (count > 0) tell(text(doneText, { count }));
+  if (isStopped) notice(text('stopped', { count: names.length - count }));
   const reasons = problems.slice(0, mostProblems);
   if (problems.length > mostProblems) reasons.push(`… +${problems.length - mostProblems}`);
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
-  await refreshRows();
+  if (!isStopped) await refreshRows();
   byId('members').focus();
+}
+
+/**
+ * Gives a member of a folder another name.
+ *
+ * @param folder URL path of the folder
+ * @returns what went wrong, for people; undefined when it has the new name
+ */
+export async function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
+  const urlOf = (called: string) => memberUrl(called, isFolder, folder);
+  const headers = { destination: new URL(urlOf(newName), location.href).href, overwrite: 'F' };
+  try {
+    const reply = await send('MOVE', urlOf(name), { headers });
+    if (reply.ok) return undefined;
+    return reply.status === 412 ? text('nameTaken') : await reasonOf(reply);
+  } catch {
+    return text('noConnection');
+  }
 }
 
 function* requestsOf(names: readonly string[]): Generator<string[]> {

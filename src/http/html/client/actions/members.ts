@@ -11,18 +11,20 @@ export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   if (rows.length === 0) return false;
   const names = rows.map(nameOf);
   const progress = progressBar(text('delete'), names.length);
+  const stopped = new AbortController();
   let outcome: Outcome | undefined;
   await ask({
     title: text('deleteQuestion', { count: names.length }),
     content: [nameList(names), make('p', { className: 'hint' }, text('deleteWarning')), progress.element],
     buttons: [cancelButton(), { value: 'ok', label: text('delete'), kind: 'primary danger' }],
     check: async () => {
-      outcome = await runCommand({ command: 'delete' }, names, progress.show);
-      return outcome.isLost && outcome.done === 0 ? text('noConnection') : undefined;
+      outcome = await runCommand({ command: 'delete' }, names, { onProgress: progress.show, signal: stopped.signal });
+      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
     },
+    onStop: () => stopped.abort(),
   });
   if (outcome) await showOutcome(outcome, 'deleted');
-  return (outcome?.done ?? 0) > 0;
+  return (outcome?.done.length ?? 0) > 0;
 }
 
 /** Why a name cannot be that of a file or folder, for people. The browser would take `..` for another URL. */

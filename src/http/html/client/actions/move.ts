@@ -2,14 +2,15 @@ import { ask, cancelButton, progressBar } from '../dialogs.ts';
 import { make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { nameOf } from '../rows.ts';
-import { addAction, selectedRows } from '../selection.ts';
+import { memberOf, type Row } from '../rows.ts';
+import { addAction } from '../selection.ts';
 import { reasonOf, send } from '../server.ts';
 import { type Outcome, runCommand, showOutcome } from './commands.ts';
+import { noticeUndoable } from './undo.ts';
 
 /** Offers to move what is selected to another folder. */
 export function startMove(): void {
-  addAction(text('move'), 'move', () => void moveSelected());
+  addAction({ label: text('move'), icon: 'move', run: (rows) => void moveRows(rows), isForOne: false });
 }
 
 /** The folder that is chosen in the dialog. */
@@ -23,8 +24,10 @@ interface Browser {
   moved: ReadonlySet<string>;
 }
 
-async function moveSelected(): Promise<void> {
-  const names = selectedRows().map(nameOf);
+async function moveRows(rows: readonly Row[]): Promise<void> {
+  const from = folderUrl();
+  const members = rows.map(memberOf);
+  const names = members.map(({ name }) => name);
   const browser: Browser = {
     chosen: folderUrl(),
     place: make('p', { attributes: { role: 'status' } }),
@@ -33,6 +36,7 @@ async function moveSelected(): Promise<void> {
     moved: new Set(names),
   };
   const progress = progressBar(text('move'), names.length);
+  const stopped = new AbortController();
   let outcome: Outcome | undefined;
   void browse(browser, folderUrl());
   await ask({
@@ -41,12 +45,19 @@ async function moveSelected(): Promise<void> {
     buttons: [cancelButton(), { value: 'ok', label: text('moveHere'), kind: 'primary' }],
     check: async () => {
       browser.folders.inert = true;
-      outcome = await runCommand({ command: 'move', destination: decodeURIComponent(browser.chosen) }, names, progress.show);
+      const command = { command: 'move', destination: decodeURIComponent(browser.chosen) } as const;
+      outcome = await runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder: from });
       browser.folders.inert = false;
-      return outcome.isLost && outcome.done === 0 ? text('noConnection') : undefined;
+      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
     },
+    onStop: () => stopped.abort(),
   });
-  if (outcome) await showOutcome(outcome, 'moved');
+  if (!outcome) return;
+  const done = new Set(outcome.done);
+  await showOutcome(outcome, 'moved', (message) => {
+    const moved = members.filter(({ name }) => done.has(name));
+    noticeUndoable(message, { from, to: browser.chosen, members: moved });
+  });
 }
 
 /** Shows the folders of one folder in the dialog; a press on one goes there. */

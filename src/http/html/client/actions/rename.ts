@@ -3,10 +3,11 @@ import { byId, make } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
-import { focusedRow, isFolder, nameOf, type Row, refreshRows } from '../rows.ts';
+import { focusedRow, memberOf, type Row, refreshRows } from '../rows.ts';
 import { addAction, clearSelection, selectedRows } from '../selection.ts';
-import { memberUrl, reasonOf, send } from '../server.ts';
+import { renameMember } from './commands.ts';
 import { nameProblem } from './members.ts';
+import { noticeUndoable } from './undo.ts';
 
 let moves: Promise<boolean> | undefined;
 let isOffered = false;
@@ -17,13 +18,12 @@ export async function startRename(): Promise<boolean> {
   moves ??= hasMove();
   isOffered = await moves;
   if (!isOffered || !bar.isConnected) return false;
-  addAction(text('rename'), 'rename', renameSelected, true);
+  addAction({ label: text('rename'), icon: 'rename', run: renameOne, isForOne: true });
   document.addEventListener('keydown', onKey);
   return true;
 }
 
-function renameSelected(): void {
-  const [row, ...others] = selectedRows();
+function renameOne([row, ...others]: readonly Row[]): void {
   if (row && others.length === 0) void rename(row);
   else if (row) notice(text('renameOne'), 'error');
 }
@@ -32,7 +32,7 @@ function onKey(event: KeyboardEvent): void {
   if (event.key !== 'F2' || document.querySelector('dialog[open]') || !may('rename')) return;
   const row = focusedRow();
   if (row) void rename(row);
-  else renameSelected();
+  else renameOne(selectedRows());
 }
 
 /** Whether renaming is offered. */
@@ -51,7 +51,9 @@ async function hasMove(): Promise<boolean> {
 }
 
 async function rename(row: Row): Promise<void> {
-  const oldName = nameOf(row);
+  const member = memberOf(row);
+  const oldName = member.name;
+  const folder = folderUrl();
   const field = make('input', { required: true, maxLength: 255, autocomplete: 'off', value: oldName });
   const dot = oldName.lastIndexOf('.');
   const answer = await ask({
@@ -59,23 +61,12 @@ async function rename(row: Row): Promise<void> {
     content: [make('label', { className: 'labelled' }, text('renameTo'), field)],
     buttons: [cancelButton(), { value: 'ok', label: text('rename'), kind: 'primary' }],
     focus: field,
-    selectedLength: dot > 0 && !isFolder(row) ? dot : oldName.length,
-    check: async () => (field.value === oldName ? undefined : (nameProblem(field.value) ?? moveTo(row, field.value))),
+    selectedLength: dot > 0 && !member.isFolder ? dot : oldName.length,
+    check: async () => (field.value === oldName ? undefined : (nameProblem(field.value) ?? renameMember(folder, member, field.value))),
   });
   if (answer !== 'ok') return;
   clearSelection();
-  if (field.value !== oldName) notice(text('renamed', { name: field.value }));
-  await refreshRows(field.value);
-}
-
-/** @returns what went wrong, for people; undefined when it has the new name */
-async function moveTo(row: Row, newName: string): Promise<string | undefined> {
-  const headers = { destination: new URL(memberUrl(newName, isFolder(row)), location.href).href, overwrite: 'F' };
-  try {
-    const reply = await send('MOVE', memberUrl(nameOf(row), isFolder(row)), { headers });
-    if (reply.ok) return undefined;
-    return reply.status === 412 ? text('nameTaken') : await reasonOf(reply);
-  } catch {
-    return text('noConnection');
-  }
+  const newName = field.value;
+  if (newName !== oldName) noticeUndoable(text('renamed', { name: newName }), { from: folder, to: folder, members: [member], newName });
+  await refreshRows(newName);
 }

@@ -64,8 +64,8 @@ export async function showFolder(page: URL): Promise<void> {
     scrollTo(0, 0);
     return;
   }
-  if (isRefusal(reply)) return notice(text('error', { reason: refusalOf(reply) }), 'error');
-  location.assign(page);
+  if (isRefusal(reply)) notice(text('error', { reason: refusalOf(reply) }), 'error');
+  else location.assign(page);
 }
 
 // Back and Forward: the URL has changed already, and links would lead from there.

@@ -7,6 +7,7 @@ import { refreshRows } from '../rows.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
 import { ensureFolder } from './folders.ts';
 import { UploadPanel } from './panel.ts';
+import { startPaste } from './paste.ts';
 import { UploadQueue } from './queue.ts';
 import { Unfinished } from './unfinished.ts';
 import type { Upload } from './upload.ts';
@@ -37,6 +38,7 @@ export function startUploads(): () => void {
     void askMetadata(uploads).then((isGiven) => isGiven && send(uploads));
   };
   startDrops(add);
+  startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
   window.addEventListener('beforeunload', (event) => {
     if (queue.isBusy) event.preventDefault();
   });
@@ -110,10 +112,11 @@ function startDrops(add: Add): void {
   });
 }
 
-async function take(transfer: DataTransfer, add: Add): Promise<void> {
+async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) => void): Promise<void> {
   const mayCreateFolder = may('create-folder');
   const dropped = await droppedFiles(transfer);
   if (!mayCreateFolder) dropped.uploads = dropped.uploads.filter((upload) => upload.folder === '');
+  if (rename) dropped.uploads.forEach(rename);
   add(dropped.uploads);
   const folders = mayCreateFolder ? dropped.emptyFolders : [];
   const problems = await Promise.all(folders.map((folder) => ensureFolder(dropped.home, folder)));

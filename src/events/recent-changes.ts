@@ -1,0 +1,63 @@
+import type { ServiceEvent } from './event.ts';
+import type { EventLog } from './journal/event-log.ts';
+
+/** What somebody did to a file or folder. */
+export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted';
+
+/** One change of an account's files, as the journal tells it. */
+export interface RecentChange {
+  kind: ChangeKind;
+  /** Virtual path of what was changed; for `moved` and `copied` where it came from. */
+  path: string;
+  /** Virtual path where it went to. */
+  destination: string | undefined;
+  /** Undefined where the event does not say. */
+  isFolder: boolean | undefined;
+  /** Unix time in milliseconds. */
+  atMs: number;
+}
+
+/** Changes that are told of at most. */
+const mostChanges = 100;
+
+/** The events of changes that were made, by ID (docs/reference/events.md). */
+const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = new Map([
+  ['40017', { kind: 'uploaded', isFolder: false }],
+  ['30068', { kind: 'uploaded', isFolder: false }],
+  ['40010', { kind: 'created', isFolder: true }],
+  ['30029', { kind: 'created', isFolder: true }],
+  ['40055', { kind: 'moved', isFolder: false }],
+  ['40065', { kind: 'moved', isFolder: true }],
+  ['30026', { kind: 'moved', isFolder: undefined }],
+  ['40068', { kind: 'copied', isFolder: false }],
+  ['40012', { kind: 'deleted', isFolder: false }],
+  ['30023', { kind: 'deleted', isFolder: false }],
+  ['40026', { kind: 'deleted', isFolder: true }],
+  ['30032', { kind: 'deleted', isFolder: true }],
+]);
+
+/**
+ * What an account changed lately, the newest first: the same kind of change of one path once.
+ *
+ * @param accountUuid UUID of the account
+ * @throws ServiceError `unavailable` when the journal cannot be read at present
+ */
+export async function recentChanges(journal: Pick<EventLog, 'newestOfAccount'>, accountUuid: string): Promise<RecentChange[]> {
+  const found = new Map<string, RecentChange>();
+  for await (const event of journal.newestOfAccount(accountUuid)) {
+    const change = changeOf(event);
+    if (!change) continue;
+    const key = JSON.stringify([change.kind, change.destination ?? change.path]);
+    if (!found.has(key)) found.set(key, change);
+    if (found.size === mostChanges) break;
+  }
+  return [...found.values()];
+}
+
+function changeOf({ id, data, timestamp }: ServiceEvent): RecentChange | undefined {
+  const known = changes.get(id);
+  const { path, destination } = data;
+  if (!known || typeof path !== 'string') return undefined;
+  const atMs = Number(timestamp.timestamp) * 1000;
+  return { ...known, path, destination: typeof destination === 'string' ? destination : undefined, atMs };
+}

@@ -1,0 +1,91 @@
+import { text } from '../language.ts';
+import { type NoticeAction, notice } from '../notices.ts';
+import { type Member, refreshRows } from '../rows.ts';
+import { reasonOf, send } from '../server.ts';
+import { mostProblems, renameMember, runCommand } from './commands.ts';
+
+/** A move or a renaming that can be undone. */
+interface Change {
+  /** URL path of the folder that the members were in. */
+  from: string;
+  /** URL path of the folder that they are in now. */
+  to: string;
+  members: readonly Member[];
+  /** Of a renaming: the one member's name now. */
+  newName?: string;
+}
+
+let last: { change: Change; forget: () => void } | undefined;
+
+/** Shows a message about a change that can be undone, by its button or by Ctrl+Z, until the next one. */
+export function noticeUndoable(message: string, change: Change): void {
+  last?.forget();
+  const action: NoticeAction = { label: text('undo'), run: () => void undoLast() };
+  last = { change, forget: notice(message, 'success', action) };
+}
+
+/** Undoes the last change: by the same commands, and only for what has stayed as it was. */
+export async function undoLast(): Promise<void> {
+  if (!last) return;
+  const { change, forget } = last;
+  last = undefined;
+  forget();
+  const { members, problems } = await unchanged(change);
+  let done = 0;
+  const { newName } = change;
+  const [only] = members;
+  if (newName !== undefined && only) {
+    const problem = await renameMember(change.from, { ...only, name: newName }, only.name);
+    if (problem === undefined) done = 1;
+    else problems.push(`${newName}: ${problem}`);
+  } else if (members.length > 0) {
+    const command = { command: 'move', destination: decodeURIComponent(change.from) } as const;
+    const names = members.map(({ name }) => name);
+    const outcome = await runCommand(command, names, { onProgress: () => {}, folder: change.to });
+    done = outcome.done.length;
+    problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
+  }
+  if (done > 0) notice(text('undone', { count: done }));
+  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, mostProblems).join('; ') }), 'error');
+  await refreshRows(only && done > 0 ? only.name : undefined);
+}
+
+/** Looks at where members are now: what was changed, replaced or taken away since is somebody's later word. */
+async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
+  const found = await contentOf(to);
+  if (typeof found === 'string') return { members: [], problems: [found] };
+  const problems: string[] = [];
+  const same = members.filter((member) => {
+    const name = newName ?? member.name;
+    const isSame = isSameAs(member, found.get(name));
+    if (!isSame) problems.push(`${name}: ${text('changedSince')}`);
+    return isSame;
+  });
+  return { members: same, problems };
+}
+
+interface ListedMember {
+  name: string;
+  is_directory: boolean;
+  size: number;
+  /** In seconds, with a fraction. */
+  modified: number;
+}
+
+// What a folder holds may change: it is still the same folder.
+function isSameAs(member: Member, now: ListedMember | undefined): boolean {
+  if (!now || now.is_directory !== member.isFolder) return false;
+  return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
+}
+
+/** The members of a folder by their names; or why it cannot be looked into, for people. */
+async function contentOf(url: string): Promise<Map<string, ListedMember> | string> {
+  try {
+    const reply = await send('GET', url);
+    if (!reply.ok) return await reasonOf(reply);
+    const { content } = (await reply.json()) as { content: ListedMember[] };
+    return new Map(content.map((member) => [member.name, member]));
+  } catch {
+    return text('noConnection');
+  }
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+test('the menu of a row: by its button, the right button and the keyboard, on a narrow screen', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openBrowser(t, { viewport: { width: 320, height: 480 }, colorScheme: 'dark' });
+  if (!page) return;
+  await login(page, server.url);
+  const menu = page.getByRole('menu');
+  const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
+  const focused = () => page.evaluate<string>('document.activeElement.textContent');
+  // What needs MOVE comes once the service has said that it has it.
+  await page.waitForLoadState('networkidle');
+
+  await page.getByRole('button', { name: 'Actions for c.bin' }).click();
+  await menu.waitFor();
+  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Rename', 'Move', 'Select', 'Delete']);
+  assert.deepEqual(await page.evaluate<[boolean, boolean]>(inSight), [true, true]);
+  await assertAccessible(page, 'the menu of a row');
+  assert.equal(await focused(), 'Download');
+  for (const [key, name] of [
+    ['ArrowUp', 'Delete'],
+    ['ArrowDown', 'Download'],
+    ['End', 'Delete'],
+    ['m', 'Move'],
+    ['Home', 'Download'],
+  ] as const) {
+    await page.keyboard.press(key);
+    assert.equal(await focused(), name, key);
+  }
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'hidden' });
+  await page.locator('button:focus', { hasText: '⋯' }).waitFor();
+  await page.getByRole('button', { name: 'Actions for c.bin' }).click();
+  await page.getByRole('button', { name: 'Actions for c.bin' }).click();
+  await menu.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Actions for c.bin' }).click();
+  await page.locator('#count').click();
+  await menu.waitFor({ state: 'hidden' });
+
+  await page.getByRole('link', { name: 'a.bin' }).click({ button: 'right' });
+  const downloading = page.waitForEvent('download');
+  await item('Download').click();
+  assert.equal((await downloading).suggestedFilename(), 'a.bin');
+
+  await page.getByRole('link', { name: 'a.bin' }).focus();
+  for (const key of ['Shift+F10', 'ContextMenu']) {
+    await page.keyboard.press(key);
+    await menu.waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('a:focus', { hasText: 'a.bin' }).waitFor();
+  }
+  await page.keyboard.press('Shift+F10');
+  await page.keyboard.press('r');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByLabel('New name').waitFor();
+  await page.keyboard.press('Escape');
+
+  // One of several that are selected stands for all of them.
+  for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
+  await page.getByRole('link', { name: 'b.bin' }).click({ button: 'right' });
+  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Move', 'Delete']);
+  await item('Delete').click();
+  await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('2 items were deleted.').waitFor();
+  assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
+
+  await page.getByRole('button', { name: 'Actions for Folder' }).click();
+  await item('Select').click();
+  await page.getByText('1 selected').waitFor();
+  await page.getByRole('button', { name: 'Actions for Folder' }).click();
+  await item('Open').click();
+  await page.waitForURL('**/Folder/');
+});
+
+const inSight = `(() => {
+  const { left, top, right, bottom } = document.getElementById('row-menu').getBoundingClientRect();
+  return [left >= 0 && right <= innerWidth, top >= 0 && bottom <= innerHeight];
+})()`;
+
+test('the menu has what the account may do, in the grid too; with Shift the browser has its own', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-list']] } });
+  writeFileSync(join(server.home, 'a.bin'), '');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await page.getByRole('button', { name: 'Actions for a.bin' }).click();
+  assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Select']);
+  await assertAccessible(page, 'the menu in the grid');
+  await page.keyboard.press('Escape');
+  await page.evaluate(`addEventListener('contextmenu', (event) => (window.isOurs = event.defaultPrevented))`);
+  for (const [shiftKey, isOurs] of [
+    [false, true],
+    [true, false],
+  ]) {
+    await page.evaluate(`document.querySelector('tbody a').dispatchEvent(
+      new MouseEvent('contextmenu', { bubbles: true, cancelable: true, shiftKey: ${shiftKey} }))`);
+    assert.equal(await page.evaluate<boolean>('isOurs'), isOurs);
+    await page.keyboard.press('Escape');
+  }
+  assert.ok(existsSync(join(server.home, 'a.bin')));
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+test('a move and a renaming are undone by their message and by Ctrl+Z; what was changed since stays', async (t) => {
+  const server = await startServer(t);
+  for (const folder of ['Target', 'Sub']) mkdirSync(join(server.home, folder));
+  const inHome = (name: string) => join(server.home, name);
+  for (const name of ['a.bin', 'b.bin', 'c.bin', 'd.bin']) writeFileSync(inHome(name), name);
+  writeFileSync(inHome('Sub/x'), 'x');
+  const page = await openBrowser(t, { expectedErrors: /412/ });
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  const undo = page.getByRole('button', { name: 'Undo' });
+  const move = async (...names: string[]) => {
+    for (const name of names) await page.getByLabel(`Select ${name}`, { exact: true }).check();
+    await page.getByRole('button', { name: 'Move' }).click();
+    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.getByText('/Target/', { exact: true }).waitFor();
+    await dialog.getByRole('button', { name: 'Move here' }).click();
+    await undo.waitFor();
+  };
+  await move('a.bin', 'b.bin', 'Sub');
+  await assertAccessible(page, 'a message with Undo');
+  await undo.click();
+  await page.getByText('Undone for 3 items.').waitFor();
+  await page.getByRole('link', { name: 'a.bin' }).waitFor();
+  assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'a.bin', 'b.bin', 'c.bin', 'd.bin']);
+  assert.deepEqual(readdirSync(inHome('Sub')), ['x']);
+  await page.getByRole('link', { name: 'a.bin' }).focus();
+  await page.keyboard.press('Control+z');
+  assert.deepEqual(readdirSync(inHome('Target')), [], 'once');
+
+  await move('a.bin', 'b.bin', 'c.bin', 'd.bin');
+  writeFileSync(inHome('Target/a.bin'), 'another one');
+  rmSync(inHome('Target/b.bin'));
+  writeFileSync(inHome('c.bin'), 'new');
+  await page.keyboard.press('Control+z');
+  await page.getByText('Undone for one item.').waitFor();
+  const [problem] = await page.getByText(/^That did not work: /).allInnerTexts();
+  assert.match(problem ?? '', /a\.bin: it was changed since.*b\.bin: it was changed since.*c\.bin: The name is taken/);
+  assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'c.bin', 'd.bin']);
+  assert.equal(readFileSync(inHome('Target/a.bin'), 'utf8'), 'another one');
+  assert.equal(readFileSync(inHome('c.bin'), 'utf8'), 'new', 'nothing is overwritten');
+
+  const rename = async (from: string, to: string) => {
+    await page.getByRole('link', { name: from, exact: true }).focus();
+    await page.keyboard.press('F2');
+    await dialog.getByLabel('New name').fill(to);
+    await page.keyboard.press('Enter');
+    await page.locator('a:focus', { hasText: to }).waitFor();
+  };
+  await rename('d.bin', 'ä #%.bin');
+  await page.keyboard.press('Control+z');
+  await page.locator('a:focus', { hasText: 'd.bin' }).waitFor();
+  assert.equal(readFileSync(inHome('d.bin'), 'utf8'), 'd.bin');
+  await rename('d.bin', 'e.bin');
+  writeFileSync(inHome('d.bin'), 'somebody else');
+  await page.keyboard.press('Control+z');
+  await page.getByText('That did not work: e.bin: This name is taken already.').waitFor();
+  assert.equal(readFileSync(inHome('e.bin'), 'utf8'), 'd.bin');
+});

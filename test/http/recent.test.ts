@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestReply } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const html = { accept: 'text/html' };
+
+function recent(server: TestServer, user?: string | null): Promise<TestReply> {
+  return server.get('/home/__svc__/recent', { headers: html, ...(user !== undefined && { user }) });
+}
+
+/** The items of the page as texts, without the times; links as `[text](URL)`. */
+function itemsOf({ status, text }: TestReply): string[] {
+  assert.equal(status, 200, text);
+  return [...text.matchAll(/<li>\n(<(?:a|span) class="i [\s\S]*?)<\/li>/g)].map(([, item = '']) =>
+    item
+      .replace(/<span data-time="\d{10}">[^<]*<\/span>/, 'T')
+      .replace(/<a [^>]*?href="([^"]*)"[^>]*>([\s\S]*?)<\/a>/g, '[$2]($1)')
+      .replace(/<[^>]+>/g, '')
+      .replaceAll('&middot;', '·')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
+}
+
+test('what the account changed, the newest first, whoever else changes the same files', async (t) => {
+  const password = await cheapHash(testPassword);
+  const server = await startServer(t, { group: { show_recent: true }, accounts: { bob: { password } } });
+  const bob = `bob:${testPassword}`;
+  assert.match((await recent(server)).text, /You have not changed anything lately/);
+  await server.send('PUT', '/home/Folder/');
+  await server.put('/home/a.txt', 'a');
+  await server.put('/home/Folder/%3Cb%3E.txt', 'b');
+  await server.put("/home/bob's.txt", 'b', { user: bob });
+  await server.put('/home/a.txt', 'again');
+  await server.send('MOVE', '/home/a.txt', { headers: { destination: '/home/c.txt' } });
+  await server.send('MOVE', '/home/c.txt', { headers: { destination: '/home/Folder/c.txt' } });
+  await server.send('COPY', '/home/Folder/c.txt', { headers: { destination: '/home/d.txt' } });
+  await server.send('DELETE', '/home/d.txt');
+  await server.get('/home/Folder/c.txt');
+  const folder = '[/Folder](/home/Folder/)';
+  const files = '[Files](/home/)';
+  assert.deepEqual(itemsOf(await recent(server)), [
+    `d.txt Deleted · ${files} · T`,
+    `d.txt Copied · ${files} · T · no longer there`,
+    `[c.txt](/home/Folder/c.txt) Moved · ${folder} · T`,
+    `c.txt Renamed, it was a.txt · ${files} · T · no longer there`,
+    `a.txt Uploaded · ${files} · T · no longer there`,
+    `[&lt;b&gt;.txt](/home/Folder/%3Cb%3E.txt) Uploaded · ${folder} · T`,
+    `[Folder](/home/Folder/) Created · ${files} · T`,
+  ]);
+  assert.deepEqual(itemsOf(await recent(server, bob)), [`[bob&#39;s.txt](/home/bob&#39;s.txt) Uploaded · ${files} · T`]);
+  assert.equal((await server.send('POST', '/home/__svc__/recent')).status, 405);
+  const menu = (await server.get('/home/', { headers: html })).text;
+  assert.match(menu, /<a class="button quiet" href="\/home\/__svc__\/recent">/);
+});
+
+test('rights count when the page is shown: what may not be seen is left out, whether it is there or not', async (t) => {
+  const permissions = [['allow-full-control'], ['/drop/*', 'allow-write'], ['/through/*', 'allow-traverse', 'allow-write']];
+  const server = await startServer(t, { group: { show_recent: true }, account: { permissions } });
+  for (const name of ['drop', 'through']) mkdirSync(join(server.home, name));
+  for (const path of ['drop/secret', 'through/secret', 'through/gone', 'open'])
+    assert.equal((await server.put(`/home/${path}`, 'x')).status, 201, path);
+  rmSync(join(server.home, 'through/gone'));
+  // A folder has the name now: it is not what was uploaded.
+  rmSync(join(server.home, 'open'));
+  mkdirSync(join(server.home, 'open'));
+  assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded · [Files](/home/) · T · no longer there']);
+});
+
+test('without show_recent there is no such page, nor for those who share an account', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a'), '');
+  assert.equal((await recent(server)).status, 403);
+  assert.equal((await recent(server, null)).status, 302);
+  assert.doesNotMatch((await server.get('/home/', { headers: html })).text, /__svc__\/recent/);
+  const open = await startServer(t, {
+    group: { show_recent: true },
+    authentications: { public: { type: 'anonymous', group: 'DEFAULT_GROUP' } },
+  });
+  assert.equal((await open.put('/home/a', 'x', { user: null })).status, 201);
+  assert.equal((await recent(open, null)).status, 403);
+});
+
+test('a hundred changes at most', async (t) => {
+  const server = await startServer(t, { group: { show_recent: true } });
+  const commands = Array.from({ length: 130 }, (_, index) => ({ command: 'create-folder', target: `f${index}` }));
+  assert.equal((await server.commands('/home/', commands)).status, 200);
+  const items = itemsOf(await recent(server));
+  assert.equal(items.length, 100);
+  assert.match(items[0] ?? '', /f129/);
+});
