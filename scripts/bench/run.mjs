@@ -29,6 +29,7 @@ const others = {
   memory: 'memory.mjs',
   hostile: 'hostile.mjs',
   resumable: 'resumable.mjs',
+  pages: 'pages.mjs',
 };
 const names = [...groupNames, ...Object.keys(others)];
 const unknown = positionals.find((name) => !names.includes(name));
