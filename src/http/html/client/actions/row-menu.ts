@@ -132,7 +132,11 @@ function onKey(event: KeyboardEvent): void {
 const template = make(
   'td',
   { className: 'more', role: 'cell' },
-  make('button', { type: 'button', className: 'quiet', attributes: { 'aria-haspopup': 'menu', 'aria-expanded': 'false' } }, '⋯'),
+  make(
+    'button',
+    { type: 'button', className: 'quiet', tabIndex: -1, attributes: { 'aria-haspopup': 'menu', 'aria-expanded': 'false' } },
+    '⋯',
+  ),
 );
 
 function addButton(row: Row): void {
