@@ -17,17 +17,18 @@ function packed(bytes) {
   return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
 }
 
+/** A file as an expression: its SHA-256, and a function that gives it packed, as a text inside a function costs a start nothing. */
+function packedFile(bytes) {
+  return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
+}
+
 /** `svc:swagger-ui`: Swagger UI's two files, packed; one path for all platforms keeps the build reproducible. */
 const swaggerUi = {
   name: 'swagger-ui',
   setup(build) {
     build.onResolve({ filter: /^svc:swagger-ui$/ }, ({ path }) => ({ path, namespace: 'packed' }));
     build.onLoad({ filter: /.*/, namespace: 'packed' }, () => {
-      // A text inside a function costs a start nothing.
-      const file = (name) => {
-        const bytes = readFileSync(new URL(`../node_modules/swagger-ui-dist/${name}`, import.meta.url));
-        return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
-      };
+      const file = (name) => packedFile(readFileSync(new URL(`../node_modules/swagger-ui-dist/${name}`, import.meta.url)));
       return {
         contents: `export const css = ${file('swagger-ui.css')};\nexport const js = ${file('swagger-ui-bundle.js')};`,
         loader: 'js',
@@ -47,15 +48,22 @@ const style = {
   },
 };
 
-/** `svc:page-scripts`: the scripts of the pages by their file names. */
+/** `svc:page-scripts`: the scripts of the pages by their file names. What is in them counts as what is in the bundle. */
 const scripts = {
   name: 'page-scripts',
   setup(build) {
+    let inputs = {};
     build.onResolve({ filter: /^svc:page-scripts$/ }, ({ path }) => ({ path, namespace: 'page-scripts' }));
-    build.onLoad({ filter: /.*/, namespace: 'page-scripts' }, async () => ({
-      contents: JSON.stringify(await pageScripts([style])),
-      loader: 'json',
-    }));
+    build.onLoad({ filter: /.*/, namespace: 'page-scripts' }, async () => {
+      const made = await pageScripts([style]);
+      inputs = made.inputs;
+      const files = Object.entries(made.files).map(([name, text]) => `'${name}': ${packedFile(Buffer.from(text))}`);
+      return { contents: `export default { ${files.join(', ')} };`, loader: 'js' };
+    });
+    build.onEnd(({ metafile }) => {
+      const [output] = Object.values(metafile?.outputs ?? {}).filter(({ entryPoint }) => entryPoint !== undefined);
+      if (output) Object.assign(output.inputs, inputs);
+    });
   },
 };
 

@@ -23,7 +23,7 @@ const options = {
 
 /**
  * @param {import('esbuild').Plugin[]} plugins for what is no program
- * @returns {Promise<Record<string, string>>} the scripts by their file names, which refer to each other relative to where they stand
+ * @returns the scripts by their file names, which refer to each other relative to where they stand; and what is in them, as esbuild tells it
  */
 export async function pageScripts(plugins) {
   const parts = new Set();
@@ -57,7 +57,8 @@ export async function pageScripts(plugins) {
   const files = Object.fromEntries([...whole.outputFiles, ...later.outputFiles].map(({ path, text }) => [basename(path), text]));
   const [{ exports }] = Object.values(whole.metafile.outputs);
   assertExported(files, exports);
-  return files;
+  const outputs = [...Object.values(whole.metafile.outputs), ...Object.values(later.metafile.outputs)];
+  return { files, inputs: Object.assign({}, ...outputs.map(({ inputs }) => inputs)) };
 }
 
 /** What `choose` gives for an import of a file, the browser loads by itself. */

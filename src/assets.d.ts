@@ -24,13 +24,14 @@ declare module '*.client.js' {
 
 /** The scripts of the pages (src/http/html/client/) by their file names: `page.js`, and the parts that it loads when they are needed. */
 declare module 'svc:page-scripts' {
-  const scripts: Readonly<Record<string, string>>;
+  const scripts: Readonly<Record<string, import('svc:swagger-ui').PackedFile>>;
   export default scripts;
 }
 
-/** Swagger UI's style and script, made by the bundler: the SHA-256 of the content, and the content as gzip, in base64. */
+/** Swagger UI's style and script. */
 declare module 'svc:swagger-ui' {
-  interface PackedFile {
+  /** Made by the bundler: the SHA-256 of the content, and the content as gzip, in base64. */
+  export interface PackedFile {
     readonly digest: string;
     packed(): string;
   }

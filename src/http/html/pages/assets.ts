@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import pageScripts from 'svc:page-scripts';
+import type { PackedFile } from 'svc:swagger-ui';
 import * as swaggerUi from 'svc:swagger-ui';
 import apiStyle from '../assets/api.css';
 import card from '../assets/card.css';
@@ -40,9 +41,11 @@ function add(name: string, extension: keyof typeof contentTypes, { digest, body,
 }
 
 /** Adds scripts that refer to each other by their names alone: in a folder whose name changes with any of them. @returns URL of the first */
-function addScripts(first: string, scripts: Readonly<Record<string, string>>): string {
-  const folder = `assets/scripts.${digestOf(Object.values(scripts).join('\n')).slice(0, 12)}`;
-  for (const [name, text] of Object.entries(scripts)) all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...plain(text) });
+function addScripts(first: string, scripts: Readonly<Record<string, PackedFile>>): string {
+  const digests = Object.values(scripts).map(({ digest }) => digest);
+  const folder = `assets/scripts.${digestOf(digests.join()).slice(0, 12)}`;
+  for (const [name, file] of Object.entries(scripts))
+    all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...packedInBuild(file) });
   return `/__svc__/${folder}/${first}.js`;
 }
 
@@ -81,7 +84,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-function packedInBuild(file: typeof swaggerUi.css): Content {
+function packedInBuild(file: PackedFile): Content {
   const packed = () => Buffer.from(file.packed(), 'base64');
   return { digest: file.digest, body: () => gunzipSync(packed()), packed };
 }
