@@ -71,6 +71,10 @@ const homes: Record<string, string[]> = {
   'prom-client': ['src/monitor/'],
   '@redis/client': ['src/lib/redis/'],
   ssh2: ['src/ssh/'],
+  fflate: ['src/http/html/client/previews/archive/'],
+  marked: ['src/http/html/client/previews/text/'],
+  '@codemirror/legacy-modes': ['src/http/html/client/previews/text/'],
+  '@codemirror/streamparser': ['src/http/html/client/previews/text/'],
 };
 
 const largestFolder = 26;

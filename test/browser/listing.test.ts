@@ -117,16 +117,15 @@ test('visitors without an account can sign in from the page', async (t) => {
   await page.getByRole('button', { name: 'Account alice' }).waitFor();
 });
 
-test('previews run nothing: image, text, audio, video, PDF', async (t) => {
+test('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
   const server = await startServer(t);
   const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');
   writeFileSync(join(server.home, 'a.png'), pixel);
   writeFileSync(join(server.home, 'b.txt'), '<script>document.title = "owned"</script>');
   writeFileSync(join(server.home, 'c.pdf'), '%PDF-1.4\n%%EOF');
   writeFileSync(join(server.home, 'd.html'), '<script>1</script>');
-  writeFileSync(join(server.home, 'e.svg'), '<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>');
-  writeFileSync(join(server.home, 'f.wav'), '');
-  const page = await openBrowser(t, { expectedErrors: /416|ERR_REQUEST_RANGE/ });
+  writeFileSync(join(server.home, 'e.svg'), '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>1</script></svg>');
+  const page = await openBrowser(t);
   if (!page) return;
   await login(page, server.url);
   const dialog = page.getByRole('dialog');
@@ -136,20 +135,19 @@ test('previews run nothing: image, text, audio, video, PDF', async (t) => {
     await page.evaluate("(async (image) => (await image.decode(), image.naturalWidth))(document.querySelector('dialog img'))"),
     1,
   );
-  await page.keyboard.press('ArrowRight');
-  await dialog.locator('pre', { hasText: '<script>' }).waitFor();
-  assert.doesNotMatch(await page.title(), /owned/);
   await dialog.getByRole('button', { name: 'Next' }).click();
-  await dialog.locator('iframe[src^="blob:"]').waitFor();
-  await dialog.getByRole('button', { name: 'Next' }).click();
-  await dialog.locator('audio').waitFor();
+  await dialog.locator('img[src$="e.svg?inline"]').waitFor();
   await page.keyboard.press('Escape');
-  await page.locator('a:focus', { hasText: 'f.wav' }).waitFor();
-  for (const name of ['d.html', 'e.svg']) {
-    const saved: Promise<Download> = page.waitForEvent('download');
-    await page.getByRole('link', { name }).click();
-    assert.equal((await saved).suggestedFilename(), name, 'what can hold scripts is only saved');
+  await page.locator('a:focus', { hasText: 'e.svg' }).waitFor();
+  await page.getByRole('link', { name: 'b.txt' }).click();
+  for (const content of ['pre:has-text("owned")', 'iframe[src^="blob:"]', 'pre:has-text("<script>1</script>")']) {
+    await dialog.locator(content).waitFor();
+    await page.keyboard.press('ArrowRight');
   }
+  assert.doesNotMatch(await page.title(), /owned/);
+  assert.equal(await page.locator('dialog script').count(), 0);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
 });
 
 test('1,000 entries stay smooth', (t) => assertSmooth(t, 1000));

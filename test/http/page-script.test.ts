@@ -6,6 +6,10 @@ import * as de from '../../src/http/html/pages/locales/de.ts';
 import * as en from '../../src/http/html/pages/locales/en.ts';
 import * as es from '../../src/http/html/pages/locales/es.ts';
 import * as fr from '../../src/http/html/pages/locales/fr.ts';
+import * as dePreviews from '../../src/http/html/pages/locales/previews/de.ts';
+import * as enPreviews from '../../src/http/html/pages/locales/previews/en.ts';
+import * as esPreviews from '../../src/http/html/pages/locales/previews/es.ts';
+import * as frPreviews from '../../src/http/html/pages/locales/previews/fr.ts';
 import { fillText, type Text } from '../../src/http/html/pages/locales/text.ts';
 import { preferredLanguage } from '../../src/lib/headers/accept-language.ts';
 
@@ -48,6 +52,8 @@ test('every language has every text with the same places', () => {
     compare(name, pageTexts, en.pageTexts);
     compare(name, scriptTexts, en.scriptTexts);
   }
+  for (const [name, { previewTexts }] of Object.entries({ dePreviews, frPreviews, esPreviews }))
+    compare(name, previewTexts, enPreviews.previewTexts);
 });
 
 test('Accept-Language: quality counts, the region is kept for formats', () => {

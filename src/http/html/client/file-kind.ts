@@ -1,6 +1,6 @@
 import { linkOf, nameOf, type Row } from './rows.ts';
 
-const kinds = ['image', 'pdf', 'audio', 'video', 'text'] as const;
+const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
 /** How a file is shown in the page; its link's class also chooses the icon. A drawing as SVG is shown as a picture alone, which runs nothing. */
 export function kindOf(row: Row) {

@@ -3,11 +3,7 @@ import { kindOf } from './file-kind.ts';
 import { text } from './language.ts';
 import { linkOf, nameOf, type Row } from './rows.ts';
 import { reasonOf, send } from './server.ts';
-import { decodeText } from './text-decoding.ts';
 import { alert, type Shown } from './viewer/shown.ts';
-
-/** Bytes of a text that are shown. */
-const textLimit = 512 * 1024;
 
 /** Largest PDF that is shown: it is held in memory. */
 const pdfLimit = 200_000_000;
@@ -19,10 +15,8 @@ export async function contentOf(row: Row): Promise<Shown> {
   switch (kindOf(row)) {
     case 'video':
       return film(src, label);
-    case 'pdf':
-      return pdf(row, src, label);
     default:
-      return plainText(row, src);
+      return pdf(row, src, label);
   }
 }
 
@@ -40,15 +34,4 @@ async function pdf(row: Row, src: string, label: string): Promise<Shown> {
   if (!reply.ok) return alert(await reasonOf(reply));
   const url = URL.createObjectURL(new Blob([await reply.arrayBuffer()], { type: 'application/pdf' }));
   return { nodes: [make('iframe', { src: url, title: label })], clean: () => URL.revokeObjectURL(url) };
-}
-
-async function plainText(row: Row, src: string): Promise<Shown> {
-  if (Number(row.dataset.size) === 0) return { nodes: [make('pre')] };
-  const reply = await send('GET', src, { headers: { range: `bytes=0-${textLimit - 1}` } });
-  if (!reply.ok) return alert(await reasonOf(reply));
-  const content = decodeText(await reply.arrayBuffer());
-  if (content === undefined) return alert(text('noText'));
-  const shown = make('pre', { textContent: content });
-  const isCut = Number(row.dataset.size) > textLimit;
-  return { nodes: isCut ? [make('p', { className: 'hint' }, text('previewCut')), shown] : [shown] };
 }

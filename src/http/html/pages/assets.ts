@@ -45,7 +45,7 @@ function addScripts(first: string, scripts: Readonly<Record<string, PackedFile>>
   const digests = Object.values(scripts).map(({ digest }) => digest);
   const folder = `assets/scripts.${digestOf(digests.join()).slice(0, 12)}`;
   for (const [name, file] of Object.entries(scripts))
-    all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...packedInBuild(file) });
+    all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...packedOnce(packedInBuild(file)) });
   return `/__svc__/${folder}/${first}.js`;
 }
 
@@ -72,12 +72,17 @@ export const assetPaths = {
 export const assets: ReadonlyMap<string, Asset> = all;
 
 function plain(text: string): Content {
+  return packedOnce({ digest: digestOf(text), body: () => Buffer.from(text) });
+}
+
+/** Packs a content when somebody asks for it, better than the build does. */
+function packedOnce(content: Pick<Content, 'digest' | 'body'>): Content {
   let packed: Buffer | undefined;
   const pack = () => {
-    packed ??= gzipSync(text, { level: 9 });
+    packed ??= gzipSync(content.body(), { level: 9 });
     return packed;
   };
-  return { digest: digestOf(text), body: () => Buffer.from(text), packed: pack };
+  return { ...content, packed: pack };
 }
 
 function digestOf(text: string): string {

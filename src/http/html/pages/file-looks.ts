@@ -13,6 +13,15 @@ const looks: readonly (readonly [look: string, mediaTypes: RegExp])[] = [
 /** Names of texts that are no programs, settings or the like. */
 const prose = /^[^.]+$|\.(txt|log|asc|text)$/i;
 
+/** Kinds that say as much as an icon can. */
+const plainKinds: readonly (string | undefined)[] = ['image', 'pdf', 'audio', 'video'];
+
+/** What pages show besides what a browser may show by itself: as text, or what is inside. */
+const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
+  ['text', /^text\/html$|^(?!image\/).*[/+]xml$/],
+  ['zip', /^application\/(zip|java-archive|epub\+zip|vnd\.android\.package-archive|vnd\.google-earth\.kmz)$/],
+];
+
 const known = new Map<string, string>();
 
 /** The classes of a file's icon: for those that have a preview its kind, and what chooses the icon where that is not the same. */
@@ -21,9 +30,9 @@ export function fileLook(name: string): string {
   if (mediaType.startsWith('text/plain')) return prose.test(name) ? 'text' : 'text code';
   const before = known.get(mediaType);
   if (before !== undefined) return before;
-  const kind = inlineKind(mediaType);
   const essence = mediaType.split(';', 1)[0] as string;
-  const look = kind === undefined || kind === 'text' ? looks.find(([, types]) => types.test(essence))?.[0] : undefined;
+  const kind = inlineKind(mediaType) ?? shownByPages.find(([, types]) => types.test(essence))?.[0];
+  const look = plainKinds.includes(kind) ? undefined : looks.find(([, types]) => types.test(essence))?.[0];
   const classes = [kind, look].filter((part) => part !== undefined).join(' ') || 'file';
   known.set(mediaType, classes);
   return classes;

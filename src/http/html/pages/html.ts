@@ -1,3 +1,5 @@
+import { clearName } from './clear-name.ts';
+
 /** Text that is HTML already. */
 export class Html {
   readonly text: string;
@@ -28,15 +30,9 @@ export function escapeFormValue(text: string): string {
     .replace(/[\u0000-\u001f\u007f]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/**
- * A name for people, as HTML. What would change how the rest of it reads (text direction, zero width, C1 controls) is shown
- * by its code, so that `exe.<U+202E>gnp` cannot pass for a picture.
- */
+/** A name for people (`clearName`), as HTML. */
 export function nameHtml(name: string): string {
-  return escapeHtml(name).replace(
-    /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
-  );
+  return clearName(escapeHtml(name));
 }
 
 type Part = Html | string | number | undefined | false | readonly Html[];

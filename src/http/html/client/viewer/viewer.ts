@@ -6,6 +6,7 @@ import { may } from '../navigation/folder.ts';
 import { type Layer, openLayer } from '../navigation/history.ts';
 import { addStyle } from '../parts.ts';
 import { contentOf } from '../preview.ts';
+import { shownFile } from '../previews/shown-file.ts';
 import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows.ts';
 import { obstacle } from '../server.ts';
 import { showPicture } from './picture.ts';
@@ -119,6 +120,8 @@ class Viewer {
 
   async #contentOf(row: Row): Promise<Shown> {
     if (kindOf(row) === 'image') return showPicture(row, this.#stage, (by) => this.#go(by));
+    if (kindOf(row) === 'text') return shownFile(row, () => import('../previews/text/text-file.ts'));
+    if (kindOf(row) === 'zip') return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
     const problem = await obstacle(linkOf(row).pathname);
     return problem === undefined ? contentOf(row) : alert(problem);
   }

@@ -3,11 +3,11 @@
  *
  * @returns undefined for what is no text
  */
-export function decodeText(bytes: ArrayBuffer): string | undefined {
-  const [first, second] = new Uint8Array(bytes);
+export function decodeText(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
   const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
   if (utf16 !== undefined) return new TextDecoder(utf16).decode(bytes);
-  if (new Uint8Array(bytes).includes(0)) return undefined;
+  if (bytes.includes(0)) return undefined;
   try {
     // The end may be in the middle of a character.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });

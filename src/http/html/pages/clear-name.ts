@@ -1,0 +1,7 @@
+/** What would change how the rest of a name reads: text direction, zero width, C1 controls. */
+const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** A name for people, with the code of what would change how it reads, so that `exe.<U+202E>gnp` cannot pass for a picture. */
+export function clearName(name: string): string {
+  return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
+}

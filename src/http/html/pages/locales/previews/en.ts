@@ -1,0 +1,25 @@
+import type { Text } from '../text.ts';
+
+/** English: texts of the parts of the script that show texts and archives. */
+export const previewTexts = {
+  asText: 'As text',
+  table: 'Table',
+  firstRows: { one: 'Only the first row is shown.', other: 'Only the first {count} rows are shown.' },
+  firstColumns: { one: 'Only the first column is shown.', other: 'Only the first {count} columns are shown.' },
+  values: { one: '{count} value', other: '{count} values' },
+  showMore: 'Show more',
+  members: { one: '{count} item in this archive.', other: '{count} items in this archive.' },
+  membersShown: { one: 'The first one is shown.', other: 'The first {count} are shown.' },
+  backToArchive: 'Back to the archive',
+  downloadName: 'Download {name}',
+  folder: 'folder',
+  changedMeanwhile: 'the file has changed meanwhile, or its end is missing',
+  noArchive: 'it is no ZIP archive',
+  damagedArchive: 'it is damaged',
+  encryptedMember: 'it is encrypted',
+  unknownPacking: 'it is packed in a way that this page does not know; download the whole archive',
+  archiveInParts: 'the archive has several parts',
+  tooLargeToUnpack: 'it is too large to be unpacked here; download the whole archive',
+} satisfies Record<string, Text>;
+
+export type PreviewTextName = keyof typeof previewTexts;

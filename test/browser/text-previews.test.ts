@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { plainPng } from '../support/pictures.ts';
+import { startServer } from '../support/server.ts';
+
+/** Opens a file of the folder, looks at it, and closes it again. */
+async function preview(page: Page, name: string, look: (stage: ReturnType<Page['locator']>) => Promise<void>): Promise<void> {
+  await page.getByRole('link', { name, exact: true }).click();
+  const stage = page.locator('dialog .stage');
+  await stage.waitFor();
+  await look(stage);
+  await page.keyboard.press('Escape');
+  await stage.waitFor({ state: 'detached' });
+}
+
+const markdown = `# Title
+
+Some **bold**, *leaning* and \`code\` &amp; [a file](notes.txt), [the web](https://example.com/), [bad](javascript:owned()),
+[out](/__svc__/logout) and <b onclick="owned()">raw</b><script>owned()</script>.
+
+![picture](dot.png) ![elsewhere](https://example.com/a.png) ![out](/__svc__/logout)
+
+| Name | Size |
+| --- | ---: |
+| one | 1 |
+
+- [x] done
+- [ ] open
+
+\`\`\`js
+const answer = 42; // why
+\`\`\`
+
+<img src=x onerror=owned()> <iframe src="/home/"></iframe> <svg onload=owned()>
+`;
+
+test('Markdown is laid out, a program has colours, JSON unfolds, separated values are a table, SVG is a picture', async (t) => {
+  const server = await startServer(t);
+  const file = (name: string, content: string | Buffer) => writeFileSync(join(server.home, name), content);
+  file('read.md', markdown);
+  file('dot.png', plainPng(2, 2, [200, 0, 0]));
+  file('main.py', 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
+  file('page.html', '<!doctype html><script>owned()</script><p class="x">text</p>');
+  file('data.json', JSON.stringify({ id: [{ deep: 'leaf' }], list: Array.from({ length: 250 }, (_, index) => index) }));
+  file('broken.json', '{"a": ');
+  file('table.csv', '\ufeffname;price\n"Grüße; ""x""";1,5\nlast;\n');
+  file(
+    'picture.svg',
+    '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>owned()</script><rect width="30" height="20"/></svg>',
+  );
+  const page = await openBrowser(t);
+  if (!page) return;
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await login(page, server.url);
+
+  await preview(page, 'read.md', async (stage) => {
+    await stage.getByRole('heading', { name: 'Title' }).waitFor();
+    assert.equal(await stage.locator('strong').textContent(), 'bold');
+    const links = await page.evaluate("[...document.querySelectorAll('.stage a')].map((link) => [link.textContent, link.href, link.rel])");
+    assert.deepEqual(links, [
+      ['a file', `${server.url}/home/notes.txt`, 'noopener noreferrer'],
+      ['the web', 'https://example.com/', 'noopener noreferrer'],
+    ]);
+    assert.deepEqual(await page.evaluate("[...document.querySelectorAll('.stage img')].map((image) => image.src)"), [
+      `${server.url}/home/dot.png?inline`,
+    ]);
+    assert.equal(await stage.locator('script, iframe, svg[onload], [onclick], [onerror], b').count(), 0);
+    assert.equal(await stage.getByRole('cell', { name: 'one' }).count(), 1);
+    assert.equal(await stage.locator('pre .c-keyword').textContent(), 'const');
+    await assertAccessible(page, 'Markdown');
+    await stage.getByRole('button', { name: 'As text' }).click();
+    await stage.getByText('[bad](javascript:owned())').waitFor();
+  });
+  await preview(page, 'main.py', async (stage) => {
+    await stage.locator('.c-comment', { hasText: '# so' }).waitFor();
+    assert.deepEqual(await stage.locator('.c-keyword').allTextContents(), ['def', 'return']);
+    assert.deepEqual(await stage.locator('.c-string').allTextContents(), ['"""why', '    not"""'], 'what goes on over lines');
+    assert.equal(await stage.locator('pre').textContent(), 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
+    await assertAccessible(page, 'a program');
+  });
+  await preview(page, 'page.html', async (stage) => {
+    await stage.locator('.c-type', { hasText: 'script' }).first().waitFor();
+  });
+  await preview(page, 'data.json', async (stage) => {
+    await stage.locator('summary').nth(1).waitFor();
+    assert.equal(await stage.getByText('leaf').count(), 0, 'folded');
+    await stage.locator('summary', { hasText: 'id' }).press('Enter');
+    await stage.locator('summary', { hasText: '0: ' }).press('Enter');
+    await stage.getByText('"leaf"').waitFor();
+    await stage.locator('summary', { hasText: 'list' }).press('Enter');
+    await stage.getByText('99', { exact: true }).first().waitFor();
+    assert.equal(await stage.getByText('100: ').count(), 0, 'a part of a long list');
+    await stage.getByRole('button', { name: 'Show more' }).press('Enter');
+    await stage.getByText('100: ').waitFor();
+    assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'the keyboard goes on there');
+    await assertAccessible(page, 'JSON');
+  });
+  await preview(page, 'broken.json', (stage) => stage.locator('pre', { hasText: '{"a": ' }).waitFor());
+  await preview(page, 'table.csv', async (stage) => {
+    await stage.getByRole('columnheader', { name: 'price' }).waitFor();
+    assert.deepEqual(await stage.locator('td').allTextContents(), ['Grüße; "x"', '1,5', 'last', '']);
+    await assertAccessible(page, 'a table');
+  });
+  await preview(page, 'picture.svg', async (stage) => {
+    await stage.locator('img').waitFor();
+    await page.waitForFunction("document.querySelector('.stage img').naturalWidth === 30");
+  });
+  assert.deepEqual(
+    asked.filter((url) => !url.startsWith(`${server.url}/`) || url.includes('logout')),
+    [],
+    'nothing of other origins, and nothing that does something',
+  );
+});
+
+test('texts of any size and shape are bounded: a gigabyte, one line of a megabyte, half a million lines, deep brackets', async (t) => {
+  const server = await startServer(t);
+  const file = (name: string, content: string) => writeFileSync(join(server.home, name), content);
+  file('huge.csv', 'a,b\n1,2\n'.repeat(200_000));
+  truncateSync(join(server.home, 'huge.csv'), 1024 ** 3);
+  file('line.js', `x = "${'abc '.repeat(300_000)}";`);
+  file('lines.txt', '\n'.repeat(500_000));
+  file('deep.json', `${'['.repeat(400_000)}${']'.repeat(400_000)}`);
+  file('brackets.md', '['.repeat(200_000));
+  file('quotes.md', '> '.repeat(100_000));
+  file('wide.csv', Array.from({ length: 100_000 }, (_, index) => index).join(','));
+  const page = await openBrowser(t);
+  if (!page) return;
+  const sizes: number[] = [];
+  page.on('response', async (reply) => {
+    if (reply.url().endsWith('?inline') && reply.request().method() === 'GET') sizes.push(Number(reply.headers()['content-length']));
+  });
+  await login(page, server.url);
+  await preview(page, 'huge.csv', async (stage) => {
+    await stage.getByText('Only the first 1,000 rows are shown.').waitFor();
+    assert.equal(await stage.locator('tbody tr').count(), 1000);
+  });
+  await preview(page, 'line.js', async (stage) => {
+    await stage.getByText('Only the beginning is shown.').waitFor();
+    await stage.locator('pre .lines').nth(40).waitFor({ state: 'attached' });
+    assert.equal(await stage.locator('pre span:not(.lines)').count(), 0, 'no colours');
+  });
+  await preview(page, 'lines.txt', async (stage) => {
+    await stage.locator('pre .lines').first().waitFor();
+  });
+  await preview(page, 'deep.json', async (stage) => {
+    await stage.locator('summary').nth(1).waitFor();
+  });
+  for (const name of ['brackets.md', 'quotes.md'])
+    await preview(page, name, (stage) =>
+      stage
+        .getByText(name[0] === 'b' ? '[[[[' : '> >')
+        .first()
+        .waitFor(),
+    );
+  await preview(page, 'wide.csv', async (stage) => {
+    await stage.getByText('Only the first 100 columns are shown.').waitFor();
+    assert.equal(await stage.locator('th').count(), 100);
+  });
+  assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024, `${sizes}`);
+});

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Colours } from '../../../src/http/html/client/previews/text/colours.ts';
+import { type Json, readJson } from '../../../src/http/html/client/previews/text/json.ts';
+import { languageOf } from '../../../src/http/html/client/previews/text/languages.ts';
+import { readSeparatedValues } from '../../../src/http/html/client/previews/text/separated-values.ts';
+
+const never = new AbortController().signal;
+
+test('separated values: any usual separator, quotes, line ends', () => {
+  const cases: [string, string[][]][] = [
+    [
+      'a,b\n1,2\n',
+      [
+        ['a', 'b'],
+        ['1', '2'],
+      ],
+    ],
+    [
+      'a;b\r\n1,5;2\r\n',
+      [
+        ['a', 'b'],
+        ['1,5', '2'],
+      ],
+    ],
+    [
+      'a\tb\r1\t2',
+      [
+        ['a', 'b'],
+        ['1', '2'],
+      ],
+    ],
+    [
+      'a|b\n1|2',
+      [
+        ['a', 'b'],
+        ['1', '2'],
+      ],
+    ],
+    ['sep=:\na:b\n', [['a', 'b']]],
+    [
+      '"x ""y"" z","line\nbreak, and more"\n,',
+      [
+        ['x "y" z', 'line\nbreak, and more'],
+        ['', ''],
+      ],
+    ],
+    ['"open\nto the end', [['open\nto the end']]],
+    ['"a"b,c', [['ab', 'c']]],
+    ['alone', [['alone']]],
+    ['', []],
+  ];
+  for (const [text, records] of cases) assert.deepEqual(readSeparatedValues(text, 100, true), { records, isCut: false }, text);
+});
+
+test('separated values that were written are read again', () => {
+  const value = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ', 'ü') });
+  const table = fc
+    .integer({ min: 2, max: 4 })
+    .chain((width) => fc.array(fc.array(value, { minLength: width, maxLength: width }), { minLength: 1 }));
+  fc.assert(
+    fc.property(table, (records) => {
+      const text = records.map((record) => record.map((part) => `"${part.replaceAll('"', '""')}"`).join(',')).join('\r\n');
+      assert.deepEqual(readSeparatedValues(text, 1000, true).records, records);
+    }),
+  );
+});
+
+test('of separated values the first are read; a last one that may be cut is left out', () => {
+  const text = 'a,b\n'.repeat(1000);
+  assert.deepEqual(readSeparatedValues(text, 2, true), {
+    records: [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+    isCut: true,
+  });
+  assert.deepEqual(readSeparatedValues('a,b\nc,d\ne', 100, false), {
+    records: [
+      ['a', 'b'],
+      ['c', 'd'],
+    ],
+    isCut: true,
+  });
+});
+
+/** The value as `JSON.parse` gives it. */
+function plain(value: Json): unknown {
+  switch (value.kind) {
+    case 'object':
+      return Object.fromEntries(value.members.map(([name, member]) => [name, plain(member)]));
+    case 'array':
+      return value.values.map(plain);
+    case 'string':
+      return value.text;
+    default:
+      return JSON.parse(value.text);
+  }
+}
+
+test('JSON is read as JSON.parse reads it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), fc.constantFrom(undefined, 2), async (value, indent) => {
+      const read = await readJson(JSON.stringify(value, null, indent), never);
+      assert.ok(read);
+      assert.deepEqual(plain(read), JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});
+
+test('what JSON.parse refuses is no JSON, and the other way round', async () => {
+  const pieces = fc.constantFrom(
+    '[',
+    ']',
+    '{',
+    '}',
+    ':',
+    ',',
+    '"a"',
+    '"',
+    '1',
+    '-',
+    '0',
+    '.5',
+    'e3',
+    'true',
+    'nul',
+    'null',
+    ' ',
+    '\\u12',
+    '\u0000',
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(pieces, { maxLength: 8 }), async (parts) => {
+      const text = parts.join('');
+      let isJson = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        isJson = false;
+      }
+      assert.equal((await readJson(text, never)) !== undefined, isJson, text);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('JSON keeps what JSON.parse would change: large numbers, the order of names, names that come twice', async () => {
+  const read = await readJson('{"b":12345678901234567890,"1":1e999,"b":0.10,"__proto__":null}', never);
+  assert.deepEqual(read, {
+    kind: 'object',
+    members: [
+      ['b', { kind: 'other', text: '12345678901234567890' }],
+      ['1', { kind: 'other', text: '1e999' }],
+      ['b', { kind: 'other', text: '0.10' }],
+      ['__proto__', { kind: 'other', text: 'null' }],
+    ],
+  });
+});
+
+test('JSON of any depth, and a string of a megabyte, are read', async () => {
+  const depth = 200_000;
+  assert.equal((await readJson('['.repeat(depth) + ']'.repeat(depth), never))?.kind, 'array');
+  assert.equal(await readJson('['.repeat(depth), never), undefined);
+  const long = 'x\\n'.repeat(400_000);
+  assert.equal((await readJson(`"${long}"`, never))?.kind, 'string');
+});
+
+test('work that nobody waits for any more ends', async () => {
+  const gone = AbortSignal.abort(new Error('gone'));
+  await assert.rejects(readJson(`[${'1,'.repeat(2_000_000)}1]`, gone), /gone/);
+});
+
+test('programs have colours by what their words are, and what a line begins goes on in the next', () => {
+  const coloured = (name: string, ...lines: string[]) => {
+    const language = languageOf(name);
+    assert.ok(language, name);
+    const colours = new Colours(language);
+    return lines.flatMap((line) =>
+      colours.partsOf(line).flatMap(({ text, colour }) => (colour === undefined ? [] : [`${colour} ${text}`])),
+    );
+  };
+  assert.deepEqual(coloured('a.py', 'def f(): return "x" # y', '"""a', 'b"""'), [
+    'keyword def',
+    'name f',
+    'keyword return',
+    'string "x"',
+    'comment # y',
+    'string """a',
+    'string b"""',
+  ]);
+  assert.deepEqual(coloured('A.HTML', '<p class="x">'), ['type <p', 'property class', 'string "x"', 'type >']);
+  assert.deepEqual(coloured('a.sql', "SELECT a FROM selected WHERE b = 'it''s' /* x", 'y */ and 1'), [
+    'keyword SELECT',
+    'keyword FROM',
+    'keyword WHERE',
+    "string 'it''s'",
+    'comment /* x',
+    'comment y */',
+    'keyword and',
+    'number 1',
+  ]);
+  assert.deepEqual(coloured('a.php', '$a = null; # x'), ['property $a', 'number null', 'comment # x']);
+  assert.deepEqual(coloured('Dockerfile', 'FROM x'), ['keyword FROM']);
+  assert.equal(languageOf('a.txt'), undefined);
+  assert.equal(languageOf('constructor'), undefined);
+});
+
+test('of every line of every language all is left, whatever stands in it', () => {
+  const names = [
+    'js',
+    'ts',
+    'py',
+    'cpp',
+    'php',
+    'go',
+    'rs',
+    'rb',
+    'pl',
+    'sh',
+    'sql',
+    'css',
+    'scss',
+    'html',
+    'yaml',
+    'toml',
+    'ini',
+    'tex',
+    'swift',
+    'ps1',
+    'r',
+  ];
+  const part = fc.constantFrom(
+    '"',
+    "'",
+    '`',
+    '/*',
+    '*/',
+    '<',
+    '>',
+    '{',
+    '}',
+    '(',
+    '#',
+    '//',
+    '--',
+    '$',
+    '\\',
+    ' ',
+    'a',
+    '1',
+    '%',
+    '=',
+    '@',
+    '\t',
+    'ü',
+    '<<E',
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...names), fc.array(fc.array(part, { maxLength: 12 }), { maxLength: 5 }), (name, lines) => {
+      const colours = new Colours(languageOf(`x.${name}`) as NonNullable<ReturnType<typeof languageOf>>);
+      for (const line of lines)
+        assert.equal(
+          colours
+            .partsOf(line.join(''))
+            .map(({ text }) => text)
+            .join(''),
+          line.join(''),
+        );
+    }),
+    { numRuns: 500 },
+  );
+});
