@@ -3,6 +3,7 @@ import { kindOf } from '../file-kind.ts';
 import { text } from '../language.ts';
 import { notice } from '../notices.ts';
 import { addStyle } from '../parts.ts';
+import { previewText } from '../previews/preview-text.ts';
 import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows.ts';
 import { obstacle } from '../server.ts';
 import { clockText } from './clock.ts';
@@ -46,7 +47,7 @@ class Player {
     const title = make('p', { className: 'title', attributes: { role: 'status' } }, this.#name, ' ', this.#place);
     const close = this.#button('close', 'close', () => this.#end());
     const controls = make('span', { className: 'controls' }, this.#before, this.#toggle, this.#after);
-    const label = { 'aria-label': text('player') };
+    const label = { 'aria-label': previewText('player') };
     this.#bar = make('section', { className: 'player', attributes: label }, controls, title, this.#position, this.#times, close);
     this.#watch();
     document.body.append(this.#bar);
@@ -65,7 +66,7 @@ class Player {
     for (const type of ['play', 'pause', 'ended'] as const) audio.addEventListener(type, () => this.#showState());
     for (const type of ['timeupdate', 'durationchange', 'seeked'] as const) audio.addEventListener(type, () => this.#showTime());
     audio.addEventListener('ended', () => this.#go(1));
-    audio.addEventListener('error', () => this.#skip(text('brokenMedia')));
+    audio.addEventListener('error', () => this.#skip(previewText('brokenMedia')));
     this.#position.addEventListener('input', () => {
       audio.currentTime = Number(this.#position.value);
     });

@@ -7,7 +7,7 @@ import { tag } from '../language.ts';
 
 const all: Readonly<Record<string, Record<PreviewTextName, Text>>> = { en, de, fr, es };
 
-/** A text of the parts that show texts and archives, in the language of the page. */
+/** A text of the parts that show files, in the language of the page. */
 export function previewText(name: PreviewTextName, values?: TextValues): string {
   return fillText(tag, (all[tag] ?? en)[name], values);
 }

@@ -1,6 +1,7 @@
 import { make } from '../dom.ts';
 import { kindOf } from '../file-kind.ts';
 import { text } from '../language.ts';
+import { previewText } from '../previews/preview-text.ts';
 import { linkOf, nameOf, type Row } from '../rows.ts';
 import { reasonFor, scriptHeaders, send } from '../server.ts';
 import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
@@ -50,11 +51,11 @@ async function begin(row: Row, ask: (url: string, headers: Record<string, string
   try {
     const reply = await ask(url, { range: `bytes=0-${headBytes - 1}` });
     // An empty file has no such range.
-    if (reply.status === 416) return text('brokenPicture');
+    if (reply.status === 416) return previewText('brokenPicture');
     if (!reply.ok) return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
     const head = pictureHead(new Uint8Array(await reply.arrayBuffer()));
     const { width = 0, height = 0 } = head ?? {};
-    if (width * height > mostPixels) return text('tooManyPixels', { width, height });
+    if (width * height > mostPixels) return previewText('tooManyPixels', { width, height });
   } catch {
     return text('noConnection');
   }

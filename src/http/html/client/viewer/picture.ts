@@ -1,5 +1,5 @@
 import { makeButton } from '../dom.ts';
-import { text } from '../language.ts';
+import { previewText } from '../previews/preview-text.ts';
 import type { Row } from '../rows.ts';
 import { watchGestures } from './gestures.ts';
 import { pictureOf } from './picture-file.ts';
@@ -26,7 +26,7 @@ export async function showPicture(row: Row, stage: HTMLElement, go: (by: number)
   try {
     await image.decode();
   } catch {
-    return alert(text('brokenPicture'));
+    return alert(previewText('brokenPicture'));
   }
   let zoom = whole;
   const frameOf = (): Frame => {
@@ -43,8 +43,8 @@ export async function showPicture(row: Row, stage: HTMLElement, go: (by: number)
     farther.disabled = zoom.scale <= 1;
   };
   const zoomIn = (factor: number) => set(zoomBy(zoom, factor, { x: 0, y: 0 }, frameOf()), true);
-  const farther = makeButton(text('zoomOut'), 'minus', () => zoomIn(1 / step), 'compact');
-  const nearer = makeButton(text('zoomIn'), 'plus', () => zoomIn(step), 'compact');
+  const farther = makeButton(previewText('zoomOut'), 'minus', () => zoomIn(1 / step), 'compact');
+  const nearer = makeButton(previewText('zoomIn'), 'plus', () => zoomIn(step), 'compact');
   farther.disabled = true;
   const own = watchGestures(stage, {
     zoom: (factor, point) => set(zoomBy(zoom, factor, point, frameOf())),

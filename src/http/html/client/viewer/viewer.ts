@@ -6,6 +6,7 @@ import { may } from '../navigation/folder.ts';
 import { type Layer, openLayer } from '../navigation/history.ts';
 import { addStyle } from '../parts.ts';
 import { contentOf } from '../preview.ts';
+import { previewText } from '../previews/preview-text.ts';
 import { shownFile } from '../previews/shown-file.ts';
 import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows.ts';
 import { obstacle } from '../server.ts';
@@ -106,7 +107,7 @@ class Viewer {
     this.#download.href = linkOf(row).href;
     for (const button of this.#steps) button.hidden = total < 2;
     this.#tools.replaceChildren();
-    this.#stage.setAttribute('aria-label', text('previewOf', { name }));
+    this.#stage.setAttribute('aria-label', previewText('previewOf', { name }));
     this.#stage.setAttribute('aria-busy', 'true');
     this.#stage.replaceChildren();
     const shown = await this.#contentOf(row);

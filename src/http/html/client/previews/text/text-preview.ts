@@ -1,5 +1,4 @@
 import { make, makeButton } from '../../dom.ts';
-import { text } from '../../language.ts';
 import { previewText } from '../preview-text.ts';
 import { fillCode } from './code-view.ts';
 import { readJson } from './json.ts';
@@ -38,11 +37,11 @@ export async function showText(content: TextContent, signal: AbortSignal): Promi
   const form = formOf(content);
   const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? mostJsonBytes : mostBytes));
   const source = decodeText(bytes);
-  if (source === undefined) return make('p', {}, text('noText'));
+  if (source === undefined) return make('p', {}, previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
   const formatted = await format(form, source, isWhole, content, signal);
   const showSource = () => program(source, content.name, signal);
-  const hint = !isWhole && form !== 'table' && make('p', { className: 'hint' }, text('previewCut'));
+  const hint = !isWhole && form !== 'table' && make('p', { className: 'hint' }, previewText('previewCut'));
   return make('div', { className: 'text-preview' }, hint, ...(formatted ? either(formatted, showSource) : [showSource()]));
 }
 

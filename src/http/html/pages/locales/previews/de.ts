@@ -1,7 +1,7 @@
 import type { Text } from '../text.ts';
 import type { PreviewTextName } from './en.ts';
 
-/** German: texts of the parts of the script that show texts and archives. */
+/** German: texts of the parts of the script that show files. */
 export const previewTexts: Record<PreviewTextName, Text> = {
   asText: 'Als Text',
   table: 'Tabelle',
@@ -21,4 +21,14 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   unknownPacking: 'es ist auf eine Weise gepackt, die diese Seite nicht kennt; laden Sie das ganze Archiv herunter',
   archiveInParts: 'das Archiv besteht aus mehreren Teilen',
   tooLargeToUnpack: 'es ist zu groß, um hier entpackt zu werden; laden Sie das ganze Archiv herunter',
+  noText: 'Diese Datei ist kein Text.',
+  previewCut: 'Nur der Anfang wird gezeigt.',
+  tooLargeToPreview: 'Die Datei ist für eine Vorschau zu groß.',
+  zoomIn: 'Vergrößern',
+  zoomOut: 'Verkleinern',
+  tooManyPixels: 'Dieses Bild hat {width} × {height} Pixel, zu viele, um es hier zu zeigen. Sie können es herunterladen.',
+  brokenPicture: 'Dieses Bild lässt sich nicht zeigen: Es ist beschädigt, oder Ihr Browser kennt seine Art nicht.',
+  brokenMedia: 'Das kann nicht abgespielt werden: Es ist beschädigt oder von einer Art, die Ihr Browser nicht kennt.',
+  player: 'Wiedergabe',
+  previewOf: 'Vorschau von {name}',
 };

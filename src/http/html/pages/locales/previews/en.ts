@@ -1,6 +1,6 @@
 import type { Text } from '../text.ts';
 
-/** English: texts of the parts of the script that show texts and archives. */
+/** English: texts of the parts of the script that show files. */
 export const previewTexts = {
   asText: 'As text',
   table: 'Table',
@@ -20,6 +20,16 @@ export const previewTexts = {
   unknownPacking: 'it is packed in a way that this page does not know; download the whole archive',
   archiveInParts: 'the archive has several parts',
   tooLargeToUnpack: 'it is too large to be unpacked here; download the whole archive',
+  noText: 'This file is no text.',
+  previewCut: 'Only the beginning is shown.',
+  tooLargeToPreview: 'The file is too large for a preview.',
+  zoomIn: 'Zoom in',
+  zoomOut: 'Zoom out',
+  tooManyPixels: 'This picture has {width} × {height} pixels, too many to be shown here. You can download it.',
+  brokenPicture: 'This picture cannot be shown: it is damaged, or of a kind that your browser does not know.',
+  brokenMedia: 'This cannot be played: it is damaged, or of a kind that your browser does not know.',
+  player: 'Player',
+  previewOf: 'Preview of {name}',
 } satisfies Record<string, Text>;
 
 export type PreviewTextName = keyof typeof previewTexts;
