@@ -167,7 +167,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
   event(40003, 'Internal error.', ['http', 'failure'], ['method', 'path', 'details', 'status', 'reference']),
   fileEvent(40004, 'The file "{path}" was opened for reading.', 'success', 'operation-read'),
   fileEvent(40005, 'HEAD of the file "{path}".', 'success', 'operation-read'),
-  fileEvent(40007, 'The folder "{path}" was opened.', 'success', 'operation-read'),
+  fileEvent(40007, 'The folder "{path}" was opened.', 'success', 'operation-read', ['search']),
   fileEvent(40010, 'The folder "{path}" was created.', 'success', 'operation-create-folder'),
   fileEvent(40011, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder', ['details']),
   fileEvent(40012, 'The file "{path}" was removed.', 'success', 'operation-delete'),

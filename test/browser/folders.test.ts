@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -181,4 +181,70 @@ test('the last of several presses wins; without a connection and without a sessi
   await page.waitForURL('**/home/First/');
   assert.equal(await heading(page), 'First');
   assert.ok(await isMarked(page));
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`search below a folder, ${javaScriptEnabled ? 'from the filter' : 'without scripts'}`, async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'deep/er'), { recursive: true });
+    writeFileSync(join(server.home, 'deep/er/Needle.txt'), 'x');
+    const page = await openBrowser(t, { javaScriptEnabled, viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
+    if (!page) return;
+    await login(page, server.url);
+    const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search below this folder');
+    await field.fill('needle');
+    if (javaScriptEnabled) await page.getByRole('button', { name: 'Search in sub-folders' }).click();
+    else await page.keyboard.press('Enter');
+    await page.waitForURL('**/home/?search=needle');
+    await page.getByText('One item was found.').waitFor();
+    if (javaScriptEnabled) await assertAccessible(page, 'the page of a search');
+    await page.getByRole('link', { name: '/deep/er' }).click();
+    await page.waitForURL('**/home/deep/er/');
+    await page.getByRole('link', { name: 'Needle.txt' }).waitFor();
+    await page.goBack();
+    await page.getByLabel('Search below this folder').fill('nowhere');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing below this folder').waitFor();
+    if (javaScriptEnabled) await assertAccessible(page, 'a search that finds nothing');
+  });
+}
+
+test('files are copied, folders are not; rows are dragged to a folder and to the way up', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target'));
+  mkdirSync(join(server.home, 'Folder'));
+  for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select Folder').check();
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('Only files can be copied.').waitFor();
+  for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await dialog.getByText('Only files can be copied.').waitFor();
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.getByText('/Target/').waitFor();
+  await assertAccessible(page, 'copying');
+  await dialog.getByRole('button', { name: 'Copy here' }).click();
+  await page.getByText('2 items were copied.').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'Target')).sort(), ['a.bin', 'b.bin']);
+  assert.ok(existsSync(join(server.home, 'a.bin')));
+
+  for (const name of ['a.bin', 'c.bin']) rmSync(join(server.home, 'Target', name), { force: true });
+  for (const name of ['Folder', 'a.bin']) await page.getByLabel(`Select ${name}`).check();
+  await page.getByRole('link', { name: 'a.bin' }).dragTo(page.getByRole('link', { name: 'Target' }));
+  await page.getByText('2 items were moved.').waitFor();
+  await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'c.bin' }).dragTo(page.getByRole('link', { name: 'Target' }));
+  await page.getByText('One item was moved.').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'Target')).sort(), ['Folder', 'a.bin', 'b.bin', 'c.bin']);
+  assert.deepEqual(readdirSync(server.home).sort(), ['Target', 'b.bin']);
+
+  await page.getByRole('link', { name: 'Target' }).click();
+  await page.waitForURL('**/home/Target/');
+  await page.getByRole('link', { name: 'c.bin' }).dragTo(page.locator('.crumbs').getByRole('link', { name: 'Files' }));
+  await page.getByText('One item was moved.').nth(1).waitFor();
+  assert.ok(existsSync(join(server.home, 'c.bin')));
 });

@@ -116,6 +116,23 @@ test('a large folder', async (t) => {
     assert.equal((await names('?page=<script>')).names.length, 10_000);
   });
 
+  await t.test('a search looks at 10,000 names a second; who leaves ends it', async (t) => {
+    const looks = countLooks(t);
+    const path = '/home/many/?search=FILE%2012345';
+    const startMs = performance.now();
+    const { text } = await server.get(path, { headers: { accept: 'application/x-ndjson' } });
+    const tookMs = performance.now() - startMs;
+    assert.equal((JSON.parse(text) as { name: string }).name, nameAt(12_345));
+    assert.ok(tookMs >= (looks() / 10_000 - 1) * 1000 - 50, `${looks()} names in ${tookMs.toFixed(0)} ms`);
+    const before = looks();
+    const left = request(server.url + path, { headers: { authorization: testBasic, accept: 'application/x-ndjson' } });
+    left.on('error', () => {}).end();
+    await until('the search has begun', () => looks() - before > 300);
+    left.destroy();
+    await until('the folder is closed', () => openBelow(server.home).length === 0);
+    assert.ok(looks() - before < entries, `${looks() - before} names were looked at for nobody`);
+  });
+
   await t.test('a folder that changes while it is listed is listed in order, with all that stayed', async () => {
     const reply = await begin(server, kinds.JSON);
     for (let index = 0; index < entries; index += 2) unlinkSync(memberAt(server, index));

@@ -4,10 +4,14 @@ import { type HttpContext, pathOf } from '../environment.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf } from '../request/exchange.ts';
 
-/** One entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */
-function entryJson(entry: ListedEntry): string {
+/** The members of one entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */
+export function entryMembers(entry: ListedEntry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
-  return `{"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}}`;
+  return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
+}
+
+function entryJson(entry: ListedEntry): string {
+  return `{${entryMembers(entry)}}`;
 }
 
 /** GET and HEAD of a folder as JSON, streamed. */

@@ -2,11 +2,13 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type HttpContext, type HttpMiddleware, pathOf } from '../environment.ts';
 import { handleFormPost } from '../html/form-post.ts';
 import { sendHtmlListing } from '../html/html-listing.ts';
+import { sendSearchPage } from '../html/search-page-reply.ts';
 import { clientOf } from '../request/exchange.ts';
 import { folderFormat, mediaTypeOfRequest } from '../request/reply-format.ts';
 import { hasBody } from '../request/request-body.ts';
 import { postFolderCommands } from './folder-commands.ts';
 import { sendJsonListing } from './folder-listing.ts';
+import { asksForLines, searchOf, sendFoundLines } from './folder-search.ts';
 import { FolderRedirect } from './member-redirect.ts';
 import { sendZip } from './zip-download.ts';
 
@@ -14,7 +16,10 @@ import { sendZip } from './zip-download.ts';
 export async function getFolder(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const format = folderFormat(exchange);
+  const search = searchOf(exchange);
   if (exchange.isHead) clientOf(exchange).files.noteHead(pathOf(c), true);
+  else if (search !== '' && asksForLines(exchange)) return sendFoundLines(c, search);
+  else if (search !== '' && format !== 'zip') return format === 'json' ? sendFoundLines(c, search) : sendSearchPage(c, search);
   switch (format) {
     case 'json':
       return sendJsonListing(c);

@@ -4,7 +4,14 @@ import { text } from './language.ts';
 import { allRows, checkboxOf, nameOf, type Row, showOnly, whenRowsChange } from './rows.ts';
 import { selectedRows, updateSelection } from './selection.ts';
 
-const field = make('input', { type: 'search', className: 'filter', placeholder: text('filterHint'), autocomplete: 'off' });
+const field = make('input', {
+  type: 'search',
+  className: 'filter',
+  placeholder: text('filterHint'),
+  autocomplete: 'off',
+  name: 'search',
+  required: true,
+});
 field.setAttribute('aria-label', text('filterHint'));
 const result = make('span', { className: 'hint' });
 result.setAttribute('role', 'status');
@@ -15,6 +22,7 @@ const nothing = make(
   text('noMatches'),
   make('br'),
   makeButton(text('clearFilter'), 'close', clear),
+  makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit()),
 );
 
 let frame = 0;
@@ -100,9 +108,11 @@ function clear(): void {
   byId('members').focus();
 }
 
-/** Adds an empty filter to the tools. */
+/** The field to search below the folder becomes an empty filter of its list, too. */
 export function startFilter(): void {
-  byId('tools').querySelector('.switch')?.before(field, result);
+  const search = byId('tools').querySelector('.search');
+  search?.querySelector('input')?.replaceWith(field);
+  search?.after(result);
   field.value = '';
   byId('list').after(nothing);
   whenRowsChange((wanted) => {

@@ -1,5 +1,6 @@
+import { startDrag } from './actions/drag.ts';
 import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
-import { startMove } from './actions/move.ts';
+import { startCopy, startMove } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
 import { showDate, startDates } from './dates.ts';
@@ -39,7 +40,7 @@ openAskedLayer();
 function startFolder(): void {
   // A folder that may not be looked into has none.
   if (document.getElementById('list')) startListing();
-  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);
+  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time], .found [data-time]')) showDate(place);
   offerUploads();
 }
 
@@ -58,5 +59,9 @@ function startListing(): void {
   if (may('delete')) startDelete(selectedRows);
   startMemberForm();
   if (may('create-folder')) startNewFolder();
-  if (may('rename')) void startRename().then((isOffered) => isOffered && startMove());
+  if (may('read') && (may('write') || may('rename'))) startCopy();
+  if (may('rename')) {
+    startDrag();
+    void startRename().then((isOffered) => isOffered && startMove());
+  }
 }

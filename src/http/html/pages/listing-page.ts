@@ -5,7 +5,7 @@ import { layout } from './layout.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';
 import { listingRows } from './listing-rows.ts';
 import { foldersSwitch, listingHead } from './listing-table.ts';
-import { memberActions, tools } from './listing-tools.ts';
+import { memberActions, searchForm, tools } from './listing-tools.ts';
 import type { PageContext } from './page-context.ts';
 import { viewSwitch } from './view.ts';
 
@@ -29,7 +29,7 @@ function pageBody(context: PageContext, model: ListingModel, rows: Html): Html {
   const { language } = context;
   return html`<main id="main" data-may="${rightsOf(model)}">
 ${folderHead(context, model)}
-${tools(context, model, html`${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
+${tools(context, model, html`${searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
 <table id="list" role="table"${model.view === 'grid' && html` class="grid"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
@@ -40,7 +40,7 @@ ${memberActions(context, model)}
 }
 
 /** What stands above the tools of any folder: its name, the way to it, and messages. */
-export function folderHead(context: PageContext, { path, flash }: FolderModel): Html {
+export function folderHead(context: PageContext, { path, flash }: Pick<FolderModel, 'path' | 'flash'>): Html {
   const { language } = context;
   return html`<h1 class="hidden">${new Html(nameHtml(segmentsOf(path).at(-1) ?? language.text('files')))}</h1>
 <nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, path)}</ol></nav>

@@ -33,6 +33,15 @@ ${more}
 </div>`;
 }
 
+/** The field to search a folder and all below it. @param text what was searched for before */
+export function searchForm({ language }: PageContext, text: string): Html {
+  const hint = language.text('searchHint');
+  return html`<form class="search" role="search" method="get">
+<input type="search" class="filter" name="search" value="${text}" placeholder="${hint}" aria-label="${hint}" required maxlength="255" autocomplete="off">
+<button class="quiet" title="${hint}">${icon('search')}<span class="hidden">${hint}</span></button>
+</form>`;
+}
+
 /** What can be done with the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */
 export function memberActions({ language }: PageContext, model: ListingModel) {
   return html`<div class="actions" id="actions">

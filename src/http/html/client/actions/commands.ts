@@ -31,7 +31,10 @@ interface Course {
 }
 
 /** A folder command without its targets. */
-type Command = { command: 'delete' } | { command: 'move'; destination: string };
+type Command = { command: 'delete' } | { command: TransferKind; destination: string };
+
+/** What can be done with members and another folder. */
+export type TransferKind = 'move' | 'copy';
 
 /** Most targets of one request, and most characters of their names: the service takes no more (docs/spec/http.md#bad-input). */
 const mostTargets = 10_000;
@@ -91,12 +94,12 @@ export async function runCommand(command: Command, names: readonly string[], cou
  */
 export async function showOutcome(
   outcome: Outcome,
-  doneText: 'deleted' | 'moved',
+  doneText: 'deleted' | 'moved' | 'copied',
   tell: (message: string) => void = (message) => void notice(message),
 ): Promise<void> {
   const { names, problems, isLost, isStopped } = outcome;
   clearSelection();
-  if (isStopped) {
+  if (isStopped && doneText !== 'copied') {
     // The line of what was under way when it was stopped has not come: the folder itself says it.
     await refreshRows();
     const there = new Set(allRows().map(nameOf));

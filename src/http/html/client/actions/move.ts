@@ -2,15 +2,26 @@ import { ask, cancelButton, progressBar } from '../dialogs.ts';
 import { make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { memberOf, type Row } from '../rows.ts';
+import { notice } from '../notices.ts';
+import { isFolder, memberOf, type Row } from '../rows.ts';
 import { addAction } from '../selection.ts';
 import { reasonOf, send } from '../server.ts';
-import { type Outcome, runCommand, showOutcome } from './commands.ts';
+import { type Outcome, runCommand, showOutcome, type TransferKind } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
+
+const words = {
+  move: { title: 'moveTo', here: 'moveHere' },
+  copy: { title: 'copyTo', here: 'copyHere' },
+} as const;
 
 /** Offers to move what is selected to another folder. */
 export function startMove(): void {
-  addAction({ label: text('move'), icon: 'move', run: (rows) => void moveRows(rows), isForOne: false });
+  addAction({ label: text('move'), icon: 'move', run: (rows) => void transfer('move', rows), isForOne: false });
+}
+
+/** Offers to copy files that are selected to another folder. */
+export function startCopy(): void {
+  addAction({ label: text('copy'), icon: 'copy', run: (rows) => void transfer('copy', rows), isForOne: false });
 }
 
 /** The folder that is chosen in the dialog. */
@@ -24,7 +35,11 @@ interface Browser {
   moved: ReadonlySet<string>;
 }
 
-async function moveRows(rows: readonly Row[]): Promise<void> {
+async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<void> {
+  // The service copies no folders.
+  const rows = kind === 'copy' ? selected.filter((row) => !isFolder(row)) : selected;
+  if (rows.length === 0) return void notice(text('copyFilesOnly'), 'error');
+  const { title, here } = words[kind];
   const from = folderUrl();
   const members = rows.map(memberOf);
   const names = members.map(({ name }) => name);
@@ -35,17 +50,18 @@ async function moveRows(rows: readonly Row[]): Promise<void> {
     folders: make('ul', { className: 'names' }),
     moved: new Set(names),
   };
-  const progress = progressBar(text('move'), names.length);
+  const progress = progressBar(text(kind), names.length);
+  const left = rows.length < selected.length && make('p', { className: 'hint' }, text('copyFilesOnly'));
   const stopped = new AbortController();
   let outcome: Outcome | undefined;
   void browse(browser, folderUrl());
   await ask({
-    title: text('moveTo'),
-    content: [browser.place, browser.problem, browser.folders, progress.element],
-    buttons: [cancelButton(), { value: 'ok', label: text('moveHere'), kind: 'primary' }],
+    title: text(title),
+    content: [left, browser.place, browser.problem, browser.folders, progress.element],
+    buttons: [cancelButton(), { value: 'ok', label: text(here), kind: 'primary' }],
     check: async () => {
       browser.folders.inert = true;
-      const command = { command: 'move', destination: decodeURIComponent(browser.chosen) } as const;
+      const command = { command: kind, destination: decodeURIComponent(browser.chosen) };
       outcome = await runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder: from });
       browser.folders.inert = false;
       return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
@@ -53,6 +69,7 @@ async function moveRows(rows: readonly Row[]): Promise<void> {
     onStop: () => stopped.abort(),
   });
   if (!outcome) return;
+  if (kind === 'copy') return showOutcome(outcome, 'copied');
   const done = new Set(outcome.done);
   await showOutcome(outcome, 'moved', (message) => {
     const moved = members.filter(({ name }) => done.has(name));

@@ -60,7 +60,7 @@ export async function showFolder(page: URL): Promise<void> {
     const isSame = pageOf(reply.url).pathname === folderUrl();
     pushPage(pageOf(reply.url));
     takeOver(reply);
-    if (isSame) setFilter(before);
+    if (isSame && document.getElementById('list')) setFilter(before);
     scrollTo(0, 0);
     return;
   }
@@ -154,7 +154,7 @@ function takeOverHead(page: Document): void {
 }
 
 function restore(before: Left | undefined): void {
-  const heading = document.querySelector<HTMLElement>('h1');
+  const heading = document.querySelector<HTMLElement>('#members h2') ?? document.querySelector<HTMLElement>('h1');
   if (heading) heading.tabIndex = -1;
   heading?.focus({ preventScroll: true });
   if (!before) return;

@@ -1,0 +1,106 @@
+import { isServiceError } from '../../lib/errors.ts';
+import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import type { Entry, ListedEntry } from '../entry.ts';
+import { accountListing, type EntryBatches } from './account-listing.ts';
+
+/** What a search does at most, so that it ends and leaves the service to others. */
+export const searchLimits = { lookedAtPerSecond: 10_000, found: 1_000, seconds: 30, waitingFolders: 100_000 } as const;
+
+/** A member of a folder below the one that was searched. */
+export interface FoundEntry extends ListedEntry {
+  path: VirtualPath;
+}
+
+/** What a search finds, in batches; an empty one shows that it goes on. */
+export interface Search extends AsyncIterable<FoundEntry[]> {
+  /** Whether a limit ended it: there may be more. */
+  readonly isTruncated: boolean;
+}
+
+/** A text as it is compared: without the difference of upper and lower case, and of composed characters. */
+function folded(text: string): string {
+  // Lower case first: some characters, such as the sign of the kelvin, have upper case only by way of it.
+  return text.normalize('NFC').toLowerCase().toUpperCase();
+}
+
+/**
+ * Searches a folder and all below it for names that contain a text, near ones first. Folders that may not be listed are passed over, links are
+ * not followed.
+ *
+ * @throws ServiceError as `accountListing` for the folder itself
+ */
+export function searchBelow(paths: AccountPaths, top: VirtualPath, text: string): Search {
+  return new TreeSearch(paths, top, text);
+}
+
+class TreeSearch implements Search {
+  isTruncated = false;
+  readonly #paths: AccountPaths;
+  readonly #wanted: string;
+  readonly #waiting: VirtualPath[];
+  readonly #top: EntryBatches;
+  readonly #startMs: number;
+  #lookedAt = 0;
+  #found = 0;
+
+  constructor(paths: AccountPaths, top: VirtualPath, text: string) {
+    this.#paths = paths;
+    this.#wanted = folded(text);
+    this.#waiting = [top];
+    this.#top = accountListing(paths, top);
+    this.#startMs = paths.environment.clock.monotonicMs();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FoundEntry[]> {
+    for (let at = 0; at < this.#waiting.length && !this.isTruncated; at++) {
+      const folder = this.#waiting[at] as VirtualPath;
+      for await (const batch of at === 0 ? this.#top : this.#membersOf(folder)) {
+        yield this.#matching(folder, batch);
+        if (this.isTruncated) break;
+        await this.#pause(batch.length);
+      }
+    }
+  }
+
+  #matching(folder: VirtualPath, batch: readonly Entry[]): FoundEntry[] {
+    const found: FoundEntry[] = [];
+    for (const entry of batch) {
+      const path = memberPath(folder, entry.name);
+      if (entry.isFolder && !entry.isLink) this.#enter(path);
+      if (!folded(entry.name).includes(this.#wanted)) continue;
+      if (this.#found === searchLimits.found) {
+        this.isTruncated = true;
+        break;
+      }
+      this.#found++;
+      found.push({ ...entry, path });
+    }
+    return found;
+  }
+
+  #enter(folder: VirtualPath): void {
+    if (this.#waiting.length < searchLimits.waitingFolders) this.#waiting.push(folder);
+    else this.isTruncated = true;
+  }
+
+  async *#membersOf(folder: VirtualPath): AsyncGenerator<Entry[]> {
+    try {
+      yield* accountListing(this.#paths, folder);
+    } catch (error) {
+      // Not to be listed, or gone meanwhile.
+      if (!isServiceError(error, 'forbidden') && !isServiceError(error, 'not-found')) throw error;
+    }
+  }
+
+  /** Waits as long as it takes not to look at more than so many in a second. */
+  async #pause(count: number): Promise<void> {
+    const { clock } = this.#paths.environment;
+    this.#lookedAt += count;
+    const passedMs = clock.monotonicMs() - this.#startMs;
+    if (passedMs >= searchLimits.seconds * 1000) this.isTruncated = true;
+    const aheadMs = (this.#lookedAt / searchLimits.lookedAtPerSecond) * 1000 - passedMs - 1000;
+    if (aheadMs > 0) await clock.sleep(aheadMs);
+    else await new Promise(setImmediate);
+  }
+}
