@@ -200,7 +200,10 @@ async function picturesOfAll(target) {
       await shot(page, 'password');
       await page.goto(`${stage.url}/home/Contracts/`);
       await shot(page, 'empty');
-      for (const [text, name] of [['re', 'search'], ['nothing like it', 'search-empty']]) {
+      for (const [text, name] of [
+        ['re', 'search'],
+        ['nothing like it', 'search-empty'],
+      ]) {
         await page.goto(`${stage.url}/home/?search=${text}`);
         await shot(page, name);
       }

@@ -58,6 +58,6 @@ function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modi
   const place = segmentsOf(folder).length === 0 ? language.text('files') : folder;
   const about = isFolder ? language.text('folder') : language.size(sizeBytes);
   return html`<li><a class="i ${isFolder ? 'folder' : fileLook(name)}" href="${urlPathOf(path, isFolder)}">${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a>
-<span class="hint"><a href="${urlPathOf(folder, true)}"><bdi>${new Html(nameHtml(place))}</bdi></a> · ${about} · <span data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</span></span></li>
+<span class="hint"><a href="${urlPathOf(folder, true)}"><bdi>${new Html(nameHtml(place))}</bdi></a> &middot; ${about} &middot; <span data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</span></span></li>
 `;
 }

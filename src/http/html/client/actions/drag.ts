@@ -36,7 +36,8 @@ export function startDrag(): void {
 /** A row of the selection takes all of it along, another one goes alone. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = checkboxOf(row).checked ? selectedRows() : [row];
-  transfer.effectAllowed = 'move';
+  // Elsewhere it is a link as ever.
+  transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
   const badge = make('div', { className: 'badge' }, count === 1 ? nameOf(row) : text('selected', { count }));

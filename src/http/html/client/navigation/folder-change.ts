@@ -58,7 +58,7 @@ export async function showFolder(page: URL): Promise<void> {
     left.set(shownEntry, howItIs());
     const before = filterText();
     const isSame = pageOf(reply.url).pathname === folderUrl();
-    pushPage(pageOf(reply.url));
+    if (pageOf(reply.url).href !== shownPage().href) pushPage(pageOf(reply.url));
     takeOver(reply);
     if (isSame && document.getElementById('list')) setFilter(before);
     scrollTo(0, 0);
