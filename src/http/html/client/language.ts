@@ -1,14 +1,18 @@
-import { scriptTexts as de } from '../pages/locales/de.ts';
-import { scriptTexts as en, type ScriptTextName } from '../pages/locales/en.ts';
-import { scriptTexts as es } from '../pages/locales/es.ts';
-import { scriptTexts as fr } from '../pages/locales/fr.ts';
 import { fillText, type Text, type TextValues } from '../pages/locales/text.ts';
+import { scriptTexts as english, type ScriptTextName } from './texts/en.ts';
 
-const all: Readonly<Record<string, Record<ScriptTextName, Text>>> = { en, de, fr, es };
+const others: Readonly<Record<string, () => Promise<{ scriptTexts: Record<ScriptTextName, Text> }>>> = {
+  de: () => import('./texts/de.ts'),
+  es: () => import('./texts/es.ts'),
+  fr: () => import('./texts/fr.ts'),
+};
 
+const { lang } = document.documentElement;
+// Of a language that cannot be had just now the reader gets the English texts.
+const loaded = await others[lang]?.().catch(() => undefined);
 /** Language of the page, as the service chose it by `Accept-Language`. */
-export const tag = document.documentElement.lang in all ? document.documentElement.lang : 'en';
-const texts = all[tag] ?? en;
+export const tag = loaded ? lang : 'en';
+const texts: Record<ScriptTextName, Text> = loaded?.scriptTexts ?? english;
 
 /** The same language with the reader's region, for dates and numbers. */
 export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === tag) ?? tag;

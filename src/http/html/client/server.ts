@@ -1,7 +1,7 @@
-import type { ScriptTextName } from '../pages/locales/en.ts';
 import { text } from './language.ts';
 import { folderUrl } from './navigation/folder.ts';
 import { signInAgain } from './sign-in.ts';
+import type { ScriptTextName } from './texts/en.ts';
 
 /**
  * Tell the service that a script asks, which can deal with a 401 itself, so that the browser's own password dialog stays away, and which

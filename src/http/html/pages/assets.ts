@@ -68,6 +68,11 @@ export const assetPaths = {
   swaggerScript: add('swagger-ui', 'js', packedInBuild(swaggerUi.js)),
 };
 
+/** URL path of the texts of the page's script in a language other than English, whose texts are in the script itself. */
+export function scriptTextsPath(tag: string): string {
+  return assetPaths.pageScript.replace('/page.js', `/${tag}.js`);
+}
+
 /** All assets by their name below `/__svc__/`. */
 export const assets: ReadonlyMap<string, Asset> = all;
 

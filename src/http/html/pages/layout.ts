@@ -1,5 +1,5 @@
 import { accountMenu } from './account-menu.ts';
-import { assetPaths } from './assets.ts';
+import { assetPaths, scriptTextsPath } from './assets.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { PageAccount, PageContext } from './page-context.ts';
@@ -34,6 +34,7 @@ ${model.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; u
 <link rel="icon" href="${appearance.logoPath ?? assetPaths.icon}">
 ${model.head ?? html`<link rel="stylesheet" href="${assetPaths.style}">`}
 ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appearance.stylePath}">`}
+${model.hasScript === true && language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPath(language.tag)}">`}
 ${model.hasScript === true && html`<script type="module" src="${assetPaths.pageScript}"></script>`}
 </head>
 <body${model.hasScript === true && html` class="listing"`}>

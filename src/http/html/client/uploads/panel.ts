@@ -1,6 +1,6 @@
-import type { ScriptTextName } from '../../pages/locales/en.ts';
 import { icon, make, makeButton } from '../dom.ts';
 import { durationText, sizeText, text } from '../language.ts';
+import type { ScriptTextName } from '../texts/en.ts';
 import type { UploadQueue } from './queue.ts';
 import { Speed } from './speed.ts';
 import { isOver, isResumable, pathOf, type Upload } from './upload.ts';
