@@ -41,7 +41,7 @@ test('dates are said as people do, and whole for those who point or listen', asy
       dates.map((date) => date[column]),
     );
     if (column === 'german') continue;
-    assert.equal(await page.locator('tr', { hasText: 'Yesterday' }).locator('td').last().textContent(), 'Yesterday, 12:00 (15 Mar 2026)');
+    assert.equal(await page.locator('td', { hasText: 'Yesterday' }).textContent(), 'Yesterday, 12:00 (15 Mar 2026)');
     await page.locator('time', { hasText: 'Yesterday' }).hover();
     const title = await page.locator('time', { hasText: 'Yesterday' }).getAttribute('title');
     assert.match(title ?? '', /^Sunday,? 15 March 2026 at 12:00:00$/);
