@@ -45,7 +45,8 @@ export async function pageScripts(plugins) {
   });
   const later = await build({
     ...options,
-    entryPoints: [...parts],
+    // The order in which the imports were found is another one each time.
+    entryPoints: [...parts].sort(),
     entryNames: '[name]',
     splitting: true,
     plugins: [fromFirst, ...plugins],

@@ -19,6 +19,8 @@ test('what has the focus is seen, also when a bar could hide it', async (t) => {
   if (!page) return;
   await page.goto(`${server.url}/home/`);
   await signInByKeyboard(page);
+  // The script is at work.
+  await page.getByRole('button', { name: 'Actions for f00.bin' }).waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Space');
   await page.getByText('1 selected').waitFor();

@@ -20,7 +20,7 @@ test('the menu of a row: by its button, the right button and the keyboard, on a 
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();
   await menu.waitFor();
-  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Rename', 'Move', 'Select', 'Delete']);
+  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Copy', 'Rename', 'Move', 'Select', 'Delete']);
   assert.deepEqual(await page.evaluate<[boolean, boolean]>(inSight), [true, true]);
   await assertAccessible(page, 'the menu of a row');
   assert.equal(await focused(), 'Download');
@@ -65,7 +65,7 @@ test('the menu of a row: by its button, the right button and the keyboard, on a 
   // One of several that are selected stands for all of them.
   for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('link', { name: 'b.bin' }).click({ button: 'right' });
-  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Move', 'Delete']);
+  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Copy', 'Move', 'Delete']);
   await item('Delete').click();
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('2 items were deleted.').waitFor();
