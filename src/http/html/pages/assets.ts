@@ -15,6 +15,7 @@ import menu from '../assets/menu.css';
 import motion from '../assets/motion.css';
 import apiScript from '../assets/openapi.client.js';
 import page from '../assets/page.css';
+import rows from '../assets/rows.css';
 import screens from '../assets/screens.css';
 import script from '../assets/script.css';
 
@@ -50,7 +51,7 @@ function addScripts(first: string, scripts: Readonly<Record<string, PackedFile>>
 }
 
 /** The order counts: rules for narrow screens come last. */
-const style = [page, controls, frame, menu, card, kinds, listing, script, screens, grid, motion].join('\n');
+const style = [page, controls, frame, menu, card, kinds, listing, rows, script, screens, grid, motion].join('\n');
 
 /** The frame without what would change the looks of Swagger UI. */
 const frameStyle = [page, `:where(.top){${controls}}`, frame, menu].join('\n');
