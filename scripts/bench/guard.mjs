@@ -13,7 +13,7 @@ import { Fleet, names } from './support/fleet.mjs';
 import { throughput } from './support/load.mjs';
 import { machineLine } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { Servers } from './support/servers.mjs';
+import { Servers, stopAndRemove } from './support/servers.mjs';
 import { table } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
@@ -66,7 +66,7 @@ try {
   if (options.write) renew(ratios);
   else await judge(ratios, svc, other);
 } finally {
-  await servers.stopAndRemove(folder);
+  await stopAndRemove(servers, folder);
 }
 
 function renew(ratios) {

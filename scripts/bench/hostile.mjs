@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { single } from './support/load.mjs';
 import { cpuSeconds, machineLine, median } from './support/machine.mjs';
-import { Servers } from './support/servers.mjs';
+import { Servers, stopAndRemove } from './support/servers.mjs';
 import { table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
@@ -106,5 +106,5 @@ try {
   console.log(text);
   if (options.write) writeBetween('docs/operate/performance.md', 'bench-hostile', text);
 } finally {
-  await servers.stopAndRemove(folder);
+  await stopAndRemove(servers, folder);
 }

@@ -14,7 +14,7 @@ import { loader } from './support/load.mjs';
 import { machineLine, memoryMiB } from './support/machine.mjs';
 import { groupNames, peerGroups } from './support/peer-groups.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { Servers } from './support/servers.mjs';
+import { Servers, stopAndRemove } from './support/servers.mjs';
 import { failures, leftOut, table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
@@ -46,7 +46,7 @@ try {
   for (const name of chosen) groups[name].fill();
   for (const name of chosen) await run(name, groups[name]);
 } finally {
-  await servers.stopAndRemove(folder);
+  await stopAndRemove(servers, folder);
 }
 process.exit(hasFaults ? 1 : 0);
 

@@ -10,7 +10,7 @@ import { parseArgs, promisify } from 'node:util';
 import { bulk } from './support/load.mjs';
 import { cpuSeconds, machineLine, memoryMiB } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { Servers } from './support/servers.mjs';
+import { Servers, stopAndRemove } from './support/servers.mjs';
 import { failures, table, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
@@ -99,7 +99,7 @@ try {
   await measured.measure(inPieces, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, { piece: pieceBytes }));
   for (const count of [1, manyUploads]) await measured.measure(memoryOf(count), 'MiB', [draft, tus, peer], (way) => memory(way, count));
 } finally {
-  await servers.stopAndRemove(folder);
+  await stopAndRemove(servers, folder);
 }
 report();
 process.exit(measured.faults.length > 0 ? 1 : 0);

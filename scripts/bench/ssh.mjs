@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { isInstalled } from '../installed.mjs';
 import { machineLine, memoryMiB, privateMiB } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
+import { stopAndRemove } from './support/servers.mjs';
 import { ciphers, connections, lftp, scp, sftp, timed } from './support/ssh-clients.mjs';
 import { SshServers, settledCpuSeconds } from './support/ssh-servers.mjs';
 import { failures, leftOut, table, writeBetween } from './support/table.mjs';
@@ -193,7 +194,7 @@ try {
   await measured.measure(names.idle, 'KiB', all, idle);
   await measured.measure(names.slow, 'MiB', all, (server) => growth(server, 'slow', slowReaders, peak));
 } finally {
-  await servers.stopAndRemove(folder, local);
+  await stopAndRemove(servers, folder, local);
 }
 report();
 process.exit(measured.faults.some((fault) => fault.includes(', svc,')) ? 1 : 0);

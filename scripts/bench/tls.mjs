@@ -13,6 +13,7 @@ import { buildOfCommit } from './support/build-variant.mjs';
 import { memoryOfConnections } from './support/connections.mjs';
 import { machineLine, versionOf } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
+import { stopAndRemove } from './support/servers.mjs';
 import { failures, leftOut, table, writeBetween } from './support/table.mjs';
 import { handshakes, small, transfer } from './support/tls-load.mjs';
 import { TlsServers } from './support/tls-servers.mjs';
@@ -58,7 +59,7 @@ try {
   peers = [await servers.nginx(), await servers.caddy()];
   await measure();
 } finally {
-  await servers.stopAndRemove(folder);
+  await stopAndRemove(servers, folder);
 }
 report();
 process.exit(measured.faults.length > 0 ? 1 : 0);

@@ -21,6 +21,13 @@ export function ask(port, method, path, headers = {}, body = '') {
   return send(`http://127.0.0.1:${port}${path}`, { method, headers, body });
 }
 
+/** Ends all servers, and removes folders once these have written a last time. @param servers have `stop()` */
+export async function stopAndRemove(servers, ...folders) {
+  servers.stop();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+
 /** Starts servers in a folder of their own and ends them all. */
 export class Servers {
   #folder;
@@ -37,13 +44,6 @@ export class Servers {
 
   stop() {
     for (const child of this.#children) child.kill('SIGTERM');
-  }
-
-  /** Ends all servers, and removes folders once these have written a last time. */
-  async stopAndRemove(...folders) {
-    this.stop();
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 
   #isThere(isThere, name) {
