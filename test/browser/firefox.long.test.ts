@@ -58,6 +58,8 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await page.getByText('One item was moved.').waitFor();
   assert.ok(existsSync(join(server.home, 'Folder/renamed.txt')));
+  // The rows are new ones by then.
+  await page.getByRole('link', { name: 'renamed.txt' }).waitFor({ state: 'detached' });
 
   await page.getByLabel('Select beta.txt').check();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
