@@ -114,7 +114,8 @@ function report() {
   const versions = peers.flatMap((peer) => (peer ? [`${peer.name} ${peer.version}`] : []));
   const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
-    `${machineLine()}; load by h2load ${versionOf('h2load', '--version')}, curl, openssl;`,
+    `${machineLine()};`,
+    `load by h2load ${versionOf('h2load', '--version')}, curl, openssl;`,
     `${[...versions, `svc at ${commit}`].join(', ')}; a certificate with ECDSA P-256 where nothing else is said.`,
     `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} [least–most], CPU of the server for each request, handshake or GiB.`,
     ...leftOut([...new Set(servers.missing)]),
