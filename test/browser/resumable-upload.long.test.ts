@@ -12,6 +12,7 @@ import {
   largeFile,
   lineOf,
   openUploadPage,
+  reopen,
   type UploadSetting,
 } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
@@ -24,14 +25,6 @@ async function holdUpload({ server, proxy, page }: UploadSetting, name = 'large.
   await choose(page, file.path);
   await until('content comes', () => proxy.offsets.length === 1);
   return file;
-}
-
-/** Closes the page, and opens it in another tab. */
-async function reopen({ page, proxy }: UploadSetting, folder = '/home/'): Promise<Page> {
-  const next = await page.context().newPage();
-  await page.close();
-  await next.goto(proxy.url + folder);
-  return next;
 }
 
 /** The URL of the one upload that the page remembers. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertAccessible } from '../support/browser.ts';
-import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, openUploadPage } from '../support/large-uploads.ts';
+import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, openUploadPage, reopen } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 
 test('a large upload goes on by itself over cuts, a server that is away and a reply that is lost', async (t) => {
@@ -43,9 +43,7 @@ test('a paused upload goes on where it was, in the page or, chosen again, in the
   await page.getByRole('button', { name: 'Continue: large.bin' }).click();
   await until('it goes on', () => proxy.offsets.length === 2);
 
-  const next = await page.context().newPage();
-  await page.close();
-  await next.goto(`${proxy.url}/home/`);
+  const next = await reopen({ page, proxy });
   const offer = next.locator('.unfinished li');
   await offer.getByText(/^[\d.]+ MB of 12 MB$/).waitFor();
   await assertAccessible(next, 'an offer to go on');

@@ -44,6 +44,14 @@ export async function choose(page: Page, ...paths: string[]): Promise<void> {
   await page.locator('#tools input[type=file]:not([name])').first().setInputFiles(paths);
 }
 
+/** Closes the page, and opens it in another tab. */
+export async function reopen({ page, proxy }: Pick<UploadSetting, 'page' | 'proxy'>, folder = '/home/'): Promise<Page> {
+  const next = await page.context().newPage();
+  await page.close();
+  await next.goto(proxy.url + folder);
+  return next;
+}
+
 /** The line of an upload in the panel. */
 export function lineOf(page: Page, name: string, state = '') {
   return page.locator(`.queue li${state && `.${state}`}`, { hasText: name });

@@ -11,11 +11,7 @@ export function inFrames<T>(items: readonly T[], action: (item: T) => void): () 
   let frame = 0;
   const work = () => {
     const endMs = performance.now() + budgetMs;
-    for (const item of items.slice(next)) {
-      if (performance.now() >= endMs) break;
-      next++;
-      action(item);
-    }
+    while (next < items.length && performance.now() < endMs) action(items[next++] as T);
     if (next < items.length) frame = requestAnimationFrame(work);
   };
   work();

@@ -82,3 +82,23 @@ async function errorItems(reply: Response): Promise<ErrorItem[]> {
     return [];
   }
 }
+
+/** A member of a folder, as the API lists it. */
+export interface ListedMember {
+  name: string;
+  is_directory: boolean;
+  size: number;
+  /** In seconds, with a fraction. */
+  modified: number;
+}
+
+/** The members of a folder; or why it cannot be looked into, for people. @param url path of the folder's URL */
+export async function listMembers(url: string): Promise<ListedMember[] | string> {
+  try {
+    const reply = await send('GET', url);
+    if (!reply.ok) return await reasonOf(reply);
+    return ((await reply.json()) as { content: ListedMember[] }).content;
+  } catch {
+    return text('noConnection');
+  }
+}

@@ -5,7 +5,7 @@ import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { isFolder, memberOf, type Row } from '../rows.ts';
 import { addAction } from '../selection.ts';
-import { reasonOf, send } from '../server.ts';
+import { listMembers } from '../server.ts';
 import { type Outcome, runCommand, showOutcome, type TransferKind } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
@@ -80,7 +80,7 @@ async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<v
 /** Shows the folders of one folder in the dialog; a press on one goes there. */
 async function browse(browser: Browser, url: string): Promise<void> {
   const { folders, place, problem } = browser;
-  const content = await foldersAt(url);
+  const content = await listMembers(url);
   // Whoever has pressed "Move here" meanwhile meant the folder of then.
   if (folders.inert) return;
   problem.hidden = typeof content !== 'string';
@@ -91,6 +91,8 @@ async function browse(browser: Browser, url: string): Promise<void> {
   browser.chosen = url;
   place.textContent = titleOf(url);
   const items = content
+    .filter((member) => member.is_directory)
+    .map(({ name }) => name)
     .filter((name) => url !== folderUrl() || !browser.moved.has(name))
     .map((name) => makeButton(name, 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
   const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
@@ -99,18 +101,6 @@ async function browse(browser: Browser, url: string): Promise<void> {
   folders.replaceChildren(...items.map((item) => make('li', {}, item)));
   if (items.length === 0) folders.append(make('li', { className: 'hint' }, text('noFolders')));
   folders.querySelector('button')?.focus();
-}
-
-/** The names of the folders in one; or why it cannot be looked into, for people. */
-async function foldersAt(url: string): Promise<string[] | string> {
-  try {
-    const reply = await send('GET', url);
-    if (!reply.ok) return await reasonOf(reply);
-    const { content } = (await reply.json()) as { content: { name: string; is_directory: boolean }[] };
-    return content.filter((entry) => entry.is_directory).map((entry) => entry.name);
-  } catch {
-    return text('noConnection');
-  }
 }
 
 function titleOf(url: string): string {

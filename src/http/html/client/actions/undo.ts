@@ -1,7 +1,7 @@
 import { text } from '../language.ts';
 import { type NoticeAction, notice } from '../notices.ts';
 import { type Member, refreshRows } from '../rows.ts';
-import { reasonOf, send } from '../server.ts';
+import { type ListedMember, listMembers } from '../server.ts';
 import { mostProblems, renameMember, runCommand } from './commands.ts';
 
 /** A move or a renaming that can be undone. */
@@ -52,8 +52,9 @@ export async function undoLast(): Promise<void> {
 
 /** Looks at where members are now: what was changed, replaced or taken away since is somebody's later word. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
-  const found = await contentOf(to);
-  if (typeof found === 'string') return { members: [], problems: [found] };
+  const listed = await listMembers(to);
+  if (typeof listed === 'string') return { members: [], problems: [listed] };
+  const found = new Map(listed.map((member) => [member.name, member]));
   const problems: string[] = [];
   const same = members.filter((member) => {
     const name = newName ?? member.name;
@@ -64,28 +65,8 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   return { members: same, problems };
 }
 
-interface ListedMember {
-  name: string;
-  is_directory: boolean;
-  size: number;
-  /** In seconds, with a fraction. */
-  modified: number;
-}
-
 // What a folder holds may change: it is still the same folder.
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
-}
-
-/** The members of a folder by their names; or why it cannot be looked into, for people. */
-async function contentOf(url: string): Promise<Map<string, ListedMember> | string> {
-  try {
-    const reply = await send('GET', url);
-    if (!reply.ok) return await reasonOf(reply);
-    const { content } = (await reply.json()) as { content: ListedMember[] };
-    return new Map(content.map((member) => [member.name, member]));
-  } catch {
-    return text('noConnection');
-  }
 }

@@ -2,12 +2,17 @@ import { make } from '../dom.ts';
 import type { PictureHead } from './picture-head.ts';
 
 /** Longer side of a thumbnail, in pixels: a tile on a screen of double density. */
-export const longest = 320;
+const longest = 320;
+
+/** The size of a thumbnail of something larger; what is small stays as it is. */
+export function smallSize(width: number, height: number): { width: number; height: number } {
+  const scale = Math.min(1, longest / Math.max(width, height));
+  return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
+}
 
 /** Draws a picture small, turned as its camera says. @throws when it is no picture that the browser reads */
 export async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
-  const scale = Math.min(1, longest / Math.max(head.width, head.height));
-  const [width, height] = [Math.max(1, Math.round(head.width * scale)), Math.max(1, Math.round(head.height * scale))];
+  const { width, height } = smallSize(head.width, head.height);
   // The browser turns whole pictures itself; the thumbnail inside has nothing that says how.
   const options: ImageBitmapOptions = { resizeQuality: 'medium', imageOrientation: 'from-image' };
   const picture = await createImageBitmap(content, options);

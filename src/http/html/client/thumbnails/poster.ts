@@ -1,6 +1,6 @@
 import { make } from '../dom.ts';
 import { scriptHeaders } from '../server.ts';
-import { longest } from './draw.ts';
+import { smallSize } from './draw.ts';
 
 /** How long a film may take to show a frame, in milliseconds. */
 const patienceMs = 15_000;
@@ -33,12 +33,8 @@ export async function drawPoster(url: string): Promise<HTMLCanvasElement | undef
 
 function draw(film: HTMLVideoElement): HTMLCanvasElement | undefined {
   const { videoWidth, videoHeight } = film;
-  const scale = Math.min(1, longest / Math.max(videoWidth, videoHeight));
-  if (!Number.isFinite(scale) || videoWidth * videoHeight === 0) return undefined;
-  const canvas = make('canvas', {
-    width: Math.max(1, Math.round(videoWidth * scale)),
-    height: Math.max(1, Math.round(videoHeight * scale)),
-  });
+  if (videoWidth * videoHeight === 0) return undefined;
+  const canvas = make('canvas', smallSize(videoWidth, videoHeight));
   canvas.getContext('2d')?.drawImage(film, 0, 0, canvas.width, canvas.height);
   return canvas;
 }
