@@ -38,7 +38,7 @@ const swaggerUi = {
 };
 
 /** Style sheets as texts, without comments and spaces. */
-const style = {
+export const style = {
   name: 'style',
   setup(build) {
     build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
@@ -48,15 +48,21 @@ const style = {
   },
 };
 
-/** `svc:page-scripts`: the scripts of the pages by their file names. What is in them counts as what is in the bundle. */
+/** The first modules of the scripts of pages, by the name under which the sources import what is made of them. */
+export const scriptStarts = {
+  'svc:page-scripts': new URL('../src/http/html/client/main.ts', import.meta.url),
+  'svc:console-scripts': new URL('../src/console/pages/client/main.ts', import.meta.url),
+};
+
+/** The scripts of pages by their file names. What is in them counts as what is in the bundle. */
 const scripts = {
   name: 'page-scripts',
   setup(build) {
-    let inputs = {};
-    build.onResolve({ filter: /^svc:page-scripts$/ }, ({ path }) => ({ path, namespace: 'page-scripts' }));
-    build.onLoad({ filter: /.*/, namespace: 'page-scripts' }, async () => {
-      const made = await pageScripts([style]);
-      inputs = made.inputs;
+    const inputs = {};
+    build.onResolve({ filter: /^svc:(page|console)-scripts$/ }, ({ path }) => ({ path, namespace: 'page-scripts' }));
+    build.onLoad({ filter: /.*/, namespace: 'page-scripts' }, async ({ path }) => {
+      const made = await pageScripts(scriptStarts[path].pathname, [style]);
+      Object.assign(inputs, made.inputs);
       const files = Object.entries(made.files).map(([name, text]) => `'${name}': ${packedFile(Buffer.from(text))}`);
       return { contents: `export default { ${files.join(', ')} };`, loader: 'js' };
     });

@@ -1,23 +1,24 @@
 // Writes what is generated: in docs/reference option tables from the schema, commands from --help, events from the catalogue and
-// codes of findings; the JSON Schema beside the examples.
+// codes of findings; what the pages weigh, in docs/use; the JSON Schema beside the examples.
 //   node scripts/docs.mjs          writes them
 //   node scripts/docs.mjs --check  fails when they are stale
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
+import { pageWeights } from './page-weights.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
 async function importSources() {
   const contents =
-    "export { configJsonSchema } from './src/config/schema/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts'; export { findingCodes } from './src/config/finding-codes.ts';";
+    "export { configJsonSchema } from './src/config/schema/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts'; export { findingCodes } from './src/config/finding-codes.ts'; export { assetPaths, assets } from './src/http/html/pages/assets.ts';";
   const outfile = '.cache/docs.mjs';
   await build({ ...bundleOptions, stdin: { contents, resolveDir: process.cwd(), loader: 'ts' }, outfile, banner: { js: requireBanner } });
   return import(new URL(`../${outfile}`, import.meta.url));
 }
 
-const { configJsonSchema, eventCatalogue, findingCodes, pathMembers } = await importSources();
+const { assetPaths, assets, configJsonSchema, eventCatalogue, findingCodes, pathMembers } = await importSources();
 const schema = configJsonSchema();
 
 function resolve(node) {
@@ -120,9 +121,8 @@ function findings() {
   return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** A page of the reference with the part between its marks made anew. */
-function referencePage(name, make) {
-  const file = `docs/reference/${name}.md`;
+/** A page of the documentation with the part between its marks made anew. */
+function pageWith(file, name, make) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   const text = readFileSync(file, 'utf8');
   if (!pattern.test(text)) throw new Error(`${file} has no place for the generated ${name}.`);
@@ -131,7 +131,9 @@ function referencePage(name, make) {
 
 const generated = { 'examples/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n` };
 for (const [name, make] of Object.entries({ configuration: options, commands, events, findings }))
-  generated[`docs/reference/${name}.md`] = referencePage(name, make);
+  generated[`docs/reference/${name}.md`] = pageWith(`docs/reference/${name}.md`, name, make);
+const weights = await pageWeights(assets.get(assetPaths.style.replace('/__svc__/', '')).body().toString());
+generated['docs/use/browser.md'] = pageWith('docs/use/browser.md', 'weights', () => weights);
 for (const [file, content] of Object.entries(generated)) {
   if (!process.argv.includes('--check')) writeFileSync(file, content);
   else if (!existsSync(file) || content !== readFileSync(file, 'utf8')) {

@@ -1,14 +1,11 @@
-// Makes the scripts of the pages (src/http/html/client/) for browsers: `page.js`, the first one, and its parts. A part is what the first script
+// Makes the scripts of pages (src/http/html/client/, src/console/pages/client/) for browsers: `page.js`, the first one, and its parts. A part is what the first script
 // asks for by `import()`: a file of its own, fetched when it is needed. What a part shares with the first script it imports from there, so
 // that there is one of each; what parts alone share becomes a file, too.
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
-const main = new URL('../src/http/html/client/main.ts', import.meta.url).pathname;
-const folder = resolve(main, '..');
-
 /** @type {import('esbuild').BuildOptions} */
-const options = {
+const commonOptions = {
   bundle: true,
   write: false,
   minify: true,
@@ -17,15 +14,17 @@ const options = {
   charset: 'utf8',
   logLevel: 'warning',
   metafile: true,
-  absWorkingDir: folder,
-  outdir: folder,
 };
 
 /**
+ * @param {string} main path of the module with which the first script begins
  * @param {import('esbuild').Plugin[]} plugins for what is no program
- * @returns the scripts by their file names, which refer to each other relative to where they stand; and what is in them, as esbuild tells it
+ * @returns the scripts by their file names, which refer to each other relative to where they stand; and what is in them, as esbuild tells it, in all
+ *   and in each
  */
-export async function pageScripts(plugins) {
+export async function pageScripts(main, plugins) {
+  const folder = resolve(main, '..');
+  const options = { ...commonOptions, absWorkingDir: folder, outdir: folder };
   const parts = new Set();
   const partsApart = onImport('parts-apart', (path, kind) => {
     if (kind !== 'dynamic-import') return undefined;
@@ -58,8 +57,9 @@ export async function pageScripts(plugins) {
   const files = Object.fromEntries([...whole.outputFiles, ...later.outputFiles].map(({ path, text }) => [basename(path), text]));
   const [{ exports }] = Object.values(whole.metafile.outputs);
   assertExported(files, exports);
-  const outputs = [...Object.values(whole.metafile.outputs), ...Object.values(later.metafile.outputs)];
-  return { files, inputs: Object.assign({}, ...outputs.map(({ inputs }) => inputs)) };
+  const outputsOf = { ...whole.metafile.outputs, ...later.metafile.outputs };
+  const inputsOf = Object.fromEntries(Object.entries(outputsOf).map(([path, { inputs }]) => [basename(path), inputs]));
+  return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
 
 /** What `choose` gives for an import of a file, the browser loads by itself. */

@@ -1,5 +1,6 @@
-// Faults of packages that their makers have not mended yet: scripts/patches/PACKAGE/*.diff, applied in the order of their names to what is
-// bundled, never to node_modules. A build fails when one does not fit, so that no release goes without it.
+// Faults of packages that their makers have not mended yet, and large parts that nothing here uses: scripts/patches/PACKAGE/*.diff (a `+` in
+// PACKAGE is a `/`), applied in the order of their names to what is bundled, never to node_modules. A build fails when one does not fit, so
+// that no release goes without it.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const folder = new URL('./patches/', import.meta.url);
@@ -49,13 +50,14 @@ export function applyHunks(text, hunks) {
 
 /** Every patch there is: package, name of the diff, file in the package, hunks. */
 function allPatches() {
-  return readdirSync(folder).flatMap((name) =>
-    readdirSync(new URL(`${name}/`, folder))
+  return readdirSync(folder).flatMap((own) =>
+    readdirSync(new URL(`${own}/`, folder))
       .filter((diff) => diff.endsWith('.diff'))
       .sort()
-      .flatMap((diff) =>
-        parseDiff(readFileSync(new URL(`${name}/${diff}`, folder), 'utf8')).map((change) => ({ name, diff: `${name}/${diff}`, ...change })),
-      ),
+      .flatMap((diff) => {
+        const changes = parseDiff(readFileSync(new URL(`${own}/${diff}`, folder), 'utf8'));
+        return changes.map((change) => ({ name: own.replace('+', '/'), diff: `${own}/${diff}`, ...change }));
+      }),
   );
 }
 

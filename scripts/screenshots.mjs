@@ -3,10 +3,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
+import { documents, film, landscape, silence } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { all: { type: 'string' } } });
@@ -32,6 +34,21 @@ const members = [
   ['website.json', 6_140, 1_300],
 ];
 
+/** Files that are looked at, and what is there once they are shown. */
+const previews = {
+  'Reports/Notes.txt': 'pre',
+  'Reports/Spring meeting.md': '.markdown pre',
+  'Reports/costs.csv': 'table',
+  'Reports/settings.json': 'details',
+  'Reports/settings.ts': 'pre .c-keyword',
+  'Reports/report.pdf': 'iframe',
+  'Reports/material.zip': '.members',
+  'Reports/broken.png': '.trouble',
+  'Reports/chart.svg': 'img',
+  'Photos/Evening.jpg': 'img',
+  'Photos/Drive.webm': 'video',
+};
+
 /** When the pictures are taken, for whoever looks at them: "yesterday" stays so. */
 const now = Date.UTC(2026, 2, 16, 10, 24);
 
@@ -43,12 +60,41 @@ function makeMembers(home) {
       writeFileSync(path, '');
       truncateSync(path, size);
     }
-    if (name === 'Reports') writeFileSync(join(path, 'Notes.txt'), 'Agenda\n\n1. Numbers of the quarter\n2. What comes next\n');
+    if (name === 'Reports') for (const [file, content] of Object.entries(documents)) writeFileSync(join(path, file), content);
     utimesSync(path, (now - hours * 3_571_000) / 1000, (now - hours * 3_571_000) / 1000);
   }
 }
 
+/** Photos, a film and sounds, which the browser makes. */
+async function makePhotos() {
+  const page = await (await browser.newContext()).newPage();
+  const put = (name, content, hours) => {
+    const path = join(folder, 'files/Photos', name);
+    writeFileSync(path, content);
+    utimesSync(path, (now - hours * 3_571_000) / 1000, (now - hours * 3_571_000) / 1000);
+  };
+  const names = ['Evening.jpg', 'Lake.jpg', 'Morning mist.jpg', 'Night train.jpg', 'Ridge.jpg', 'Spring.jpg', 'Valley.jpg'];
+  for (const [index, name] of names.entries()) put(name, await landscape(page, index + 1), 200 + index * 30);
+  put('Drive.webm', await film(page), 190);
+  for (const name of ['Birds.wav', 'Rain.wav']) put(name, silence(95), 180);
+  await page.context().close();
+}
+
+/** A receiver of events that fails: what the pictures of the console show. */
+async function startReceiver() {
+  const receiver = createServer((request, reply) => {
+    request.resume().on('end', () => {
+      const isMended = request.url === '/archive';
+      reply.writeHead(isMended ? 200 : 500, { 'content-type': 'application/json' });
+      reply.end(isMended ? '{"ok":true}' : '{"error":"no such table: invoices","hint":"run the migration"}');
+    });
+  });
+  await new Promise((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  return { receiver, receiverUrl: `http://127.0.0.1:${receiver.address().port}` };
+}
+
 async function startServer() {
+  const { receiver, receiverUrl } = await startReceiver();
   const home = join(folder, 'files');
   mkdirSync(home);
   makeMembers(home);
@@ -59,47 +105,76 @@ async function startServer() {
     accounts: { 'Anna Weber': { password: hash.stdout.trim() } },
     services: {
       web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' }, ...moreOptions },
+      console: { type: 'console', port: 0, administrators: { olga: { password: hash.stdout.trim(), role: 'operator' } } },
+    },
+    event_handlers: {
+      archive: { type: 'http', name: 'archive', url: [`${receiverUrl}/archive`], groups: ['operation-write'] },
+      invoices: { type: 'http', name: 'invoices', url: [`${receiverUrl}/invoices`], groups: ['operation-write'], retry_count: 0 },
     },
   };
   const path = join(folder, 'svc.json');
   writeFileSync(path, JSON.stringify(config));
   const server = spawn(process.execPath, ['dist/svc.mjs', 'serve', '--config', path], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
-  const url = await new Promise((resolve, reject) => {
+  const [url, consoleUrl] = await new Promise((resolve, reject) => {
     const read = (chunk) => {
       output += chunk;
-      const found = /http:\/\/[^\s"]+/.exec(output)?.[0];
-      if (found) resolve(found.replace(/\/$/, ''));
+      const urls = ['web', 'console'].map((name) => new RegExp(`${name} listening on (\\S+)/`).exec(output)?.[1]);
+      if (urls.every(Boolean)) resolve(urls);
     };
     server.stdout.on('data', read);
     server.stderr.on('data', read);
     server.once('exit', () => reject(new Error(`The server did not start: ${output}`)));
   });
-  return { server, url };
+  return { server, url, consoleUrl, receiver };
 }
+
+/** Views of the console beside the overview, and how to come to each. */
+const consoleViews = {
+  event: async (page) => {
+    await openSection(page, 'events?id=40017');
+    await page.locator('main .row-link').first().click();
+    await page.getByRole('heading', { name: 'Event 40017' }).waitFor();
+  },
+  delivery: async (page) => {
+    await openSection(page, 'deliveries?outcome=failed');
+    await page.locator('main .row-link').first().click();
+    await page.getByRole('heading', { name: 'Delivery to' }).waitFor();
+  },
+  handlers: async (page) => {
+    await page.setViewportSize({ width: 1280, height: 430 });
+    await openSection(page, 'handlers');
+  },
+};
 
 const stage = await startServer();
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-quic'] });
 try {
-  if (options.all === undefined) await picturesOfReadme();
-  else await picturesOfAll(options.all);
+  await makePhotos();
+  if (options.all === undefined) {
+    await picturesOfReadme();
+    await picturesOfConsole();
+  } else {
+    await picturesOfAll(options.all);
+    await picturesOfAllConsole(options.all);
+  }
 } finally {
   await browser.close();
   stage.server.kill('SIGTERM');
   await once(stage.server, 'exit');
+  stage.receiver.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function openPage(width, height, colorScheme, more = {}) {
-  const context = await browser.newContext({
-    viewport: { width, height },
-    colorScheme,
-    locale: 'en-GB',
-    timezoneId: 'UTC',
-    reducedMotion: 'reduce',
-    ...more,
-  });
-  const page = await context.newPage();
+async function newPage(width, height, colorScheme, more = {}) {
+  const usual = { locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' };
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, ...usual, ...more });
+  return context.newPage();
+}
+
+/** A page at the time when the files were made. */
+async function openPage(...look) {
+  const page = await newPage(...look);
   await page.clock.setFixedTime(now);
   return page;
 }
@@ -121,13 +196,98 @@ async function picturesOfReadme() {
   await wide.mouse.move(0, 0);
   await wide.getByText('2 selected').waitFor();
   await save(wide, 'docs/images/listing-light.webp');
+  await wide.goto(`${stage.url}/home/Photos/?preview=Evening.jpg`);
+  await wide.locator('.stage img').waitFor();
+  await save(wide, 'docs/images/viewer.webp');
+  await wide.goto(`${stage.url}/home/Reports/?preview=Spring%20meeting.md`);
+  await wide.locator('.markdown pre').waitFor();
+  await save(wide, 'docs/images/preview-light.webp');
   const phone = await openPage(390, 780, 'dark');
   await login(phone);
   await save(phone, 'docs/images/listing-dark-phone.webp');
 }
 
+/** Figures of an hour, as a server that is used has them: a night's work of figures is too long to wait for. */
+function figuresOfAnHour() {
+  const wave = (index, length, middle, height) =>
+    Math.max(0, Math.round(middle + height * (Math.sin(index / length) + 0.15 * Math.sin(index / 3.3) + 0.07 * Math.sin(index * 2.3))));
+  const sample = (index) => ({
+    time: new Date(Date.now() - (360 - index) * 10_000).toISOString(),
+    requests: wave(index, 40, 620, 210),
+    failures: index > 250 && index < 290 ? wave(index, 5, 40, 25) : wave(index, 9, 4, 4),
+    received_bytes: wave(index, 55, 60_000_000, 35_000_000),
+    sent_bytes: wave(index, 32, 140_000_000, 60_000_000),
+    events: wave(index, 40, 220, 80),
+    deliveries: wave(index, 28, 36, 14),
+    failed_deliveries: index > 300 ? wave(index, 6, 8, 4) : 0,
+    sessions: wave(index, 70, 58, 6),
+    connections: wave(index, 50, 214, 40),
+    memory_bytes: 171_000_000 + index * 30_000 + wave(index, 3, 1_000_000, 900_000),
+    waiting_events: index > 300 ? (index - 300) * 31 : wave(index, 4, 3, 3),
+  });
+  return { interval_seconds: 10, samples: Array.from({ length: 360 }, (_, index) => sample(index)) };
+}
+
+/** Gives the console something to show: uploads, of which each handler is told. */
+async function useServer() {
+  const authorization = `Basic ${Buffer.from('Anna Weber:secret').toString('base64')}`;
+  for (const name of ['Invoice 2041.pdf', 'Invoice 2042.pdf', 'Invoice 2043.pdf', 'Spring letter.docx'])
+    await fetch(`${stage.url}/home/Contracts/${encodeURIComponent(name)}`, {
+      method: 'PUT',
+      headers: { authorization },
+      body: name.repeat(4000),
+    });
+}
+
+async function openConsole(width, height, colorScheme) {
+  const page = await newPage(width, height, colorScheme);
+  await page.route('**/api/samples', (route) => route.fulfill({ json: figuresOfAnHour() }));
+  await page.goto(stage.consoleUrl);
+  await page.getByLabel('User name').fill('olga');
+  await page.getByLabel('Password').fill('secret');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('.charts').waitFor();
+  return page;
+}
+
+async function picturesOfConsole() {
+  await useServer();
+  const wide = await openConsole(1280, 800, 'light');
+  await save(wide, 'docs/images/console-overview.webp');
+  for (const [name, show] of Object.entries(consoleViews)) {
+    await show(wide);
+    await save(wide, `docs/images/console-${name}.webp`);
+  }
+}
+
+async function openSection(page, name) {
+  await page.goto(`${stage.consoleUrl}/#${name}`);
+  await page.getByText('Loading').waitFor({ state: 'detached' });
+  await page.locator('main .panel').last().waitFor();
+}
+
+async function picturesOfAllConsole(target) {
+  await useServer();
+  for (const colorScheme of ['light', 'dark'])
+    for (const width of [320, 768, 1280]) {
+      const page = await openConsole(width, 800, colorScheme);
+      const shot = (name) => page.screenshot({ path: join(target, `console-${name}-${colorScheme}-${width}.png`), fullPage: true });
+      await shot('overview');
+      for (const name of ['events', 'deliveries', 'handlers', 'accounts', 'configuration']) {
+        await openSection(page, name);
+        await page.waitForTimeout(300);
+        await shot(name);
+      }
+      for (const name of ['event', 'delivery']) {
+        await consoleViews[name](page);
+        await shot(name);
+      }
+    }
+}
+
 /** A picture as WebP: half the size of a PNG. Above 60 kB it is too much for a README. */
 async function save(page, path) {
+  await page.mouse.move(0, 0);
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 85 });
   const bytes = Buffer.from(data, 'base64');
@@ -190,10 +350,23 @@ async function picturesOfAll(target) {
       await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
       await page.locator('.queue li').first().waitFor();
       await shot(page, 'queue');
-      await page.goto(`${stage.url}/home/Reports/`);
-      await page.getByRole('link', { name: 'Notes.txt' }).click();
-      await page.locator('dialog pre').waitFor();
-      await shot(page, 'preview');
+      for (const [path, ready] of Object.entries(previews)) {
+        const [parent, name] = path.split('/');
+        await page.goto(`${stage.url}/home/${parent}/?preview=${encodeURIComponent(name)}`);
+        await page.locator(`.stage ${ready}`).first().waitFor();
+        await shot(page, `preview-${name.replaceAll(/[ .]/g, '-')}`);
+      }
+      await page.goto(`${stage.url}/home/Reports/?preview=material.zip`);
+      await page.locator('.stage .members button.plain').first().click();
+      await page.locator('.stage .member .markdown, .stage .member pre').first().waitFor();
+      await shot(page, 'preview-member');
+      await page.goto(`${stage.url}/home/Photos/`);
+      await page.getByRole('link', { name: 'Birds.wav' }).click();
+      await page.locator('.player').waitFor();
+      await page.locator('.to-grid').click();
+      await page.locator('canvas.thumbnail').nth(1).waitFor();
+      await shot(page, 'photos-player');
+      await page.locator('.to-list').click();
       await page.goto(`${stage.url}/home/__svc__/recent`);
       await shot(page, 'recent');
       await page.goto(`${stage.url}/home/__svc__/password-update`);

@@ -1,12 +1,24 @@
 // Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
-//   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--binary] [--update-golden]
+//   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--times] [--binary] [--update-golden]
 // FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
 // alone with --long, or when no other file has the filter's text (`crash/power-cut`). --binary: processes of svc are the binary of
-// this machine, made anew. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+// this machine, made anew. --times prints what each short file took. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
@@ -21,6 +33,7 @@ const { values: options, positionals: filters } = parseArgs({
     long: { type: 'boolean' },
     name: { type: 'string' },
     binary: { type: 'boolean' },
+    times: { type: 'boolean' },
     'update-golden': { type: 'boolean' },
   },
 });
@@ -29,13 +42,13 @@ const { values: options, positionals: filters } = parseArgs({
 const mostTriedAgain = 3;
 
 /** Test processes at once: much of what they do is to wait. */
-const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 5);
+const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 6);
 
-/** At most so many test files run in one process, one after the other: each takes half a second of CPU to load what all of them need. */
+/** At most so many test files run in one process, one after the other. */
 const mostTogether = 10;
 
-/** Where tests wait longest for others: what begins first is not waited for at the end. */
-const longest = ['workers/', 'browser/', 'http/uploads/', 'nodes/', 'crash/', 'ssh/', 'cli/', 'webhooks/'];
+/** Folders of tests are in memory where there is so much room. */
+const memoryBytes = 4 * 1024 ** 3;
 
 /** Foreign programs that tests use, and the Debian package of each. */
 const programs = {
@@ -129,7 +142,7 @@ rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
 await build({
   ...bundleOptions,
-  entryPoints: [...tests, 'test/support/command-host.ts'],
+  entryPoints: [...tests, 'test/support/command-host.ts', 'test/support/failing-file.ts'],
   outdir,
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
@@ -142,6 +155,7 @@ await build({
   banner: { js: requireBanner },
 });
 
+const temporaryFolders = tests.some(isLong) ? tmpdir() : foldersInMemory();
 const failures = join(outdir, 'failed-files.txt');
 const args = [
   '--enable-source-maps',
@@ -153,44 +167,93 @@ const args = [
   `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 600_000}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
+/** The short files in the order in which they begin. */
+let queue = [];
+/** What runs a file alone, by the file. */
+const ownProcess = new Map();
+const testQueue = new URL('./test-queue.mjs', import.meta.url).href;
 const bundled = (path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs'));
 // One browser for all files: each start of it takes two seconds of CPU.
 const browser = tests.some((path) => path.includes('/browser/')) && isInstalled('chromium') ? await startBrowser() : undefined;
-const batches = batchesOf(tests);
-let status = await run([...batches.keys()], concurrency);
-const failedFiles = new Set(readFileSync(failures, 'utf8').split('\n'));
-// Where a process ended, the path is that of the batch.
-const failedBatches = [...batches].flatMap(([path, files]) => (failedFiles.has(resolve(path)) ? files : []));
-const failed = tests.filter((path) => failedFiles.has(resolve(path)) || failedBatches.includes(path));
+const started = performance.now();
+const processes = processesOf(tests);
+let status = await run(processes, concurrency);
+const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
+const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
+if (options.times && queue.length > 0) printTimes(performance.now() - started);
 // What fails for want of time beside others has another try, and is named; what fails alone has failed.
 if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
-  status = await run(failed.map(bundled), 1);
+  status = await run(failed.map(ownProcessOf), 1);
   if (status === 0) console.log(`passed alone only; to be mended: ${failed.join(', ')}`);
 }
 await browser?.close();
 process.exit(status);
 
-/** @returns the test files of each process by the path of what it runs, in their order; long ones have a process of their own */
-function batchesOf(paths) {
-  const ordered = paths.toSorted((one, other) => placeOf(one) - placeOf(other));
-  const short = ordered.filter((path) => !isLong(path));
-  const together = Math.min(mostTogether, Math.ceil(short.length / concurrency));
-  const groups = ordered.filter(isLong).map((path) => [path]);
-  for (let start = 0; start < short.length; start += together) groups.push(short.slice(start, start + together));
-  return new Map(
-    groups.map((files, index) => {
-      // `node --test` runs them in the order of their names.
-      const batch = join(outdir, `batch-${String(index).padStart(3, '0')}.mjs`);
-      writeFileSync(batch, files.map((path) => `import './${relative(outdir, bundled(path))}';\n`).join(''));
-      return [batch, files];
-    }),
-  );
+/**
+ * Writes the queue of the short files, and what takes from it.
+ *
+ * @returns the paths of what is to run: the long files, each in a process of its own, and processes that share the short ones
+ */
+function processesOf(paths) {
+  queue = inTurn(paths.filter((path) => !isLong(path)));
+  const files = queue.map((path) => ({ path, bundle: resolve(bundled(path)) }));
+  writeFileSync(join(outdir, 'queue.json'), JSON.stringify({ files, mostTogether }));
+  const needed = Math.max(Math.ceil(queue.length / mostTogether), Math.min(queue.length, concurrency));
+  const takers = Array.from({ length: needed }, (_, index) => {
+    const path = join(outdir, `queue-${String(index).padStart(3, '0')}.mjs`);
+    writeFileSync(path, `import { runQueue } from '${testQueue}';\nawait runQueue();\n`);
+    return path;
+  });
+  return [...paths.filter(isLong).map(ownProcessOf), ...takers];
 }
 
-function placeOf(path) {
-  const place = longest.findIndex((folder) => path.startsWith(`test/${folder}`));
-  return place < 0 ? longest.length : place;
+/** What runs one file in a process of its own. `node --test` runs such in the order of their names: `alone-` comes before `queue-`. */
+function ownProcessOf(path) {
+  const known = ownProcess.get(path);
+  if (known !== undefined) return known;
+  const own = join(outdir, `alone-${String(ownProcess.size).padStart(3, '0')}.mjs`);
+  const file = { path, bundle: resolve(bundled(path)) };
+  writeFileSync(own, `import { runAlone } from '${testQueue}';\nawait runAlone(${JSON.stringify(file)});\n`);
+  ownProcess.set(path, own);
+  return own;
+}
+
+/** Whether a process ended in the middle of a file, when the path that failed is that of the process, or a file came to no process. */
+function endedWith(path) {
+  const own = ownProcess.get(path);
+  if (own !== undefined) return failedPaths.has(resolve(own));
+  const taker = takerOf(queue.indexOf(path));
+  const last = queue.findLast((_, index) => takerOf(index) === taker);
+  return taker === undefined || (path === last && failedPaths.has(resolve(outdir, taker)));
+}
+
+function takerOf(index) {
+  const file = join(outdir, `taken-${index}`);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
+function printTimes(wallMs) {
+  const lines = readFileSync(join(outdir, 'times.ndjson'), 'utf8').trimEnd().split('\n');
+  const times = lines.map((line) => JSON.parse(line)).sort((one, other) => other.wallMs - one.wallMs);
+  const seconds = (ms) => (ms / 1000).toFixed(1).padStart(8);
+  const cpuMs = times.reduce((sum, time) => sum + time.cpuMs, 0);
+  console.log(`\n${'s'.padStart(8)}${'s of CPU'.padStart(10)}`);
+  for (const { path, wallMs: fileMs, cpuMs: fileCpuMs } of times) console.log(`${seconds(fileMs)}  ${seconds(fileCpuMs)}  ${path}`);
+  console.log(`${seconds(wallMs)}  ${seconds(cpuMs)}  all, by ${concurrency} processes at once`);
+}
+
+/** Files of a folder need the same, such as the browser, workers or Redis: they begin in turn with those of others, so that few run at once. */
+function inTurn(paths) {
+  const counts = new Map();
+  const turns = new Map(
+    paths.map((path) => {
+      const turn = counts.get(dirname(path)) ?? 0;
+      counts.set(dirname(path), turn + 1);
+      return [path, turn];
+    }),
+  );
+  return paths.toSorted((one, other) => turns.get(one) - turns.get(other));
 }
 
 async function run(files, atOnce) {
@@ -201,6 +264,8 @@ async function run(files, atOnce) {
       ...process.env,
       SVC_ROOT: process.cwd(),
       SVC_TESTS: resolve(outdir),
+      TMPDIR: temporaryFolders,
+      SVC_TEST_DISK: tmpdir(),
       SVC_TEST_BINARY: options.binary ? resolve(`dist/svc-${process.platform}-${process.arch}`) : '',
       SVC_TEST_BROWSER: browser?.wsEndpoint() ?? '',
       SVC_UPDATE_GOLDEN: options['update-golden'] ? '1' : '',
@@ -208,6 +273,23 @@ async function run(files, atOnce) {
   });
   const [code] = await once(running, 'exit');
   return code ?? 1;
+}
+
+/**
+ * Where short tests have their folders: in memory, where there is room for them, as to wait for one disk that six processes sync to took a
+ * third of their time. What is about disks asks for one, and long tests have all on it. Gone when this process ends.
+ */
+function foldersInMemory() {
+  const memory = '/dev/shm';
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  if (bavail * bsize < memoryBytes) return tmpdir();
+  const folder = mkdtempSync(join(memory, 'svc-tests-'));
+  // Servers of tests run as other accounts, too.
+  chmodSync(folder, 0o1777);
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
+  return folder;
 }
 
 function startBrowser() {

@@ -28,6 +28,12 @@ declare module 'svc:page-scripts' {
   export default scripts;
 }
 
+/** The scripts of the console's pages (src/console/pages/client/), likewise. */
+declare module 'svc:console-scripts' {
+  const scripts: Readonly<Record<string, import('svc:swagger-ui').PackedFile>>;
+  export default scripts;
+}
+
 /** Swagger UI's style and script. */
 declare module 'svc:swagger-ui' {
   /** Made by the bundler: the SHA-256 of the content, and the content as gzip, in base64. */

@@ -11,6 +11,7 @@ const ranks = [
   ['auth', 'files', 'webhooks'],
   ['http', 'ssh', 'monitor', 'control'],
   ['config'],
+  ['console'],
   ['server'],
   ['cli'],
   ['bin'],
@@ -18,8 +19,8 @@ const ranks = [
 
 /** Each package has one home; a key ending in `/` is a folder. */
 const homes: Record<string, string[]> = {
-  hono: ['src/http/', 'src/monitor/'],
-  '@hono/node-server': ['src/http/', 'src/monitor/'],
+  hono: ['src/http/', 'src/monitor/', 'src/console/'],
+  '@hono/node-server': ['src/http/', 'src/monitor/', 'src/console/'],
   ofetch: ['src/lib/remote/'],
   commander: ['src/cli/'],
   cosmiconfig: ['src/config/reading/'],
@@ -33,9 +34,11 @@ const homes: Record<string, string[]> = {
     'src/auth/service-options.ts',
     'src/auth/callout-reply.ts',
     'src/cli/',
+    'src/console/api/',
     'src/control/collection.ts',
     'src/events/options.ts',
     'src/files/uploads/options.ts',
+    'src/server/nodes/node-messages.ts',
     'src/http/options.ts',
     'src/http/appearance-options.ts',
     'src/monitor/options.ts',
@@ -43,9 +46,10 @@ const homes: Record<string, string[]> = {
     'src/webhooks/options.ts',
     'src/webhooks/payload/payload.ts',
     'src/webhooks/records/delivery-record.ts',
+    'src/webhooks/replay/',
   ],
   re2js: ['src/lib/expression.ts'],
-  'fast-xml-parser': ['src/http/webdav/', 'src/lib/xml-writer.ts'],
+  'fast-xml-parser': ['src/http/webdav/', 'src/lib/xml/xml-writer.ts'],
   '@fastify/busboy': ['src/http/request/form-fields.ts'],
   'node:fs': [
     'src/files/',
@@ -64,7 +68,9 @@ const homes: Record<string, string[]> = {
     'src/ssh/sftp/open-file.ts',
     'src/webhooks/replay/event-file.ts',
     'src/webhooks/records/delivery-log.ts',
+    'src/webhooks/records/delivery-records-file.ts',
     'src/webhooks/engine/handler-positions.ts',
+    'src/webhooks/engine/pauses.ts',
   ],
   'node:fs/promises': ['src/lib/disk/', 'src/events/journal/'],
   'node:cluster': ['src/cli/serve/fork-workers.ts'],
@@ -196,7 +202,7 @@ test('time comes from lib/clock.ts alone', () => {
     (source) =>
       source.path !== 'src/lib/clock.ts' &&
       // Pages have the clock and the timers of their browser; tests set them there.
-      !source.path.startsWith('src/http/html/client/') &&
+      !/^src\/(http\/html|console\/pages)\/client\//.test(source.path) &&
       /\b(Date\.now|setTimeout|setInterval)\b\s*\(/.test(source.text) &&
       !/\.setTimeout\(/.test(source.text),
   );

@@ -9,6 +9,7 @@ import {
   fstatSync,
   fsync,
   lstatSync,
+  mkdirSync,
   openSync,
   read,
   readdirSync,
@@ -18,6 +19,7 @@ import {
   write,
   writeSync,
   writev,
+  writevSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
 import { basename, dirname, join } from 'node:path';
@@ -183,37 +185,58 @@ async function list(folder, method, outgoing) {
   outgoing.end(body);
 }
 
-let uploads = 0;
+let temporaries = 0;
+/** Bodies that come in right now: they gather as much together as eight alone. */
+let streaming = 0;
 /** How the folders are synced, each by the first descriptor of it, which stays open. */
 const folders = new Map();
 
-async function put(path, incoming, outgoing) {
-  const folder = dirname(path);
-  const parent = openVerified(folder, constants.O_RDONLY | constants.O_DIRECTORY);
-  const temporary = `/proc/self/fd/${parent}/.limit-${uploads++}`;
-  const target = `/proc/self/fd/${parent}/${basename(path)}`;
-  lstatSync(target, { throwIfNoEntry: false });
-  const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+/** Appends a body to a file. @param syncAt after so many bytes a sync begins while more come @returns how many, once that sync is done */
+async function receive(incoming, fd, syncAt) {
   let gathered = [];
   let bytes = 0;
+  let received = 0;
   let syncing;
   let unsynced = 0;
+  streaming++;
   for await (const chunk of incoming) {
     gathered.push(chunk);
     bytes += chunk.length;
-    if (bytes < gatherBytes) continue;
+    received += chunk.length;
+    if (bytes < Math.min(gatherBytes, (8 * gatherBytes) / streaming)) continue;
     await writevAsync(fd, gathered);
     unsynced += bytes;
     [gathered, bytes] = [[], 0];
-    if (unsynced > 32 * 1024 * 1024 && !syncing) {
+    if (unsynced >= syncAt && !syncing) {
       unsynced = 0;
       syncing = fdatasyncAsync(fd).then(() => {
         syncing = undefined;
       });
     }
   }
-  if (bytes > 0) writeSync(fd, Buffer.concat(gathered));
+  streaming--;
+  if (bytes > smallBytes) await writevAsync(fd, gathered);
+  else if (bytes > 0) writevSync(fd, gathered);
   await syncing;
+  return received;
+}
+
+function openTarget(path) {
+  const parent = openVerified(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+  const target = `/proc/self/fd/${parent}/${basename(path)}`;
+  lstatSync(target, { throwIfNoEntry: false });
+  const temporary = `/proc/self/fd/${parent}/.limit-${temporaries++}`;
+  return {
+    folder: dirname(path),
+    parent,
+    target,
+    temporary,
+    fd: openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL),
+  };
+}
+
+/** Gives a file its name: content, name and event are on disk then. */
+async function finish({ folder, parent, target, temporary, fd }) {
   await fsyncAsync(fd);
   renameSync(temporary, target);
   const known = folders.get(folder);
@@ -227,21 +250,69 @@ async function put(path, incoming, outgoing) {
   await durable();
   closeSync(fd);
   if (known) closeSync(parent);
+}
+
+async function put(path, incoming, outgoing) {
+  const opened = openTarget(path);
+  await receive(incoming, opened.fd, 32 * 1024 * 1024);
+  await finish(opened);
   outgoing.writeHead(201, { 'content-length': 0 });
+  outgoing.end();
+}
+
+const uploads = new Map();
+let uploadsSoFar = 0;
+const records = `${journalPath}-uploads`;
+
+/** An upload of tus begins: its record is on disk before the reply. */
+async function create(incoming, outgoing) {
+  const path = Buffer.from(incoming.headers['upload-metadata'].split(' ')[1], 'base64').toString();
+  mkdirSync(records, { recursive: true });
+  const id = String(uploadsSoFar++);
+  const record = openSync(join(records, id), 'w');
+  writeSync(record, '0'.padEnd(128), 0);
+  await fsyncAsync(record);
+  const folder = openSync(records, constants.O_RDONLY);
+  await fsyncAsync(folder);
+  closeSync(folder);
+  await recorded(1);
+  uploads.set(id, { ...openTarget(join(root, path)), record, offset: 0, length: Number(incoming.headers['upload-length']) });
+  outgoing.writeHead(201, { 'content-length': 0, location: `${incoming.url}${id}` });
+  outgoing.end();
+}
+
+/** A piece of an upload of tus: it is on disk before the record says so, and that before the reply. Files stay open between pieces. */
+async function append(incoming, outgoing) {
+  const id = basename(incoming.url);
+  const upload = uploads.get(id);
+  upload.offset += await receive(incoming, upload.fd, 4 * 1024 * 1024);
+  if (upload.offset === upload.length) {
+    await finish(upload);
+    closeSync(upload.record);
+    uploads.delete(id);
+  } else {
+    await fdatasyncAsync(upload.fd);
+    writeSync(upload.record, String(upload.offset).padEnd(128), 0);
+    await fdatasyncAsync(upload.record);
+  }
+  outgoing.writeHead(204, { 'upload-offset': upload.offset });
   outgoing.end();
 }
 
 const server = createServer((incoming, outgoing) => {
   const path = join(root, incoming.url.slice('/home/'.length));
-  const work =
-    incoming.method === 'PUT'
-      ? put(path, incoming, outgoing)
-      : incoming.headers.accept === 'application/zip'
-        ? archive(path, outgoing)
-        : path.endsWith('/')
-          ? list(path, incoming.method, outgoing)
-          : get(path, outgoing);
-  work.catch((error) => {
+  const writing = {
+    PUT: () => put(path, incoming, outgoing),
+    POST: () => create(incoming, outgoing),
+    PATCH: () => append(incoming, outgoing),
+  };
+  const reading = () =>
+    incoming.headers.accept === 'application/zip'
+      ? archive(path, outgoing)
+      : path.endsWith('/')
+        ? list(path, incoming.method, outgoing)
+        : get(path, outgoing);
+  (writing[incoming.method] ?? reading)().catch((error) => {
     outgoing.writeHead(500);
     outgoing.end(String(error));
   });

@@ -1,8 +1,10 @@
 // The page of a folder of 10,000 in Chromium with the CPU slowed four times, by its tracing: when it can be used, and the longest time
-// that it holds still while it is scrolled and filtered. Needs Chromium (Debian: `chromium`).
+// that it holds still while it is scrolled, filtered, selected and sorted; and what bare tables take, which is the limit. Needs Chromium (Debian: `chromium`).
 //   node scripts/bench/pages.mjs [--rounds N] [--smoke] [--write] [--against COMMIT]
 //   --against measures the build of a commit in the same rounds; --write puts the table into docs/operate/performance.md
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -33,8 +35,8 @@ const home = join(folder, 'home');
 mkdirSync(join(home, 'list'), { recursive: true });
 writeFileSync(join(home, 'small'), '');
 const endings = ['docx', 'png', 'pdf', 'tar.gz', 'mp4', 'txt', 'jpg'];
-for (let index = 0; index < entries; index++)
-  writeFileSync(join(home, 'list', `File ${String(index).padStart(5, '0')} of März.${endings[index % endings.length]}`), '');
+const nameAt = (index) => `File ${String(index).padStart(5, '0')} of März.${endings[index % endings.length]}`;
+for (let index = 0; index < entries; index++) writeFileSync(join(home, 'list', nameAt(index)), '');
 const servers = new Servers(folder, home);
 
 /** What is measured, in milliseconds, and the aim that svc has. */
@@ -46,7 +48,65 @@ const figures = {
   jump: { title: 'longest task, to the end and back', aimMs: 50 },
   filter: { title: 'longest task, filtering', aimMs: 50 },
   select: { title: 'longest task, selecting all', aimMs: 50 },
+  sort: { title: 'longest task, sorting by size', aimMs: 50 },
 };
+
+/** Bare tables: of all rows, and of as many as a page of svc begins with. */
+const bareCounts = [entries, 30];
+
+/** Opens a page with the processor slowed. @returns when it was there, and when it could be used */
+async function open(page, devTools, url) {
+  await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowedTimes });
+  const opening = await traced(page, async () => {
+    await page.goto(url);
+    await page.waitForTimeout(2000);
+  });
+  const startMs = opening.at('navigationStart');
+  return {
+    rows: opening.at('firstContentfulPaint') - startMs,
+    complete: opening.at('responseEnd') - startMs,
+    interactive: opening.restsFrom(opening.at('domContentLoadedEventEnd')) - startMs,
+  };
+}
+
+async function scrollFast(devTools) {
+  const gesture = { x: 600, y: 500, yDistance: -40_000, speed: 18_400, gestureSourceType: 'mouse' };
+  await devTools.send('Input.synthesizeScrollGesture', gesture);
+}
+
+/** Presses what is in sight, without the driver's own search for it, which takes longer than the page. */
+async function presser(page, selector) {
+  const { x, y, width, height } = await page.locator(selector).boundingBox();
+  return () => page.mouse.click(x + width / 2, y + height / 2);
+}
+
+/** Serves bare tables of names, `/COUNT` rows each: no style, no script, no fields. @returns its port, and what ends it */
+async function serveBareTables() {
+  const row = (_, index) =>
+    `<tr><td><a href="./${encodeURIComponent(nameAt(index))}">${nameAt(index)}</a><td>0 bytes<td>22 Nov 2026, 20:00\n`;
+  const server = createServer(({ url }, reply) => {
+    const rows = Array.from({ length: Number(url.slice(1)) || 0 }, row).join('');
+    reply.setHeader('content-type', 'text/html; charset=utf-8');
+    reply.end(`<!doctype html><title>Bare</title><table>${rows}</table>`);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { port: server.address().port, stop: () => server.close() };
+}
+
+/** One visit of a bare table: the least that a page can be that shows so many rows. */
+async function visitBare(browser, port, count) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  try {
+    const page = await context.newPage();
+    await page.goto(`http://127.0.0.1:${port}/0`);
+    const devTools = await context.newCDPSession(page);
+    const found = await open(page, devTools, `http://127.0.0.1:${port}/${count}`);
+    if (count === entries) found.scroll = (await traced(page, () => scrollFast(devTools))).longestMs();
+    return found;
+  } finally {
+    await context.close();
+  }
+}
 
 /** One visit of a new browser context, whose cache holds style and script. */
 async function visit(browser, server) {
@@ -59,23 +119,9 @@ async function visit(browser, server) {
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
     const devTools = await context.newCDPSession(page);
-    await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowedTimes });
-    const opening = await traced(page, async () => {
-      await page.goto(`http://127.0.0.1:${server.port}/home/list/`);
-      await page.waitForTimeout(2000);
-    });
-    const startMs = opening.at('navigationStart');
-    const scriptMs = opening.at('domContentLoadedEventEnd');
-    const found = {
-      rows: opening.at('firstContentfulPaint') - startMs,
-      complete: opening.at('responseEnd') - startMs,
-      interactive: opening.restsFrom(scriptMs) - startMs,
-    };
+    const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);
     const longest = async (action) => (await traced(page, action)).longestMs();
-    found.scroll = await longest(async () => {
-      const gesture = { x: 600, y: 500, yDistance: -40_000, speed: 18_400, gestureSourceType: 'mouse' };
-      await devTools.send('Input.synthesizeScrollGesture', gesture);
-    });
+    found.scroll = await longest(() => scrollFast(devTools));
     found.jump = await longest(async () => {
       for (const place of ['document.documentElement.scrollHeight', '0', '200_000', '0']) {
         await page.evaluate(`scrollTo(0, ${place})`);
@@ -88,11 +134,17 @@ async function visit(browser, server) {
       for (let count = 0; count < 5; count++) await page.keyboard.press('Backspace', { delay: keyPauseMs });
       await page.waitForTimeout(500);
     });
+    const pressAll = await presser(page, 'thead input');
     found.select = await longest(async () => {
-      await page.locator('thead input').check();
-      await page.waitForTimeout(500);
-      await page.locator('thead input').uncheck();
-      await page.waitForTimeout(500);
+      for (let count = 0; count < 2; count++) {
+        await pressAll();
+        await page.waitForTimeout(1000);
+      }
+    });
+    const pressSize = await presser(page, 'th.size a');
+    found.sort = await longest(async () => {
+      await pressSize();
+      await page.waitForTimeout(3000);
     });
     return found;
   } finally {
@@ -103,6 +155,7 @@ async function visit(browser, server) {
 const runs = new Map();
 const faults = [];
 let version;
+let bareTables;
 const browser = await chromium.launch({
   executablePath: '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -111,21 +164,28 @@ try {
   version = browser.version();
   const svc = await servers.svc();
   const before = options.against && (await servers.svc({ name: `svc at ${options.against}`, executable: buildOfCommit(options.against) }));
+  bareTables = await serveBareTables();
+  const visits = [
+    ...[svc, before].filter(Boolean).map((server) => [server.name, () => visit(browser, server)]),
+    ...bareCounts.map((count) => [`bare table, ${count.toLocaleString('en')} rows`, () => visitBare(browser, bareTables.port, count)]),
+  ];
   // The first round fills caches.
   for (let round = options.smoke ? 1 : 0; round <= rounds; round++) {
-    for (const server of [svc, before].filter(Boolean)) {
+    for (const [name, run] of visits) {
       try {
-        const found = await visit(browser, server);
-        console.error(`${server.name}, round ${round}: ${JSON.stringify(found)}`);
-        if (round > 0) runs.set(server.name, [...(runs.get(server.name) ?? []), found]);
+        const found = await run();
+        console.error(`${name}, round ${round}: ${JSON.stringify(found)}`);
+        if (round > 0) runs.set(name, [...(runs.get(name) ?? []), found]);
       } catch (error) {
-        faults.push(`${server.name}, round ${round}: ${error.message}`);
+        // What follows is the log of the browser.
+        faults.push(`${name}, round ${round}: ${error.message.split('\n')[0]}`);
         console.error(`failed: ${faults.at(-1)}`);
       }
     }
   }
 } finally {
   await browser.close();
+  bareTables?.stop();
   servers.stop();
   // Servers that were told to end write a last time.
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -137,14 +197,19 @@ process.exit(faults.length > 0 ? 1 : 0);
 function report() {
   const names = [...runs.keys()];
   const rows = Object.entries(figures).map(([member, { title, aimMs }]) => {
-    const of = (name) => runs.get(name).map((found) => ({ value: found[member] }));
+    const of = (name) => {
+      const values = runs.get(name).flatMap((found) => (found[member] === undefined ? [] : [{ value: found[member] }]));
+      return values.length > 0 ? values : undefined;
+    };
     const found = median(of(names[0]).map(({ value }) => value));
     const isMet = aimMs === undefined ? ['–', '–'] : [`≤ ${aimMs}`, found <= aimMs ? 'yes' : '**no**'];
     return [`${title}, ms`, ...names.map((name) => cell(of(name))), ...isMet];
   });
   const text = [
-    `${machineLine()}; Chromium ${version}, slowed ${slowedTimes} times.`,
-    `Medians of ${rounds} ${rounds === 1 ? 'visit' : 'visits'} [least–most]; a folder of ${entries.toLocaleString('en')} files, times from the press on its link.`,
+    `${machineLine()};`,
+    `Chromium ${version}, slowed ${slowedTimes} times.`,
+    `Medians of ${rounds} ${rounds === 1 ? 'visit' : 'visits'} [least–most]; a folder of ${entries.toLocaleString('en')} files,`,
+    'times from the press on its link.',
     ...failures(faults),
     '',
     table(['', ...names, 'aim', 'met'], rows),

@@ -1,5 +1,6 @@
-// Resumable uploads of svc, by the draft and by tus, beside its plain PUT and beside @tus/server with its file store, interleaved in one
-// run: 1 GiB in one piece and in pieces of 8 MiB, and the memory that a server takes while many uploads are under way.
+// Resumable uploads of svc, by the draft and by tus, beside its plain PUT, @tus/server with its file store, and what node:http alone can do for
+// the same promises, interleaved in one run: 1 GiB in one piece and in pieces of 8 MiB, and the memory that a server takes while many are under
+// way.
 //   node scripts/bench/resumable.mjs [--rounds N] [--only TEXT] [--smoke] [--write]
 //   --only measures the workloads whose name has TEXT; --write puts the tables into docs/operate/performance.md
 import { execFile, execFileSync } from 'node:child_process';
@@ -59,6 +60,7 @@ async function transfer(server, protocol, { piece = totalBytes, streams = 1 }) {
 const start = {
   svc: async (of) => ({ ...(await of.svc()), uploads: '/home/__svc__/uploads/' }),
   peer: async (of) => ({ ...(await of.tus()), uploads: '/files' }),
+  limit: async (of) => ({ ...(await of.limit()), uploads: '/uploads/' }),
 };
 
 /** The ways to upload that are compared, and what starts the server of each. */
@@ -67,8 +69,9 @@ const ways = [
   { name: 'svc, draft', of: 'svc', protocol: 'draft' },
   { name: 'svc, tus', of: 'svc', protocol: 'tus' },
   { name: '@tus/server', of: 'peer', protocol: 'tus' },
+  { name: 'limit of Node.js', of: 'limit', protocol: 'tus' },
 ];
-const [put, draft, tus, peer] = ways;
+const [put, draft, tus, peer, limit] = ways;
 const inOne = '1 GiB in one piece';
 const inPieces = '1 GiB in pieces of 8 MiB';
 const memoryOf = (count) => `peak memory, 1 GiB by ${count} at once`;
@@ -93,11 +96,12 @@ async function memory({ of, protocol }, streams) {
 
 let version;
 try {
-  const running = { svc: await start.svc(servers), peer: await start.peer(servers) };
+  const running = { svc: await start.svc(servers), peer: await start.peer(servers), limit: await start.limit(servers) };
   version = running.peer.version;
   await measured.measure(inOne, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, {}));
   await measured.measure(inPieces, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, { piece: pieceBytes }));
-  for (const count of [1, manyUploads]) await measured.measure(memoryOf(count), 'MiB', [draft, tus, peer], (way) => memory(way, count));
+  for (const count of [1, manyUploads])
+    await measured.measure(memoryOf(count), 'MiB', [draft, tus, peer, limit], (way) => memory(way, count));
 } finally {
   await stopAndRemove(servers, folder);
 }
@@ -119,13 +123,23 @@ function aims() {
     `≥ ${aim}`,
     measured.ratio(workload, mine, theirs),
     (found) => found >= aim,
+    measured.ratio(workload, limit, theirs),
   ]);
-  const ofMemory = [draft, tus].map((way) => {
+  const growth = (way) => {
     const [one, many] = [1, manyUploads].map((count) => measured.median(memoryOf(count), way));
-    return [`peak memory with ${manyUploads}`, way, 'with 1', '≤ 1.25', many / one, (found) => found <= 1.25];
-  });
-  return [...ofSpeed, ...ofMemory].flatMap(([workload, mine, theirs, aim, found, isMet]) =>
-    found > 0 ? [[workload, mine.name, theirs, aim, found.toFixed(2), isMet(found) ? 'yes' : '**no**']] : [],
+    return many / one;
+  };
+  const ofMemory = [draft, tus].map((way) => [
+    `peak memory with ${manyUploads}`,
+    way,
+    'with 1',
+    '≤ 1.25',
+    growth(way),
+    (found) => found <= 1.25,
+    growth(limit),
+  ]);
+  return [...ofSpeed, ...ofMemory].flatMap(([workload, mine, theirs, aim, found, isMet, ofLimit]) =>
+    found > 0 ? [[workload, mine.name, theirs, aim, found.toFixed(2), isMet(found) ? 'yes' : '**no**', ofLimit?.toFixed(2) ?? '–']] : [],
   );
 }
 
@@ -139,7 +153,7 @@ function report() {
     '',
     measured.table(),
     '',
-    table(['workload', 'of', 'to', 'aim', 'measured', 'met'], aims()),
+    table(['workload', 'of', 'to', 'aim', 'measured', 'met', 'limit of Node.js'], aims()),
   ].join('\n');
   console.log(text);
   if (options.write) writeBetween('docs/operate/performance.md', 'bench-resumable', text);

@@ -30,6 +30,8 @@ const others = {
   hostile: 'hostile.mjs',
   resumable: 'resumable.mjs',
   pages: 'pages.mjs',
+  journal: 'journal.mjs',
+  console: 'console.mjs',
 };
 const names = [...groupNames, ...Object.keys(others)];
 const unknown = positionals.find((name) => !names.includes(name));

@@ -133,7 +133,8 @@ export const groupOptions = z
   })
   .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
 
-const passwordHash = z.string().superRefine((text, context) => {
+/** A password hash, as `svc hash-password` prints it. */
+export const passwordHash = z.string().superRefine((text, context) => {
   try {
     parsePasswordHash(text);
   } catch (error) {

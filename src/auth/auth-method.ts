@@ -38,6 +38,8 @@ export interface AuthMethod {
   /** `application`, `anonymous` or `http`. */
   readonly type: string;
   readonly state: MethodState;
+  /** What of it fails at present, for people; undefined when nothing is known to. */
+  readonly fault?: string | undefined;
   /** Longest time that an answer takes, in milliseconds. */
   readonly longestAnswerMs: number;
   /** Starts the method; a failure is a state, not an exception. */

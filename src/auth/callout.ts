@@ -53,6 +53,8 @@ export class CalloutMethod implements AuthMethod {
   readonly #cache: CalloutCache;
   readonly #verdicts: Verdicts;
   #isStopped = false;
+  /** Why the last request was of no use; undefined after one that was. */
+  #lastFault: string | undefined;
   #repeat: { cancel(): void } | undefined;
 
   /** @throws ServiceError `unavailable` when the CA file cannot be read */
@@ -89,6 +91,13 @@ export class CalloutMethod implements AuthMethod {
     return this.#health.countSuspended();
   }
 
+  get fault(): string | undefined {
+    const { suspendedUrls } = this;
+    const { length } = this.#options.url;
+    const suspended = suspendedUrls > 0 ? `${suspendedUrls} of ${length} URLs gave no reply and are left alone for a while.` : undefined;
+    return [this.#lastFault, suspended].filter((text) => text !== undefined).join(' ') || undefined;
+  }
+
   /** Each URL is tried for as long as the timeout says. */
   get longestAnswerMs(): number {
     return this.#options.timeout * 1000 * this.#options.url.length;
@@ -96,12 +105,17 @@ export class CalloutMethod implements AuthMethod {
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
     return this.#cache.answer(credentials, async () => {
-      const result = await this.#ask(credentials);
-      if (result.kind === 'reply') return this.#verdicts.of(credentials.username, result);
-      if (result.kind === 'no-reply')
-        return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.` };
-      return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
+      const verdict = this.#verdictOf(credentials, await this.#ask(credentials));
+      this.#lastFault = verdict.outcome === 'rejected' && verdict.kind !== 'forbidden' ? verdict.reason : undefined;
+      return verdict;
     });
+  }
+
+  #verdictOf({ username }: Credentials, result: RemoteResult): AuthResult {
+    if (result.kind === 'reply') return this.#verdicts.of(username, result);
+    if (result.kind === 'no-reply')
+      return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.` };
+    return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
   }
 
   /** Asks the URLs in turn until one replies; a reply, whatever its status, is final. */
@@ -132,20 +146,20 @@ export class CalloutMethod implements AuthMethod {
   }
 
   async #test(): Promise<void> {
-    const result = await this.#ask(testCredentials(this.uuid));
+    const reason = testFailure(await this.#ask(testCredentials(this.uuid)));
     if (this.#isStopped) return;
-    if (result.kind === 'reply' && workingStatuses.has(result.status)) {
+    if (reason === undefined) {
       this.#started();
       return;
     }
-    const reason =
-      result.kind === 'reply' ? `the test request was answered with the status ${result.status} ${result.reason}`.trim() : result.message;
+    this.#lastFault = `The test at the start failed: ${reason}.`;
     if (this.state !== 'failed') this.#emit(20157, { reason });
     this.#enter('failed');
     this.#repeat = this.#dependencies.clock.after(testAgainMs, () => void this.#test());
   }
 
   #started(): void {
+    this.#lastFault = undefined;
     this.#enter('running');
     this.#emit(20156);
   }

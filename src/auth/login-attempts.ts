@@ -1,6 +1,7 @@
 import { isUserName } from '../accounts/user-names.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import { sourceOf } from './address-source.ts';
 import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type LoginAttempt } from './ban-list.ts';
@@ -43,12 +44,14 @@ export class LoginAttempts {
   readonly #bans: AddressBans;
   readonly #keyOf: (text: string) => string;
   readonly #clock: Clock;
+  readonly #log: Log;
   /** Attempts under way, by source and credentials. */
   readonly #running = new Map<string, number>();
   readonly #lines = new Map<string, Line>();
   #waiting = 0;
 
-  constructor(bans: AddressBans, clock: Clock) {
+  constructor(bans: AddressBans, clock: Clock, log: Log) {
+    this.#log = log;
     this.#bans = bans;
     this.#keyOf = rememberedForTurn((text) => bans.keyOf(text));
     this.#clock = clock;
@@ -76,6 +79,37 @@ export class LoginAttempts {
     const key = attemptKey(attempt);
     this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
     return { ...admission, end: (outcome) => this.#end(key, attempt, outcome) };
+  }
+
+  /**
+   * Checks credentials as often as the security policy lets the client's address and the name be guessed at
+   * (docs/spec/authentication.md#brute-force), and counts the outcome.
+   *
+   * @param longestMs longest time that the check takes
+   * @param check finds out what the credentials are worth
+   * @param outcomeOf what that means for who guesses; `unknown` counts neither way
+   * @throws what `check` throws; ServiceError `unavailable` when nothing can be counted
+   */
+  async counted<T>(
+    credentials: Pick<Credentials, 'type' | 'username' | 'content'> & { address: string },
+    longestMs: number,
+    check: (isKnown: boolean) => Promise<T>,
+    outcomeOf: (result: T) => AttemptOutcome,
+  ): Promise<{ kind: 'checked'; result: T; isKnown: boolean } | { kind: 'refused'; retryAfterS: number }> {
+    const attempt = await this.begin(credentials, longestMs);
+    if (attempt.kind === 'refused') return attempt;
+    const { isKnown } = attempt;
+    let outcome: AttemptOutcome = 'unknown';
+    try {
+      const result = await check(isKnown);
+      outcome = outcomeOf(result);
+      return { kind: 'checked', result, isKnown };
+    } finally {
+      const counted = attempt.end(outcome);
+      // A failure that cannot be counted is none that may be told. Anything else that is not counted errs on the strict side.
+      if (outcome === 'failed') await counted;
+      else counted.catch((error) => this.#log.debug('the end of an attempt was not counted', { reason: error }));
+    }
   }
 
   async #admit(attempt: LoginAttempt, leaseMs: number): Promise<Exclude<Admission, { kind: 'busy' }>> {

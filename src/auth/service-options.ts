@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isServiceError } from '../lib/errors.ts';
+import { isHeaderName } from '../lib/headers/header-names.ts';
 import { integer, number, textList, yesNo } from '../lib/option-types.ts';
 
 /** Options of each service that listens and lets accounts in, whatever its protocol. */
@@ -24,6 +25,14 @@ export const loginServiceOptions = {
 /** Port to listen on. */
 export function servicePort(usual: number) {
   return integer(0, 65_535).default(usual).describe('Port to listen on; 0 = any free one.');
+}
+
+/** The header in which proxies name their client; empty = no header is believed. */
+export function forwardedHeader() {
+  return z
+    .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
+    .default('')
+    .describe("Header from which a trusted proxy's client address is taken, for example `X-Forwarded-For`.");
 }
 
 /** Loopback and private ranges: where proxies stand. */

@@ -1,8 +1,8 @@
 import type { Finding } from '../config/finding.ts';
 import { ConfigError } from '../config/findings.ts';
+import { maskSecrets } from '../config/mask-secrets.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
-import { maskSecrets } from './mask-secrets.ts';
 import { PromptLeft } from './prompt.ts';
 
 /** Whether a stream shows colours: a terminal, and no `NO_COLOR` (no-color.org). */

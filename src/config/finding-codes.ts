@@ -36,6 +36,7 @@ export const findingCodes = {
   'ssh-weak': 'An ssh service offers algorithms that are not as safe as those of `secure`.',
   'secret-readable': 'A file with secrets can be read by every user of the machine.',
   'plain-http': 'Passwords or secrets go over plain http to another host.',
+  'administrators-missing': 'A console that nobody can log in to.',
   'backend-disabled': 'The event handler that uploads wait for is disabled.',
   'backend-never': 'The event handler that uploads wait for does not take the event 40017 of those uploads.',
   'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',

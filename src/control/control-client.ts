@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { ServiceError } from '../lib/errors.ts';
-import type { CollectionName, ShownItem } from './collection.ts';
+import type { ControlledName, ShownItem } from './collection.ts';
 import { type Selection, selectionQuery } from './selection.ts';
 import { openSocketPath, type SocketPath } from './socket-path.ts';
 
@@ -20,7 +20,7 @@ const idsOfRequest = 200;
 export async function askService(
   dataFolderPath: string,
   method: 'GET' | 'DELETE',
-  name: CollectionName,
+  name: ControlledName,
   selection: Selection,
 ): Promise<ShownItem[]> {
   const { ids } = selection;

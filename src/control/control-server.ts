@@ -4,9 +4,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import { type CollectionName, type Collections, collectionNames, type Item } from './collection.ts';
-import { isNarrowed, selectionOf, selects } from './selection.ts';
+import { type Collection, type ControlledName, controlledNames, type Item, removeSelected, selectedItems } from './collection.ts';
+import { selectionOf } from './selection.ts';
 import { openSocketPath, type SocketPath } from './socket-path.ts';
+
+type Controlled = Readonly<Record<ControlledName, Collection>>;
 
 /** Clients at once; whoever runs the service is few. */
 const mostConnections = 32;
@@ -22,12 +24,12 @@ const stallWithinMs = 30_000;
  * bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks and bans alike; the replies have one JSON object a line.
  */
 export class ControlServer {
-  readonly #collections: Collections;
+  readonly #collections: Controlled;
   readonly #log: Log;
   readonly #server: Server;
   readonly #place: SocketPath;
 
-  private constructor(place: SocketPath, collections: Collections, log: Log) {
+  private constructor(place: SocketPath, collections: Controlled, log: Log) {
     this.#place = place;
     this.#collections = collections;
     this.#log = log;
@@ -43,7 +45,7 @@ export class ControlServer {
    * @param dataFolderPath of which this process is the owner
    * @throws ServiceError `unavailable` when there can be no socket there
    */
-  static async open(dataFolderPath: string, collections: Collections, log: Log): Promise<ControlServer> {
+  static async open(dataFolderPath: string, collections: Controlled, log: Log): Promise<ControlServer> {
     let place: SocketPath | undefined;
     try {
       place = openSocketPath(dataFolderPath);
@@ -103,18 +105,13 @@ export class ControlServer {
       throw new ServiceError('method-not-allowed', 'Only GET and DELETE are supported here.');
     const collection = this.#collections[name];
     const selection = selectionOf(query);
-    if (incoming.method === 'DELETE' && isNarrowed(selection) === selection.all)
-      throw new ServiceError('bad-request', 'Name what to remove by id, account or address, or say all.');
-    const isSelected = selects(selection);
-    const items = (await collection.list()).filter(({ shown }) => isSelected(shown));
-    if (incoming.method === 'DELETE') {
-      await collection.remove(items);
-      if (items.length > 0)
-        this.#log.info(`${name} were removed by the control socket`, {
-          ids: items.slice(0, 100).map(({ shown }) => shown.id),
-          number: items.length,
-        });
-    }
+    if (incoming.method === 'GET') return selectedItems(collection, selection);
+    const items = await removeSelected(collection, selection);
+    if (items.length > 0)
+      this.#log.info(`${name} were removed by the control socket`, {
+        ids: items.slice(0, 100).map(({ shown }) => shown.id),
+        number: items.length,
+      });
     return items;
   }
 
@@ -130,10 +127,10 @@ export class ControlServer {
 const statuses: Readonly<Record<string, number>> = { 'bad-request': 400, 'not-found': 404, 'method-not-allowed': 405 };
 
 /** @throws ServiceError `not-found`, `bad-request` */
-function targetOf(target: string): { name: CollectionName; query: URLSearchParams } {
+function targetOf(target: string): { name: ControlledName; query: URLSearchParams } {
   if (!URL.canParse(target, 'http://control')) throw new ServiceError('bad-request', 'The target is no path.');
   const { pathname, searchParams } = new URL(target, 'http://control');
-  const name = collectionNames.find((candidate) => pathname === `/${candidate}`);
-  if (!name) throw new ServiceError('not-found', `There are ${collectionNames.map((candidate) => `/${candidate}`).join(', ')}.`);
+  const name = controlledNames.find((candidate) => pathname === `/${candidate}`);
+  if (!name) throw new ServiceError('not-found', `There are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);
   return { name, query: searchParams };
 }

@@ -1,6 +1,5 @@
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { ShownItem } from './collection.ts';
 
 /** What a request is about; without any member everything. */
 export interface Selection {
@@ -10,6 +9,13 @@ export interface Selection {
   address?: string | undefined;
   /** Says that no other member means everything; to remove, that has to be said. */
   all?: boolean | undefined;
+}
+
+/** What things of all kinds are selected by. */
+export interface Selectable {
+  readonly id: string;
+  readonly account?: string;
+  readonly address?: string;
 }
 
 /** A selection as the query of a request. */
@@ -44,7 +50,7 @@ export function isNarrowed({ ids, account, address }: Selection): boolean {
  *
  * @throws ServiceError `bad-request` for an address that is none
  */
-export function selects({ ids, account, address }: Selection): (item: ShownItem) => boolean {
+export function selects({ ids, account, address }: Selection): (item: Selectable) => boolean {
   const wanted = ids && new Set(ids);
   const isNear = address === undefined ? () => true : meets(address);
   return (item) => (wanted?.has(item.id) ?? true) && (account === undefined || item.account === account) && isNear(item.address ?? '');

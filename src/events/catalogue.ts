@@ -68,7 +68,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
     ['failure', 'http', 'authentication'],
     ['address', 'retry_after', 'username'],
   ),
-  event(20011, 'Test event sent by hand.', ['administration', 'informational']),
+  event(20011, 'Test event sent by hand.', ['administration', 'informational'], ['uuid', 'name', 'administrator']),
   event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes']),
   event(
     20021,
@@ -111,7 +111,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
     [...method, 'details'],
   ),
   event(20149, 'The account configuration of "{username}" has unknown keys.', ['authentication', 'failure'], [...method, 'details']),
-  event(20156, 'The component "{name}" started.', [...component, 'success'], ['uuid', 'family', 'kind', 'name', 'type']),
+  event(20156, 'The component "{name}" started.', [...component, 'success'], ['uuid', 'family', 'kind', 'name', 'type', 'reason']),
   event(20157, 'The component "{name}" stopped: {reason}', [...component, 'failure'], ['uuid', 'family', 'kind', 'name', 'type', 'reason']),
   event(
     20174,
@@ -125,6 +125,18 @@ export const eventCatalogue: readonly EventDefinition[] = [
     'Event {event_id} was delivered by "{name}".',
     ['process', 'success'],
     ['event_id', 'event_uuid', 'uuid', 'name', 'url', 'status'],
+  ),
+  event(
+    20190,
+    'The login of the administrator "{administrator}" was {outcome}.',
+    ['administration', 'authentication'],
+    ['administrator', 'outcome', 'way'],
+  ),
+  event(
+    20191,
+    'The administrator "{administrator}" did {action}: {target}',
+    ['administration', 'success'],
+    ['action', 'target', 'administrator'],
   ),
   event(30011, 'An SFTP session started.', ['ssh', 'session', 'authenticated', 'informational'], ['client_version', 'algorithms']),
   event(30012, 'An SFTP session ended.', ['ssh', 'session', 'authenticated', 'informational'], ['client_version', 'duration']),

@@ -1,5 +1,6 @@
 import type { ServiceEvent } from './event.ts';
-import type { EventLog } from './journal/event-log.ts';
+import type { NewestFirstJournal } from './journal/search/newest-first.ts';
+import { newestEvents } from './journal/search/search.ts';
 
 /** What somebody did to a file or folder. */
 export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted';
@@ -19,6 +20,9 @@ export interface RecentChange {
 
 /** Changes that are told of at most. */
 const mostChanges = 100;
+
+/** How far back to look, in bytes of the journal: it is somebody's page that waits for it. */
+const mostBytes = 16 * 1024 * 1024;
 
 /** The events of changes that were made, by ID (docs/reference/events.md). */
 const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = new Map([
@@ -42,10 +46,11 @@ const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = ne
  * @param accountUuid UUID of the account
  * @throws ServiceError `unavailable` when the journal cannot be read at present
  */
-export async function recentChanges(journal: Pick<EventLog, 'newestOfAccount'>, accountUuid: string): Promise<RecentChange[]> {
+export async function recentChanges(journal: NewestFirstJournal, accountUuid: string): Promise<RecentChange[]> {
   const found = new Map<string, RecentChange>();
-  for await (const event of journal.newestOfAccount(accountUuid)) {
-    const change = changeOf(event);
+  const selection = { id: [...changes.keys()].map(Number), uuid: [], account: [accountUuid] };
+  for await (const { event } of newestEvents(journal, selection, { mostBytes })) {
+    const change = event.account.uuid === accountUuid ? changeOf(event) : undefined;
     if (!change) continue;
     const key = JSON.stringify([change.kind, change.destination ?? change.path]);
     if (!found.has(key)) found.set(key, change);

@@ -27,6 +27,7 @@ import { type AttributeChange, setAttributes } from './operations/set-attributes
 import { sortedByName } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
 import { removeUpload, renameUpload } from './operations/upload-names.ts';
+import type { Transfer } from './transfers.ts';
 import { beginUpload, findUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
 
@@ -153,6 +154,28 @@ export class AccountFiles {
       opened: openFolderToPass(this.mounts.roots, location.realPath),
       foreignNames: new Set(this.mounts.virtualMembers(path)),
     };
+  }
+
+  /**
+   * Shows what is read as part of a larger operation (ZIP) among the transfers under way, as a download of a path.
+   *
+   * @param bytes how many were sent so far
+   * @returns ends that
+   */
+  showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
+    const { transfers, clock } = this.environment;
+    const transfer: Transfer = {
+      direction: 'download',
+      files: this.#paths,
+      path,
+      startedMs: clock.monotonicMs(),
+      get bytes() {
+        return bytes();
+      },
+      totalBytes,
+    };
+    transfers.enter(transfer);
+    return () => transfers.leave(transfer);
   }
 
   /** Whether the account has the rights for an operation on a path: for what is offered, or skipped, without them. */

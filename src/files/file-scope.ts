@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { EventDraft } from '../events/event.ts';
+import type { EventContext, EventDraft } from '../events/event.ts';
 import type { SharedMembers } from '../events/shared-members.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
@@ -11,6 +11,7 @@ import type { PathTurns } from './disk/turns.ts';
 import type { LockStore } from './locks/lock-store.ts';
 import type { Mounts } from './mounts.ts';
 import type { Quotas } from './quota.ts';
+import type { Transfers } from './transfers.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
 
 /** What all accounts' files share in one service. */
@@ -27,6 +28,8 @@ export interface FilesEnvironment {
   readonly fileCache: FileCache;
   /** Uploads that may take several requests. */
   readonly uploads: UploadStore;
+  /** What is under way. */
+  readonly transfers: Transfers;
   /** Told of virtual folders whose real folder is missing. */
   readonly missingFolders: MissingFolders;
   /** Real folders that no account may reach, whatever its home folder: the data folder. */
@@ -38,6 +41,8 @@ export interface FileScope {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
+  /** Who and which component. */
+  readonly context: EventContext;
   /** Emits an event about a path, with the path members that file events carry (docs/spec/events.md#file-events). */
   emit(id: number, path: VirtualPath, data?: Record<string, unknown>): void;
   /** Like `emit`; the event is on disk when the promise resolves. For changes. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
+import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-names.ts';
@@ -11,7 +11,7 @@ import {
   largestSizeBytes,
   lineList,
   optionalText,
-  textList,
+  originList,
   uuidText,
   yesNo,
 } from '../lib/option-types.ts';
@@ -80,13 +80,6 @@ const triggers = lineList().transform((lines, context): CustomTrigger[] => {
   });
 });
 
-const origins = textList().superRefine((items, context) => {
-  for (const item of items) {
-    if (!URL.canParse(item) || new URL(item).origin !== item)
-      context.addIssue({ code: 'custom', message: `"${item}" must be an origin such as https://files.example.com` });
-  }
-});
-
 const passthrough = headerNames().superRefine((names, context) => {
   for (const name of names) {
     if (refusedPassthroughHeaders.has(name.toLowerCase()))
@@ -98,19 +91,16 @@ const shared = {
   ...loginServiceOptions,
   maximum_request_size: integer(0, largestSizeBytes).default(0).describe('Largest request body, in bytes; 0 = no limit.'),
   headers: headerLines().default([]).describe('Headers added to every reply.'),
-  accepted_origins: origins
+  accepted_origins: originList()
     .default([])
     .describe(
       'Origins under which the service is known to browsers, for example behind a proxy. With `https://HOST` listed, changes from `http://HOST` are refused.',
     ),
-  client_forwarded_header: z
-    .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
-    .default('')
-    .describe("Header from which a trusted proxy's client address is taken, for example `X-Forwarded-For`."),
+  client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(
     'Addresses and ranges of proxies whose `client_forwarded_header` is believed; the client is the last address in it, from the right, that is not one of them. Default: loopback and private ranges.',
   ),
-  cors_origins: origins
+  cors_origins: originList()
     .default([])
     .describe(
       'Other origins whose pages may use the API from a browser, with credentials in headers alone; cookies of theirs count for nothing.',

@@ -20,6 +20,13 @@ export class ExpiringMap<Value> {
     dropOldest(this.#entries, this.#most);
   }
 
+  /** Takes out an entry. @returns its value, unless it has ended */
+  take(key: string, nowMs: number): Value | undefined {
+    const entry = this.#entries?.get(key);
+    this.#entries?.delete(key);
+    return entry && entry.untilMs > nowMs ? entry.value : undefined;
+  }
+
   delete(key: string): void {
     this.#entries?.delete(key);
   }

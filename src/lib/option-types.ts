@@ -6,7 +6,7 @@ import { parseList } from './list-values.ts';
 
 /**
  * The types that options are made of. Each takes the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values) and
- * gives one normalised value.
+ * gives one normalised value. Options share what they can of them, as each schema is made at every start.
  */
 
 /** Any text without `/` and `|`. */
@@ -15,30 +15,27 @@ export const uuidText = z
   .min(1, 'must not be empty')
   .regex(/^[^/|]+$/, 'must not contain "/" or "|"');
 
+const yesOrNo = z
+  .union([z.boolean(), z.enum(['yes', 'no', 'true', 'false', 'on', 'off', '1', '0'])], { error: 'must be yes or no' })
+  .transform((value) => (typeof value === 'boolean' ? value : ['yes', 'true', 'on', '1'].includes(value)));
+
 /** `yes`/`no`, `true`/`false`, `on`/`off`, `1`/`0`, or a boolean. */
 export function yesNo() {
-  return z
-    .union([z.boolean(), z.enum(['yes', 'no', 'true', 'false', 'on', 'off', '1', '0'])], { error: 'must be yes or no' })
-    .transform((value) => {
-      return typeof value === 'boolean' ? value : ['yes', 'true', 'on', '1'].includes(value);
-    });
+  return yesOrNo;
 }
+
+const numberOrText = [
+  z.number(),
+  z
+    .string()
+    .regex(/^\s*-?\d+(\.\d+)?\s*$/)
+    .transform(Number),
+] as const;
 
 /** A number, or its text; `minimum` and `maximum` inclusive. */
 export function number(minimum: number, maximum: number) {
   const range = `must be a number from ${minimum} to ${maximum}`;
-  return z
-    .union(
-      [
-        z.number(),
-        z
-          .string()
-          .regex(/^\s*-?\d+(\.\d+)?\s*$/, range)
-          .transform(Number),
-      ],
-      { error: range },
-    )
-    .pipe(z.number().min(minimum, range).max(maximum, range));
+  return z.union(numberOrText, { error: range }).pipe(z.number().check(z.gte(minimum, range), z.lte(maximum, range)));
 }
 
 /** A whole number, or its text. */
@@ -57,22 +54,24 @@ function fault(context: z.core.$RefinementCtx, error: unknown): never {
   return z.NEVER;
 }
 
+const texts = z
+  .union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a comma-separated text' })
+  .transform((value, context) => {
+    if (value === null) return [];
+    if (Array.isArray(value)) return value.filter((item) => item !== '');
+    try {
+      return value
+        .split('\n')
+        .flatMap((line) => parseList(line))
+        .filter((item) => item !== '');
+    } catch (error) {
+      return fault(context, error);
+    }
+  });
+
 /** A comma-separated list (RFC 4180 quoting), or a list of texts. Empty items are dropped. */
 export function textList() {
-  return z
-    .union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a comma-separated text' })
-    .transform((value, context) => {
-      if (value === null) return [];
-      if (Array.isArray(value)) return value.filter((item) => item !== '');
-      try {
-        return value
-          .split('\n')
-          .flatMap((line) => parseList(line))
-          .filter((item) => item !== '');
-      } catch (error) {
-        return fault(context, error);
-      }
-    });
+  return texts;
 }
 
 /** Lines of a text, or a list of texts. Empty lines are dropped. */
@@ -140,14 +139,16 @@ export interface Filter<T> {
   exclude: T[];
 }
 
+const filter = texts.transform(
+  (items): Filter<string> => ({
+    include: items.filter((item) => !item.startsWith('!')),
+    exclude: items.filter((item) => item.startsWith('!')).map((item) => item.slice(1).trim()),
+  }),
+);
+
 /** A list in which `!` excludes. */
 export function filterList() {
-  return textList().transform(
-    (items): Filter<string> => ({
-      include: items.filter((item) => !item.startsWith('!')),
-      exclude: items.filter((item) => item.startsWith('!')).map((item) => item.slice(1).trim()),
-    }),
-  );
+  return filter;
 }
 
 /** An expression (docs/spec/authentication.md#expressions), kept as text once it is known to parse. */
@@ -176,7 +177,19 @@ export function urlList() {
   });
 }
 
+/** Origins (scheme, host and port of URLs), comma-separated or a list. */
+export function originList() {
+  return textList().superRefine((items, context) => {
+    for (const item of items) {
+      if (!URL.canParse(item) || new URL(item).origin !== item)
+        context.addIssue({ code: 'custom', message: `"${item}" must be an origin such as https://files.example.com` });
+    }
+  });
+}
+
+const textOrNothing = z.union([scalarText, z.null()]).transform((value) => value ?? '');
+
 /** A text in which null and nothing mean empty. */
 export function optionalText() {
-  return z.union([scalarText, z.null()]).transform((value) => value ?? '');
+  return textOrNothing;
 }

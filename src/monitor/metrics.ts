@@ -35,7 +35,18 @@ export class Metrics {
   readonly #deliveredEvents: Counter;
   readonly #attempts: Histogram;
   readonly #gauges: Record<
-    'sessions' | 'running' | 'leases' | 'waiting' | 'oldest' | 'suspended' | 'journal' | 'config' | 'redis' | 'notForwarded' | 'stream',
+    | 'sessions'
+    | 'running'
+    | 'paused'
+    | 'leases'
+    | 'waiting'
+    | 'oldest'
+    | 'suspended'
+    | 'journal'
+    | 'config'
+    | 'redis'
+    | 'notForwarded'
+    | 'stream',
     Gauge
   >;
   readonly #traffic: Record<ServiceFigures['protocol'], { connections: Gauge; received: Counter; sent: Counter }>;
@@ -85,6 +96,7 @@ export class Metrics {
     this.#gauges = {
       sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
+      paused: gauge('svc_handler_paused', 'Whether somebody paused an event handler.', ['handler']),
       leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler']),
       waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
@@ -173,12 +185,13 @@ export class Metrics {
   }
 
   async #collectHandlers(): Promise<void> {
-    const { running, waiting, oldest, leases } = this.#gauges;
+    const { running, paused, waiting, oldest, leases } = this.#gauges;
     const handlers = await this.#sources.handlers().catch(() => undefined);
     if (!handlers) return;
-    for (const metric of [running, waiting, oldest, leases]) metric.reset();
-    for (const { handler, isRunning, hasLease, waitingEvents, oldestWaitingS } of handlers) {
+    for (const metric of [running, paused, waiting, oldest, leases]) metric.reset();
+    for (const { handler, isRunning, isPaused, hasLease, waitingEvents, oldestWaitingS } of handlers) {
       running.set({ handler }, isRunning ? 1 : 0);
+      paused.set({ handler }, isPaused ? 1 : 0);
       if (hasLease !== undefined) leases.set({ handler }, hasLease ? 1 : 0);
       waiting.set({ handler }, waitingEvents);
       oldest.set({ handler }, oldestWaitingS);

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { acceptAnyHead } from '../lib/adapter-request.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { listen, urlOf } from '../lib/listen.ts';
 import type { Log } from '../lib/log.ts';
 import type { Metrics } from './metrics.ts';
 import { createMonitorApp } from './monitor-app.ts';
@@ -13,9 +12,11 @@ import type { MonitorSources } from './sources.ts';
 export class MonitorServer {
   readonly options: MonitorOptions;
   readonly #server: Server;
+  readonly #log: Log;
 
   constructor(options: MonitorOptions, sources: MonitorSources, metrics: Metrics, log: Log) {
     this.options = options;
+    this.#log = log;
     const app = createMonitorApp(sources, metrics, log);
     const paths = new WeakMap<object, string>();
     this.#server = createAdaptorServer({
@@ -39,19 +40,11 @@ export class MonitorServer {
    * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
    */
   async listen(): Promise<void> {
-    const { address, port } = this.options;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error) => {
-        const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
-        reject(new ServiceError('unavailable', `monitor service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
-      });
-      this.#server.listen({ host: address, port }, () => resolve());
-    });
+    await listen(this.#server, this.options, (reason) => this.#log.error('server error', { service: 'monitor', reason }));
   }
 
   get url(): string {
-    const { address, port } = this.#server.address() as AddressInfo;
-    return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+    return urlOf('http', this.#server);
   }
 
   async close(): Promise<void> {

@@ -35,13 +35,19 @@ export interface SharedFigures {
   streamBytes: number | undefined;
 }
 
-/** One file transfer service. */
-export interface ServiceFigures {
-  service: string;
-  protocol: 'http' | 'ssh';
+/** What goes on at the address of a service. */
+export interface ServiceTraffic {
   connections: number;
   receivedBytes: number;
   sentBytes: number;
+  /** Requests of HTTP, or of SFTP, so far. */
+  requests: number;
+}
+
+/** One file transfer service. */
+export interface ServiceFigures extends ServiceTraffic {
+  service: string;
+  protocol: 'http' | 'ssh';
   sessions: number;
 }
 
@@ -50,6 +56,8 @@ export interface HandlerFigures {
   handler: string;
   /** Whether it delivers: here, or on the node that has its lease. */
   isRunning: boolean;
+  /** Whether somebody paused it. */
+  isPaused: boolean;
   /** Whether this node delivers for it; undefined where there is one node alone. */
   hasLease: boolean | undefined;
   /** Events in the journal that it has not looked at or delivered. */

@@ -2,8 +2,13 @@ import { hash } from 'node:crypto';
 import type { BanOverview } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
+import type { FilesEnvironment } from '../files/file-scope.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
+import { cancelUpload } from '../files/uploads/cancel-upload.ts';
+import { endsAtOnce } from '../files/uploads/end-upload.ts';
+import type { UploadRecord } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
+import { severalAtOnce } from '../lib/turns/several-at-once.ts';
 
 /** Where the things are that the control socket shows. */
 export interface ControlledStores {
@@ -11,11 +16,18 @@ export interface ControlledStores {
   sessions: () => ReadonlyMap<string, SessionOverview>;
   locks: LockStore;
   bans: BanOverview;
+  /** Where the uploads are that may take several requests, and who is told of their end. */
+  files: Pick<FilesEnvironment, 'events' | 'uploads'>;
 }
 
 /** What those who run the service may list and remove. */
-export function controlledCollections({ sessions, locks, bans }: ControlledStores, clock: Clock): Collections {
-  return { sessions: sessionCollection(sessions), locks: lockCollection(locks), bans: banCollection(bans, clock) };
+export function controlledCollections({ sessions, locks, bans, files }: ControlledStores, clock: Clock): Collections {
+  return {
+    sessions: sessionCollection(sessions),
+    locks: lockCollection(locks),
+    bans: banCollection(bans, clock),
+    uploads: uploadCollection(files),
+  };
 }
 
 function sessionCollection(stores: ControlledStores['sessions']): Collection {
@@ -72,7 +84,27 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
   };
 }
 
-/** Names a thing without giving it away: neither the hash of a session's ID nor the token of a lock is shown. */
+function uploadCollection(files: ControlledStores['files']): Collection {
+  return {
+    list: async () => (await files.uploads.within('/')).map((record) => ({ handle: record.id, shown: shownUpload(record) })),
+    remove: (items) => severalAtOnce(items, endsAtOnce, ({ handle }) => cancelUpload(files, handle)),
+  };
+}
+
+function shownUpload({ id, path, origin, offsetBytes, lengthBytes, expiresMs }: UploadRecord): Shown<'uploads'> {
+  return {
+    id: opaqueId(id),
+    service: origin.component.uuid,
+    account: origin.account.name,
+    address: origin.account.peer?.address ?? '',
+    path,
+    received_bytes: offsetBytes,
+    total_bytes: lengthBytes ?? null,
+    expires: isoTime(expiresMs),
+  };
+}
+
+/** Names a thing without giving it away: neither the hash of a session's ID, nor the token of a lock, nor the ID of an upload is shown. */
 function opaqueId(secret: string): string {
   return hash('sha256', `shown ${secret}`).slice(0, 16);
 }

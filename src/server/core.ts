@@ -12,6 +12,7 @@ import { Temporaries } from '../files/disk/temporaries.ts';
 import { ownTurns } from '../files/disk/turns.ts';
 import type { FilesEnvironment } from '../files/file-scope.ts';
 import { ownBook, Quotas } from '../files/quota.ts';
+import { Transfers } from '../files/transfers.ts';
 import { FileUploadStore } from '../files/uploads/file-upload-store.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../files/uploads/upload-upkeep.ts';
@@ -22,16 +23,18 @@ import type { HandlerFigures, SharedFigures } from '../monitor/sources.ts';
 import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import { HandlerPositions } from '../webhooks/engine/handler-positions.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
-import { deliveriesFolder } from '../webhooks/records/delivery-log.ts';
+import { DeliveryLog, deliveriesFolder } from '../webhooks/records/delivery-log.ts';
+import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
+import { fileRecords } from '../webhooks/records/delivery-records-file.ts';
 import type { Monitoring } from './monitoring.ts';
-import type { SharedJournal, SharedState } from './state.ts';
+import type { DeliveringState, SharedJournal } from './state.ts';
 
 /** What the core has of the server. */
 interface CoreSurroundings {
   clock: Clock;
   log: Log;
   monitoring: Monitoring;
-  state: SharedState;
+  state: DeliveringState;
   uploadLimits: () => UploadLimits;
 }
 
@@ -44,19 +47,19 @@ export class Core {
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
   readonly #upkeep: UploadUpkeep;
-  readonly #sharedFigures: SharedJournal['figures'];
+  readonly #shared: SharedJournal;
 
   private constructor(
     parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>,
-    { journal, figures }: SharedJournal,
+    shared: SharedJournal,
     { temporaries, upkeep }: { temporaries: Temporaries; upkeep: UploadUpkeep },
   ) {
     this.server = parts.server;
     this.events = parts.events;
     this.files = parts.files;
     this.deliveries = parts.deliveries;
-    this.journal = journal;
-    this.#sharedFigures = figures;
+    this.journal = shared.journal;
+    this.#shared = shared;
     this.#temporaries = temporaries;
     this.#upkeep = upkeep;
   }
@@ -74,6 +77,8 @@ export class Core {
         folder: journalFolder(dataFolder.path),
         maximumFileSizeBytes: journal.maximum_file_size,
         retentionDays: journal.retention_days,
+        // What several nodes share is searched where it is.
+        hasSummaries: state.openShared === undefined,
         neededFrom,
         clock,
         log,
@@ -101,6 +106,7 @@ export class Core {
       locks: state.locks,
       fileCache: new FileCache(clock, config.server.file_cache_size),
       uploads: state.uploads ?? new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
+      transfers: new Transfers(clock),
       missingFolders: new MissingFolders(log),
       excludedPaths: [dataFolder.path],
     };
@@ -127,17 +133,27 @@ export class Core {
 
   async handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
     return Promise.all(
-      (await this.deliveries.figures()).map(async ({ handler, isRunning, hasLease, position }) => {
+      (await this.deliveries.figures()).map(async ({ handler, state, hasLease, position }) => {
         const { events, oldestMs } = await this.journal.backlog(position);
         const oldestWaitingS = oldestMs === undefined ? 0 : Math.max(nowMs - oldestMs, 0) / 1000;
-        return { handler, isRunning, hasLease, waitingEvents: events, oldestWaitingS };
+        return { handler, isRunning: state === 'running', isPaused: state === 'paused', hasLease, waitingEvents: events, oldestWaitingS };
       }),
     );
   }
 
   /** What nodes share; undefined where there is one node alone. */
   async sharedFigures(): Promise<SharedFigures | undefined> {
-    return this.#sharedFigures?.();
+    return this.#shared.figures?.();
+  }
+
+  /** What came of deliveries, of all nodes. */
+  get records(): DeliveryRecords {
+    return this.#shared.records;
+  }
+
+  /** Begins the record of deliveries made by hand. */
+  openReplayLog(): ReturnType<SharedJournal['openReplayLog']> {
+    return this.#shared.openReplayLog();
   }
 
   /** Puts all events so far on disk, for a process that is about to end by a fault. @throws what writing throws */
@@ -160,7 +176,7 @@ async function openOwn(
   makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
   config: Config,
   dataFolder: DataFolder,
-  { urlHealth }: SharedState,
+  { urlHealth }: DeliveringState,
   clock: Clock,
   log: Log,
 ): Promise<SharedJournal> {
@@ -172,6 +188,8 @@ async function openOwn(
   const journal = makeLocal(() => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))));
   return {
     journal,
+    records: fileRecords(folder),
+    openReplayLog: () => DeliveryLog.create({ folder, maximumFileSizeBytes: maximum_file_size, clock, log }),
     deliveries(parts) {
       const limits = { maximumFileSizeBytes: maximum_file_size, retentionDays: retention_days };
       deliveries = new DeliveryEngine(positions, { ...parts, journal, folder, ...limits, urlHealth, clock, log });

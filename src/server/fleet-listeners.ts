@@ -1,4 +1,4 @@
-import type { BanOverview, SecurityPolicy } from '../auth/ban-list.ts';
+import type { SecurityPolicy } from '../auth/ban-list.ts';
 import type { EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { FileEventLog } from '../events/journal/file-event-log.ts';
@@ -9,7 +9,7 @@ import type { WorkerSources } from '../monitor/sources.ts';
 import type { Core } from './core.ts';
 import { type Listeners, lifetimesOf, timeoutEvent } from './listeners.ts';
 import type { RequestParts } from './parts.ts';
-import { memoryState, type SharedState } from './state.ts';
+import { type DeliveringState, memoryState } from './state.ts';
 import { type FleetOptions, WorkerFleet } from './workers/fleet.ts';
 import { JournalHost } from './workers/journal-host.ts';
 import { StateHost } from './workers/state-host.ts';
@@ -27,7 +27,7 @@ interface FleetServer {
 /** What a primary process has for its workers: the state that they share, the journal, and the workers themselves. */
 export class Fleet {
   /** For what runs in the primary process itself. */
-  readonly state: SharedState;
+  readonly state: DeliveringState;
   readonly #options: FleetOptions;
   readonly #server: FleetServer;
   readonly #host: StateHost;
@@ -70,17 +70,17 @@ export class Fleet {
     return this.#workers;
   }
 
-  /** The bans that hold in all workers. */
-  get bans(): BanOverview {
-    return this.#host.bans;
-  }
-
   check(): true | string {
     return this.#workers?.check() ?? 'not started';
   }
 
   sources(): Promise<WorkerSources> | undefined {
     return this.#workers?.sources();
+  }
+
+  /** What consoles show of the workers; undefined before they start. */
+  processes(): ReturnType<WorkerFleet['processes']> | undefined {
+    return this.#workers?.processes();
   }
 
   tellMethods(): void {

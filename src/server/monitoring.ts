@@ -9,13 +9,16 @@ import type { MonitorServer } from '../monitor/monitor-server.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
 import type { SshObserver } from '../ssh/ssh-observer.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
+import { Tally } from './tally.ts';
 
-/** The `monitor` services of a server and the figures they show. Without such a service nothing is counted. */
+/** The `monitor` services of a server and the figures they show. Without such a service their figures are not counted. */
 export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
   readonly #running = new Map<string, MonitorServer>();
   readonly #process: string | undefined;
+  /** What consoles show. */
+  readonly tally = new Tally();
   #metrics: Metrics | undefined;
   #countsRequests = false;
 
@@ -94,6 +97,7 @@ export class Monitoring {
   }
 
   event(event: ServiceEvent): void {
+    this.tally.event(event);
     this.#metrics?.event(event);
   }
 
@@ -103,6 +107,7 @@ export class Monitoring {
   }
 
   delivery(record: DeliveryRecord): void {
+    this.tally.delivery(record);
     this.#metrics?.delivery(record);
   }
 

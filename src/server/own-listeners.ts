@@ -34,7 +34,7 @@ export class OwnListeners implements Listeners {
 
   constructor(surroundings: ListenerSurroundings) {
     this.#surroundings = surroundings;
-    this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock);
+    this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock, surroundings.log);
   }
 
   async start(parts: RequestParts): Promise<void> {

@@ -5,6 +5,7 @@ import { createAuthMethod, type MethodDependencies } from '../auth/create-method
 import { LocalPasswords } from '../auth/local-passwords.ts';
 import { methodsInForce } from '../auth/options.ts';
 import type { Config } from '../config/schema/schema.ts';
+import { isFileService } from '../config/schema/services.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 
@@ -40,6 +41,18 @@ export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] 
   return [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
 }
 
+/** What of the methods fails in this process, by their UUIDs. */
+export function methodFaults({ methods }: RequestParts): Record<string, string> {
+  return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
+}
+
+/** What fails in any of several processes. */
+export function joinFaults(processes: readonly Readonly<Record<string, string>>[]): Record<string, string> {
+  const texts = new Map<string, Set<string>>();
+  for (const [uuid, fault] of processes.flatMap(Object.entries)) texts.set(uuid, (texts.get(uuid) ?? new Set()).add(fault));
+  return Object.fromEntries([...texts].map(([uuid, faults]) => [uuid, [...faults].join(' ')]));
+}
+
 /** Options of a service that gives files. */
 export type FileServiceOptions = HttpServiceOptions | SshServiceOptions;
 
@@ -56,5 +69,5 @@ export function methodsOf({ methods, config }: RequestParts, { authentications }
 
 /** UUIDs of the enabled file transfer services. */
 export function fileServices(config: Config): string[] {
-  return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && service.type !== 'monitor' ? [uuid] : []));
+  return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && isFileService(service) ? [uuid] : []));
 }

@@ -1,7 +1,9 @@
 import { PasswordVerifier } from '../accounts/passwords.ts';
-import { changesBetween } from '../config/changes.ts';
+import { changesBetween, needsRestart } from '../config/changes.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
+import type { ReloadReport } from '../config/reload-report.ts';
 import type { Config } from '../config/schema/schema.ts';
+import type { Collections } from '../control/collection.ts';
 import { ControlServer } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
@@ -15,15 +17,18 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import type { ConsoleServices } from './console/console-services.ts';
+import { makeConsoles } from './console/consoles.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
 import type { Fleet } from './fleet-listeners.ts';
-import type { Listeners } from './listeners.ts';
+import type { Listeners, PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
-import { memoryState, type SharedState } from './state.ts';
+import { type ConfigFile, ServerFile } from './server-file.ts';
+import { type DeliveringState, memoryState } from './state.ts';
 import type { FleetOptions } from './workers/fleet.ts';
 
 /** A server: everything that one configuration starts. */
@@ -38,6 +43,10 @@ export interface Server {
    * @returns paths of the options that changed
    */
   reload(next: LoadedConfig): Promise<string[]>;
+  /** Does so with the file as it stands now. @returns what came of it; it is in the data folder, too */
+  reloadFile(): Promise<ReloadReport>;
+  /** A URL that logs an administrator (by name) in to the console, once and within five minutes; undefined without a console. */
+  consoleLink(administrator: string): string | undefined;
   /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
   flushNow(): void;
   /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
@@ -55,6 +64,8 @@ export interface ServerSurroundings {
   log: Log;
   /** Lets other processes answer the requests. */
   fleet?: FleetOptions | undefined;
+  /** What the configuration was read from. */
+  file?: ConfigFile;
 }
 
 /**
@@ -77,21 +88,23 @@ class ServerRuntime implements Server {
   readonly #log: Log;
   readonly #verifier = new PasswordVerifier();
   readonly #fleetOptions: FleetOptions | undefined;
-  #config: Config;
+  #loaded: LoadedConfig;
   #dataFolder: DataFolder | undefined;
   #core: Core | undefined;
   #parts: Parts | undefined;
-  #state: SharedState | undefined;
+  #state: DeliveringState | undefined;
   #listeners: Listeners | undefined;
   #fleet: Fleet | undefined;
   #control: ControlServer | undefined;
+  #consoles: ConsoleServices | undefined;
   readonly #monitoring: Monitoring;
+  readonly #file: ServerFile;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
   #started: Promise<void> | undefined;
   #stopped: Promise<boolean> | undefined;
 
-  constructor(loaded: LoadedConfig, { clock, log, fleet }: ServerSurroundings) {
-    this.#config = loaded.config;
+  constructor(loaded: LoadedConfig, { clock, log, fleet, file }: ServerSurroundings) {
+    this.#loaded = loaded;
     this.#clock = clock;
     this.#log = log;
     this.#fleetOptions = fleet;
@@ -100,6 +113,11 @@ class ServerRuntime implements Server {
       log,
       fleet && 'primary',
     );
+    this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.reload(next), clock, log });
+  }
+
+  get #config(): Config {
+    return this.#loaded.config;
   }
 
   start(): Promise<void> {
@@ -128,6 +146,7 @@ class ServerRuntime implements Server {
       this.#assertGoesOn();
       const { events } = this.#core;
       this.#listeners = this.#fleet?.listeners(this.#core, this.#dataFolder.path) ?? this.#ownListeners(this.#core, this.#state);
+      this.#consoles = this.#makeConsoles(this.#dataFolder, this.#state);
       await this.#monitoring.apply(this.#config);
       this.#emit(20001, { version: SVC_VERSION });
       this.#parts = this.#makeParts(this.#config);
@@ -135,6 +154,7 @@ class ServerRuntime implements Server {
       await this.#startMethods(this.#parts);
       this.#assertGoesOn();
       await this.#listeners.start(this.#parts);
+      await (await this.#consoles.prepare(this.#config)).commit();
       await this.#openControl();
       this.#assertGoesOn();
       this.#emit(20181, { version: SVC_VERSION });
@@ -151,17 +171,20 @@ class ServerRuntime implements Server {
   }
 
   listening() {
-    return [...(this.#listeners?.listening() ?? []), ...this.#monitoring.listening()];
+    return [...(this.#listeners?.listening() ?? []), ...this.#monitoring.listening(), ...(this.#consoles?.listening() ?? [])];
+  }
+
+  consoleLink(administrator: string): string | undefined {
+    return this.#consoles?.loginLink(administrator);
   }
 
   async reload(next: LoadedConfig): Promise<string[]> {
     const { config } = next;
     const changes = changesBetween(this.#config, config);
-    if (changes.some((path) => path.startsWith('server.data_folder_path') || path.startsWith('server.state') || path === 'server.uuid')) {
-      throw new ServiceError('unavailable', 'data_folder_path, state and uuid of the server only change with a restart.');
-    }
+    const refusal = needsRestart(changes);
+    if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
     const parts = this.#makeParts(config);
-    const prepared = await (this.#listeners as Listeners).prepare(parts);
+    const prepared = await this.#prepare(parts);
     try {
       await this.#core?.deliveries.apply(parts.handlers, Object.keys(config.event_handlers));
       await this.#startMethods(parts);
@@ -169,7 +192,7 @@ class ServerRuntime implements Server {
       await prepared.abort();
       throw error;
     }
-    this.#config = config;
+    this.#loaded = next;
     this.#core?.files.fileCache.resize(config.server.file_cache_size);
     await prepared.commit();
     await this.#monitoring.apply(config);
@@ -178,6 +201,26 @@ class ServerRuntime implements Server {
     for (const method of old?.methods.values() ?? []) await method.stop();
     await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes } });
     return changes;
+  }
+
+  reloadFile(): Promise<ReloadReport> {
+    return this.#file.reload();
+  }
+
+  /** Has everything that listens make ready for a reload, or nothing. */
+  async #prepare(parts: Parts): Promise<PreparedReload> {
+    const files = await (this.#listeners as Listeners).prepare(parts);
+    try {
+      const consoles = await (this.#consoles as ConsoleServices).prepare(parts.config);
+      const both = (step: keyof PreparedReload) => async () => {
+        await files[step]();
+        await consoles[step]();
+      };
+      return { commit: both('commit'), abort: both('abort') };
+    } catch (error) {
+      await files.abort();
+      throw error;
+    }
   }
 
   async #stop(): Promise<boolean> {
@@ -201,6 +244,7 @@ class ServerRuntime implements Server {
     const startedMs = this.#clock.monotonicMs();
     if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
     const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
+    await this.#consoles?.stop();
     await this.#control?.close();
     this.#fleet?.close();
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
@@ -217,7 +261,7 @@ class ServerRuntime implements Server {
     this.#core?.flushNow();
   }
 
-  async #openState(): Promise<SharedState> {
+  async #openState(): Promise<DeliveringState> {
     const policy = () => this.#config.server.security_policy;
     const { state } = this.#config.server;
     if (this.#fleetOptions) {
@@ -246,14 +290,34 @@ class ServerRuntime implements Server {
   // Files are served without it, too: not every file system has sockets.
   async #openControl(): Promise<void> {
     const { path } = this.#dataFolder as DataFolder;
-    const { locks, bans } = this.#state as SharedState;
-    const sessions = () => this.#listeners?.sessions() ?? new Map();
-    const collections = controlledCollections({ sessions, locks, bans: this.#fleet?.bans ?? bans }, this.#clock);
     try {
-      this.#control = await ControlServer.open(path, collections, this.#log);
+      this.#control = await ControlServer.open(path, this.#collections(), this.#log);
     } catch (error) {
       this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
     }
+  }
+
+  #collections(): Collections {
+    const { locks, bans } = this.#state as DeliveringState;
+    const { files } = this.#core as Core;
+    const sessions = () => this.#listeners?.sessions() ?? new Map();
+    return controlledCollections({ sessions, locks, bans, files }, this.#clock);
+  }
+
+  #makeConsoles(dataFolder: DataFolder, { bans, nodes }: DeliveringState): ConsoleServices {
+    return makeConsoles(() => this.#view(), {
+      dataFolder,
+      nodes,
+      tally: () => this.#monitoring.tally.figures,
+      listening: () => this.listening(),
+      collections: this.#collections(),
+      file: this.#file,
+      passwords: this.#verifier,
+      bans,
+      announce: (id, data, component) => this.#emit(id, data, component),
+      clock: this.#clock,
+      log: this.#log,
+    });
   }
 
   #view(): ServerView {
@@ -268,7 +332,7 @@ class ServerRuntime implements Server {
     };
   }
 
-  #ownListeners({ events, files, journal }: Core, state: SharedState): Listeners {
+  #ownListeners({ events, files, journal }: Core, state: DeliveringState): Listeners {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
     const { path } = this.#dataFolder as DataFolder;
     const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
@@ -289,7 +353,7 @@ class ServerRuntime implements Server {
 
   #makeParts(config: Config): Parts {
     const core = this.#core as Core;
-    const state = this.#state as SharedState;
+    const state = this.#state as DeliveringState;
     const parts = makeParts(config, {
       dataFolderPath: (this.#dataFolder as DataFolder).path,
       serverUuid: core.server.uuid,

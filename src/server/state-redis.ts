@@ -16,8 +16,14 @@ import { RedisUrlHealth } from '../lib/redis/url-health-redis.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { ownPlaces } from '../lib/turns/places.ts';
 import { SharedDeliveryEngine } from '../webhooks/engine/delivery-engine-redis.ts';
+import { redisRecords, redisReplayLog } from '../webhooks/records/delivery-records-redis.ts';
 import { DeliveryStore } from '../webhooks/records/delivery-store-redis.ts';
-import type { SharedState } from './state.ts';
+import { HandlerOrders } from '../webhooks/records/handler-orders-redis.ts';
+import { NodeBoard } from './nodes/node-board.ts';
+import { NodeQuestions } from './nodes/node-questions.ts';
+import type { DeliveringState } from './state.ts';
+
+const dayMs = 86_400_000;
 
 type StateOptions = Config['server']['state'];
 
@@ -36,10 +42,10 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
 export async function openRedisState(
   options: StateOptions,
   surroundings: { clock: Clock; log: Log; policy: () => SecurityPolicy; uploadLimits: () => UploadLimits },
-): Promise<SharedState> {
+): Promise<DeliveringState> {
   const { clock, log, policy } = surroundings;
   const link = redisLinkOf(options, clock, log);
-  const state: SharedState = {
+  const state: DeliveringState = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock),
     places: ownPlaces(),
@@ -58,6 +64,8 @@ export async function openRedisState(
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;
       const store = new DeliveryStore(link, node, { retentionDays, clock, log });
+      const orders = new HandlerOrders(link, clock);
+      await orders.refresh().catch(() => log.debug('Redis is away; paused handlers are known once it is back'));
       return {
         journal: opened,
         figures: async () => ({
@@ -65,10 +73,21 @@ export async function openRedisState(
           eventsNotForwarded: (await opened.spooled()).events,
           streamBytes: await opened.streamBytes().catch(() => undefined),
         }),
+        records: redisRecords(link),
+        openReplayLog: () => redisReplayLog(link, clock.nowMs() - retentionDays * dayMs),
         deliveries: (parts) =>
-          new SharedDeliveryEngine({ ...parts, journal: opened, store, urlHealth: (handler) => state.urlHealth(handler), clock, log }),
+          new SharedDeliveryEngine({
+            ...parts,
+            journal: opened,
+            store,
+            orders,
+            urlHealth: (handler) => state.urlHealth(handler),
+            clock,
+            log,
+          }),
       };
     },
+    nodes: { board: new NodeBoard(link, log), questions: new NodeQuestions(link, { clock, log }) },
     check: () => link.check(),
     close: () => link.close(),
   };

@@ -12,16 +12,21 @@ import type { LockStore } from '../files/locks/lock-store.ts';
 import { MemoryLocks } from '../files/locks/memory-locks.ts';
 import type { UploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
-import { MemoryUrlHealth, type UrlHealth } from '../lib/remote/url-health.ts';
+import { MemoryUrlHealth, type UrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
 import { ownPlaces, type SharedPlaces } from '../lib/turns/places.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
-import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
+import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
+import type { NodeLink } from './nodes/installation.ts';
 
 /** Journal and deliveries of several nodes. */
 export interface SharedJournal {
   journal: EventLog;
   figures?: () => Promise<SharedFigures>;
+  /** What came of deliveries. */
+  records: DeliveryRecords;
+  /** Begins the record of deliveries made by hand. */
+  openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   deliveries(parts: { events: JournalledDispatcher; server: EventServer; onDelivery: (record: DeliveryRecord) => void }): Deliveries;
 }
 
@@ -47,13 +52,20 @@ export interface SharedState {
     makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
     own: { node: string; dataFolderPath: string; retentionDays: number },
   ) => Promise<SharedJournal>;
+  /** The way to the other nodes; undefined for a process that is alone. */
+  readonly nodes?: NodeLink;
   /** Whether it can be asked, or why not. */
   check(): true | string;
   close(): Promise<void>;
 }
 
+/** The state of a process that delivers events. */
+export interface DeliveringState extends SharedState {
+  urlHealth(scope: string): UrlSuspensions;
+}
+
 /** The state of a single process. */
-export function memoryState(clock: Clock, policy: () => SecurityPolicy): SharedState {
+export function memoryState(clock: Clock, policy: () => SecurityPolicy): DeliveringState {
   return {
     bans: new MemoryBans(clock, policy),
     locks: new MemoryLocks(clock),

@@ -6,6 +6,7 @@ import { FileCache } from '../files/disk/file-cache.ts';
 import { MissingFolders } from '../files/disk/missing-folders.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { Quotas } from '../files/quota.ts';
+import { Transfers } from '../files/transfers.ts';
 import { TicketKeys } from '../http/connection/ticket-keys.ts';
 import { Channel } from '../lib/channel.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -15,7 +16,7 @@ import type { MonitorSources } from '../monitor/sources.ts';
 import type { PreparedReload } from './listeners.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
-import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
+import { enabledMethods, makeParts, methodFaults, type RequestParts } from './parts.ts';
 import { bookOf, turnsOf } from './workers/files-client.ts';
 import { JournalClient, WorkerDispatcher } from './workers/journal-client.ts';
 import type { MethodStates, PrimaryApi, WorkerApi, WorkerSetup } from './workers/protocol.ts';
@@ -55,7 +56,14 @@ export class Worker {
         abort: () => running().abort(),
         leave: () => running().listeners.leave(),
         stop: (timeoutMs) => running().stop(timeoutMs),
-        figures: async () => ({ metrics: await running().monitoring.counted(), services: running().listeners.traffic() }),
+        figures: async () => ({
+          metrics: await running().monitoring.counted(),
+          services: running().listeners.traffic(),
+          tally: running().monitoring.tally.figures,
+          transfers: running().transfers.look(),
+          methodFaults: running().methodFaults,
+          memoryBytes: process.memoryUsage.rss(),
+        }),
         adoptMethods: (states) => running().adopt(states),
         endSessionsHere: (service, keys) => running().state.endSessions(service, keys),
         reportSessions: (service, keys) => running().state.reportSessions(service, keys),
@@ -89,6 +97,7 @@ class RunningWorker {
   readonly listeners: OwnListeners;
   readonly monitoring: Monitoring;
   readonly tickets: TicketKeys;
+  readonly transfers: Transfers;
   readonly #setup: WorkerSetup;
   readonly #surroundings: WorkerSurroundings;
   readonly #temporaries: Temporaries;
@@ -115,6 +124,7 @@ class RunningWorker {
     const events = new WorkerDispatcher(this.journal, primary, server, clock);
     events.observe((event) => monitoring.event(event));
     this.tickets = new TicketKeys(setup.ticketSecret);
+    this.transfers = new Transfers(clock, worker);
     this.#temporaries = new Temporaries(dataFolderPath, log, worker);
     this.#fileCache = new FileCache(clock, this.#shareOfCache(setup.config));
     const passwords = new PasswordVerifier();
@@ -143,6 +153,7 @@ class RunningWorker {
         locks: state.locks,
         fileCache: this.#fileCache,
         uploads: this.uploads,
+        transfers: this.transfers,
         missingFolders: new MissingFolders(log),
         excludedPaths: [dataFolderPath],
       },
@@ -164,6 +175,11 @@ class RunningWorker {
         tlsContext: (service) => setup.tls[service],
       },
     });
+  }
+
+  /** What of the methods in force fails here. */
+  get methodFaults(): Record<string, string> {
+    return methodFaults(this.#parts);
   }
 
   async start(): Promise<void> {

@@ -1,7 +1,8 @@
-import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import Server from 'ssh2/lib/server.js';
 import type { Timer } from '../lib/clock.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { listen, urlOf } from '../lib/listen.ts';
 import { Sparing } from '../lib/sparing.ts';
 import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
@@ -22,7 +23,8 @@ export class SshServer {
   #protocol: Server;
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
-  readonly #endedBytes = { received: 0, sent: 0 };
+  /** Of connections that ended. */
+  readonly #ended = { receivedBytes: 0, sentBytes: 0, requests: 0 };
   readonly #looker: Timer;
   readonly #refusals: Sparing;
 
@@ -44,20 +46,9 @@ export class SshServer {
    * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
    */
   async listen(): Promise<void> {
-    const { address, port } = this.#service.options;
+    const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
     try {
-      await new Promise<void>((resolve, reject) => {
-        const onError = (error: Error) => {
-          const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
-          reject(new ServiceError('unavailable', `ssh service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
-        };
-        this.#server.once('error', onError);
-        this.#server.listen({ host: address, port, backlog: 4096 }, () => {
-          this.#server.off('error', onError);
-          this.#server.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
-          resolve();
-        });
-      });
+      await listen(this.#server, this.#service.options, onError);
     } catch (error) {
       this.#looker.cancel();
       throw error;
@@ -66,18 +57,18 @@ export class SshServer {
 
   /** The address that clients use, with the port that the system chose for port 0. */
   get url(): string {
-    const { address, port } = this.#server.address() as AddressInfo;
-    return `sftp://${address.includes(':') ? `[${address}]` : address}:${port}`;
+    return urlOf('sftp', this.#server);
   }
 
-  /** Connections at present, and bytes on the wire so far. */
-  get traffic(): { connections: number; receivedBytes: number; sentBytes: number } {
-    let { received: receivedBytes, sent: sentBytes } = this.#endedBytes;
-    for (const socket of this.#connections.keys()) {
+  /** Connections at present, bytes on the wire and requests of SFTP so far. */
+  get traffic(): { connections: number; receivedBytes: number; sentBytes: number; requests: number } {
+    let { receivedBytes, sentBytes, requests } = this.#ended;
+    for (const [socket, connection] of this.#connections) {
       receivedBytes += socket.bytesRead;
       sentBytes += socket.bytesWritten;
+      requests += connection.requests;
     }
-    return { connections: this.#connections.size, receivedBytes, sentBytes };
+    return { connections: this.#connections.size, receivedBytes, sentBytes, requests };
   }
 
   get service(): SshService {
@@ -118,8 +109,9 @@ export class SshServer {
     this.#connections.set(socket, connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
-      this.#endedBytes.received += socket.bytesRead;
-      this.#endedBytes.sent += socket.bytesWritten;
+      this.#ended.receivedBytes += socket.bytesRead;
+      this.#ended.sentBytes += socket.bytesWritten;
+      this.#ended.requests += connection.requests;
     });
     void connection.begin(this.#protocol);
   }

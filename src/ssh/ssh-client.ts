@@ -62,6 +62,8 @@ export interface SshClient {
   onDrain(listener: () => void): () => void;
   /** The client did something: the connection is not idle. */
   noteActivity(): void;
+  /** A request of SFTP was answered. */
+  countRequest(): void;
 }
 
 /**
@@ -78,7 +80,10 @@ export interface SshChannel extends Duplex {
 }
 
 /** What of a client only its connection knows. */
-type OfConnection = Pick<SshClient, 'algorithms' | 'software' | 'ended' | 'leaving' | 'heldBytes' | 'onDrain' | 'noteActivity'>;
+type OfConnection = Pick<
+  SshClient,
+  'algorithms' | 'software' | 'ended' | 'leaving' | 'heldBytes' | 'onDrain' | 'noteActivity' | 'countRequest'
+>;
 
 /** The client that has logged in on a connection. */
 export function clientOf(connection: ConnectionOrigin, account: Account, ofConnection: OfConnection): SshClient {

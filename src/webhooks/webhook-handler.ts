@@ -3,7 +3,7 @@ import { formatPosition, type LogPosition } from '../events/journal/position.ts'
 import type { Clock } from '../lib/clock.ts';
 import { parseTraceparent } from '../lib/headers/trace-context.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
-import type { UrlHealth } from '../lib/remote/url-health.ts';
+import type { UrlSuspensions } from '../lib/remote/url-health.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
 import type { EventHandlerOptions } from './options.ts';
 import { createPayload } from './payload/create-payload.ts';
@@ -15,7 +15,7 @@ import { createSubscription, type Subscription } from './subscription.ts';
 /** What a handler needs of its surroundings. */
 export interface HandlerSurroundings {
   clock: Clock;
-  health: UrlHealth;
+  health: UrlSuspensions;
   server: EventServer;
 }
 
@@ -42,7 +42,7 @@ export class WebhookHandler {
   readonly #payload: Payload;
   readonly #delivery: Delivery;
   readonly #clock: Clock;
-  readonly health: UrlHealth;
+  readonly health: UrlSuspensions;
   #underWay = 0;
   #isClosing = false;
 

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MemoryBans } from '../../src/auth/ban-list-memory.ts';
 import { type AdmittedAttempt, LoginAttempts } from '../../src/auth/login-attempts.ts';
+import { silentLog } from '../../src/lib/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function open(limit: number) {
   const clock = new ManualClock();
   const bans = new MemoryBans(clock, () => ({ ban_after_failures: limit, ban_seconds: 60, ban_window_seconds: 60 }));
-  const attempts = new LoginAttempts(bans, clock);
+  const attempts = new LoginAttempts(bans, clock, silentLog);
   const begin = (content: string, address = '192.0.2.1', username = content) =>
     attempts.begin({ type: 'password', username, content, address }, 5000);
   return { clock, begin };

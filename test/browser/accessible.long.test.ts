@@ -5,6 +5,7 @@ import {
   assertPagesAccessible,
   assertQuestionAccessible,
 } from '../support/accessible-pages.ts';
+import { assertPreviewsAccessible } from '../support/accessible-previews.ts';
 
 test('axe finds nothing: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
 test('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
@@ -14,5 +15,11 @@ test('axe finds nothing on the question of the form: light', (t) => assertQuesti
 for (const language of ['en', 'de', 'fr', 'es'])
   test(`axe finds nothing in the language ${language}, and each page names it`, (t) => assertLanguageAccessible(t, language));
 
-for (const theme of ['light', 'dark'] as const)
-  test(`axe finds nothing on error pages and results: ${theme}`, (t) => assertErrorPagesAccessible(t, theme));
+for (const colorScheme of ['light', 'dark'] as const) {
+  for (const width of [320, 1280]) {
+    const where = `${colorScheme}, ${width} px`;
+    test(`axe finds nothing on previews, in the grid, and on pages of searches and drop boxes: ${where}`, (t) =>
+      assertPreviewsAccessible(t, { colorScheme, width, isShort: false }));
+    test(`axe finds nothing on error pages and results: ${where}`, (t) => assertErrorPagesAccessible(t, colorScheme, width));
+  }
+}

@@ -6,6 +6,7 @@ import { assertAccessible, login, openBrowser } from '../support/browser.ts';
 import { recordFilm, silence } from '../support/films.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
+import { touch } from '../support/touch.ts';
 
 test('films in the grid have a frame as their poster, a broken one its icon; opened they are played', async (t) => {
   const server = await startServer(t);
@@ -33,6 +34,15 @@ test('films in the grid have a frame as their poster, a broken one its icon; ope
   await dialog.getByText('5 of 9').waitFor();
   await page.keyboard.press('ArrowLeft');
   await dialog.getByText('4 of 9').waitFor();
+  await dialog.locator('video').waitFor();
+  const box = await dialog.locator('video').boundingBox();
+  assert.ok(box);
+  const session = await page.context().newCDPSession(page);
+  const swipe = (y: number) => touch(session, [{ from: [box.x + box.width - 60, y], to: [box.x + 60, y] }]);
+  await swipe(box.y + box.height - 12);
+  assert.equal(await dialog.locator('.position').textContent(), '4 of 9', 'a finger on the controls is theirs');
+  await swipe(box.y + 20);
+  await dialog.getByText('5 of 9').waitFor();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'broken.mp4' }).click();

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Download } from 'playwright-core';
-import { assertAccessible, login, openMenu } from '../support/browser.ts';
+import { assertAccessible, loginByForm, openMenu } from '../support/browser.ts';
 import { workByKeyboard } from '../support/by-keyboard.ts';
 import { openFirefox } from '../support/firefox.ts';
 import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, reopen } from '../support/large-uploads.ts';
@@ -18,7 +18,7 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   const page = await openFirefox(t);
   if (!page) return;
   const dialog = page.getByRole('dialog');
-  await login(page, server.url);
+  await loginByForm(page, server.url);
   await assertAccessible(page, 'the listing');
 
   await page.getByLabel('Filter by name').fill('uber');
@@ -84,7 +84,7 @@ test('Firefox: a large upload goes on by itself after a cut, and in the next pag
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openFirefox(t);
   if (!page) return;
-  await login(page, proxy.url);
+  await loginByForm(page, proxy.url);
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 });
   await choose(page, path);

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Request } from 'playwright-core';
+import type { Request, Route } from 'playwright-core';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
 import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 test('list or grid, with and without scripts, and the choice is kept', async (t) => {
@@ -74,4 +75,30 @@ test('thumbnails: of the camera, else the picture made small; six at a time, and
   assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'a picture of 9 MB costs its beginning');
   assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'nothing is unpacked that would fill the memory');
   assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
+});
+
+test('of pictures and films together no more than six are under way', async (t) => {
+  const server = await startServer(t);
+  for (let index = 0; index < 6; index++) {
+    writeFileSync(join(server.home, `a${index}.png`), plainPng(40, 30, [200, 10, 10]));
+    writeFileSync(join(server.home, `b${index}.mp4`), 'no film');
+  }
+  const page = await openBrowser(t, { viewport: { width: 1280, height: 1600 }, expectedErrors: /ERR_FAILED/ });
+  if (!page) return;
+  await login(page, server.url);
+  const held: Route[] = [];
+  const asked = () => new Set(held.map((route) => new URL(route.request().url()).pathname)).size;
+  await page.route(/\.(png|mp4)(\?inline)?$/, (route) => void held.push(route));
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await until('six are asked for', () => asked() === 6);
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+  for (let answered = 0; answered < 12; answered++) {
+    await until('there is one under way', () => held.length > answered);
+    assert.ok(asked() - answered <= 6, `${asked()} asked for, ${answered} answered`);
+    const route = held[answered];
+    // A film of which nothing can be had is no more work.
+    await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
+  }
+  await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });
+  assert.equal(asked(), 12, 'all had their turn');
 });

@@ -106,3 +106,36 @@ test('without the right to rename, renaming and moving are not offered', async (
   await page.waitForLoadState('networkidle');
   for (const name of ['Rename', 'Move']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
 });
+
+test('what is selected right after a move stays selected, and the focus stays there', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target'));
+  for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Move' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.getByText('/Target/').waitFor();
+  let letGo = () => {};
+  const isSelected = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  // The page asks for its new rows.
+  await page.route(`${server.url}/home/`, async (route) => {
+    if (route.request().method() === 'GET') await isSelected;
+    await route.continue();
+  });
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'c.bin' }).focus();
+  await page.keyboard.press('Space');
+  letGo();
+  await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
+  await page.getByText('1 selected').waitFor();
+  assert.ok(await page.getByLabel('Select c.bin').isChecked());
+  await page.getByText('One item was moved.').waitFor();
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'c.bin');
+});

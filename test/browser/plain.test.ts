@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { login, openBrowser, openMenu } from '../support/browser.ts';
+import { loginByForm, openBrowser, openMenu } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -24,7 +24,7 @@ for (const { name, ...look } of looks) {
     const page = await openBrowser(t, { ...look, javaScriptEnabled: false, expectedErrors: /400/ });
     if (!page) return;
 
-    await login(page, server.url, '/home/Reports/');
+    await loginByForm(page, server.url, '/home/Reports/');
     assert.equal(new URL(page.url()).pathname, '/home/Reports/', 'the login leads to the wanted page');
     await page.getByLabel('Upload files').setInputFiles([
       { name: 'one.txt', mimeType: 'text/plain', buffer: Buffer.from('1') },
@@ -94,7 +94,7 @@ test('without scripts: the password is changed on its page', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /422|401/ });
   if (!page) return;
-  await login(page, server.url);
+  await loginByForm(page, server.url);
   await openMenu(page);
   await page.getByRole('link', { name: 'Change password' }).click();
   const change = async (current: string, wanted: string, repeated: string) => {

@@ -83,6 +83,7 @@ test('programs and texts of any name and coding are shown as text; Back closes t
   await shows('windows.txt', 'Äpfel');
   await shows('film.ts', 'This file is no text.');
 
+  assert.ok(!(await server.eventIds()).includes(40005), 'nobody asks about a file before reading it');
   await page.getByRole('link', { name: 'a.js' }).click();
   await content.getByText('content of a.js').waitFor();
   await page.goBack();
@@ -124,7 +125,7 @@ test('a preview says so when its file has gone meanwhile, or a picture is none',
   assert.equal(await preview.locator('img').count(), 0);
   await page.keyboard.press('Escape');
   await preview.waitFor({ state: 'detached' });
-  // It goes between the question whether it is there and the request for its content.
+  // It goes before its content is asked for.
   await page.route('**/gone.txt?inline', async (route) => {
     rmSync(join(server.home, 'gone.txt'), { force: true });
     await route.continue();

@@ -111,7 +111,7 @@ test('Markdown is laid out, a program has colours, JSON unfolds, separated value
     await page.waitForFunction("document.querySelector('.stage img').naturalWidth === 30");
   });
   assert.deepEqual(
-    asked.filter((url) => !url.startsWith(`${server.url}/`) || url.includes('logout')),
+    asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${server.url}/`) || url.includes('logout')),
     [],
     'nothing of other origins, and nothing that does something',
   );

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { CDPSession, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
 import { plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
+import { touch } from '../support/touch.ts';
 
 const hostile = '"><img src=x onerror=owned()> \u202egnp.png';
 
@@ -23,15 +24,6 @@ async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
     const box = (selector) => { const { x, y, width, height } = document.querySelector(selector).getBoundingClientRect(); return { x, y, width, height }; };
     return { picture: box('.stage img'), stage: box('.stage') };
   })()`);
-}
-
-/** Fingers that go from their first points to their last in steps. */
-async function touch(session: CDPSession, paths: { from: [number, number]; to: [number, number] }[]): Promise<void> {
-  const at = (part: number) =>
-    paths.map(({ from, to }, id) => ({ id, x: from[0] + (to[0] - from[0]) * part, y: from[1] + (to[1] - from[1]) * part }));
-  await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(0) });
-  for (const part of [0.25, 0.5, 0.75, 1]) await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(part) });
-  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
 }
 
 test('pictures one after the other: keys, buttons and swipes, a URL of its own, neighbours fetched, deleting goes on with the next', async (t) => {
@@ -168,7 +160,11 @@ test('names with markup, pictures that are none, gone or too large, and drawings
     'drawing.svg',
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="owned()"><script>owned()</script><rect width="9" height="9"/></svg>',
   );
-  const page = await openBrowser(t, { colorScheme: 'light', viewport: { width: 320, height: 640 }, expectedErrors: /404|416/ });
+  const page = await openBrowser(t, {
+    colorScheme: 'light',
+    viewport: { width: 320, height: 640 },
+    expectedErrors: /404|416/,
+  });
   if (!page) return;
   await login(page, server.url, '/home/bad/');
   const bomb: string[] = [];

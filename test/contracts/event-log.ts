@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { createEvent, processAccount } from '../../src/events/event-factory.ts';
-import type { EventLog, LoggedEvent } from '../../src/events/journal/event-log.ts';
+import type { EventLog, LoggedEvent, RawEvent } from '../../src/events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../src/events/journal/position.ts';
+import type { EventSelection } from '../../src/events/journal/search/event-selection.ts';
+import { newestEvents, searchPage } from '../../src/events/journal/search/search.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 
@@ -20,6 +23,19 @@ export async function readAll(log: Pick<EventLog, 'openReader'>, from?: LogPosit
   for (let position = from; ; ) {
     const { events, next } = await reader.next(position);
     if (events.length === 0 && position && comparePositions(next, position) === 0) break;
+    all.push(...events);
+    position = next;
+  }
+  reader.close();
+  return all;
+}
+
+async function readAllRaw(log: Pick<EventLog, 'openRawReader'>): Promise<RawEvent[]> {
+  const all: RawEvent[] = [];
+  const reader = log.openRawReader();
+  for (let position = { segment: 0, offset: 0 }; ; ) {
+    const { events, next } = await reader.next(position);
+    if (events.length === 0) break;
     all.push(...events);
     position = next;
   }
@@ -54,6 +70,8 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
       read.map(({ event }) => event),
       events.map((event) => JSON.parse(JSON.stringify(event))),
     );
+    const places = ({ raw, position, next }: RawEvent) => ({ text: raw.toString('utf8'), position, next });
+    assert.deepEqual((await readAllRaw(log)).map(places), read.map(places));
     await log.close();
   });
 
@@ -89,9 +107,75 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
       log.append({ ...testEvent('of the process'), data: { uuid: 'alice' } });
     }
     const found: unknown[] = [];
-    for await (const event of log.newestOfAccount('alice')) found.push(event.data.text);
+    const account = { id: [], uuid: [], account: ['alice'] };
+    for await (const { event } of newestEvents(log, account)) found.push(event.data.text);
     assert.deepEqual(found, texts.toReversed());
-    for await (const event of log.newestOfAccount('nobody')) assert.fail(event.id);
+    for await (const { event } of newestEvents(log, { ...account, account: ['nobody'] })) assert.fail(event.id);
+    await log.close();
+  });
+
+  contract('a search finds by everything that is known of an event, page by page, and takes any cursor', async (log) => {
+    const { account } = testEvent();
+    const events: ServiceEvent[] = Array.from({ length: 30 }, (_, index) => ({
+      ...testEvent(`text ${index} (.*) "quoted" ü`),
+      id: index % 3 === 0 ? '40017' : '40039',
+      timestamp: { timestamp: `${1_700_000_000 + index}.000000`, cwa_14051: '' },
+      data: { ...testEvent(`text ${index} (.*) "quoted" ü`).data, path: `/in/${index % 5}/a,b`, request_id: `r${index}` },
+      account: {
+        ...account,
+        uuid: `u${index % 2}`,
+        name: index % 2 === 0 ? 'smith, john' : 'ü',
+        peer: { ...account.peer, address: `192.0.2.${index}` },
+      },
+    }));
+    for (const [index, event] of events.entries()) await log.appendDurable(event, { group: `g${index % 4}`, takenBy: undefined });
+    const uuids = (wanted: (index: number) => boolean) => events.flatMap(({ uuid }, index) => (wanted(index) ? [uuid] : [])).toReversed();
+    const search = async (selection: Partial<EventSelection>, before?: LogPosition, most = 1000) => {
+      const limits = { events: most, bytes: 1e9, timeMs: 1e6 };
+      return searchPage(log, { id: [], uuid: [], ...selection }, { before, limits, clock: systemClock });
+    };
+    const found = async (selection: Partial<EventSelection>) => (await search(selection)).events.map(({ event }) => event.uuid);
+    const cases: [Partial<EventSelection>, (index: number) => boolean][] = [
+      [{}, () => true],
+      [{ id: [40017] }, (index) => index % 3 === 0],
+      [{ group: ['operation-write'] }, (index) => index % 3 === 0],
+      [{ uuid: [events[7]?.uuid ?? ''] }, (index) => index === 7],
+      [{ account: ['smith, john'] }, (index) => index % 2 === 0],
+      [{ account: ['smith', ' john', 'u1'] }, (index) => index % 2 === 1],
+      [{ userGroup: ['g3'] }, (index) => index % 4 === 3],
+      [{ path: ['/in/2/a,b'] }, (index) => index % 5 === 2],
+      [{ path: ['/in/2/', '/in/3/'] }, (index) => index % 5 === 2 || index % 5 === 3],
+      [{ path: ['/in/2', '/i/', '/in/2/a'] }, () => false],
+      [{ path: ['/'] }, () => true],
+      [{ address: ['192.0.2.4'] }, (index) => index === 4],
+      [{ requestId: ['r9', 'r1'] }, (index) => index === 9 || index === 1],
+      [{ text: 'text 1 (.*) "quoted" ü' }, (index) => index === 1],
+      [{ text: 'text.*' }, () => false],
+      [{ text: 'request_id' }, () => false],
+      [{ since: 1_700_000_010_000, until: 1_700_000_012_000 }, (index) => index === 10 || index === 11],
+      [{ id: [40039], account: ['ü'], path: ['/in/0/a,b'] }, (index) => index === 5 || index === 25],
+    ];
+    for (const [selection, wanted] of cases) assert.deepEqual(await found(selection), uuids(wanted), JSON.stringify(selection));
+    const paged: string[] = [];
+    for (let before: LogPosition | undefined; ; ) {
+      const page = await search({ account: ['ü'] }, before, 4);
+      assert.ok(page.events.length <= 4 && page.isComplete);
+      paged.push(...page.events.map(({ event }) => event.uuid));
+      before = page.next;
+      if (!before) break;
+    }
+    assert.deepEqual(
+      paged,
+      uuids((index) => index % 2 === 1),
+    );
+    const positions = [
+      { segment: 0, offset: 0 },
+      { segment: 0, offset: 999_999_999_999_999 },
+    ];
+    for (const before of positions) assert.deepEqual((await search({}, before)).events, [], 'before the first');
+    assert.equal((await search({}, { segment: 999_999_999_999_999, offset: 5 })).events.length, 30);
+    const [, second, third] = (await search({})).events;
+    assert.deepEqual((await search({}, second?.position, 1)).events[0]?.raw, third?.raw);
     await log.close();
   });
 

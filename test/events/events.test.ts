@@ -13,10 +13,10 @@ import { ManualClock } from '../support/manual-clock.ts';
 const decided = [
   30011, 30012, 30013, 30014, 30015, 30016, 30017, 30019, 30020, 30021, 30023, 30024, 30026, 30027, 30029, 30030, 30032, 30033, 30035,
   30036, 30038, 30039, 30041, 30042, 30043, 30044, 30051, 30067, 30068, 20001, 20002, 20181, 20005, 20011, 20012, 20021, 20031, 20149,
-  20042, 20067, 20066, 20076, 20077, 20078, 20085, 20086, 20111, 20136, 20126, 20137, 20142, 20156, 20157, 20174, 20189, 40000, 40003,
-  40004, 40039, 40040, 40035, 40005, 40036, 40007, 40014, 40010, 40011, 40030, 40012, 40013, 40026, 40027, 40015, 40037, 40016, 40025,
-  40041, 40018, 40019, 40017, 40021, 40022, 40042, 40043, 40055, 40056, 40065, 40060, 40061, 40062, 40063, 40066, 40067, 40068, 40028,
-  40069,
+  20042, 20067, 20066, 20076, 20077, 20078, 20085, 20086, 20111, 20136, 20126, 20137, 20142, 20156, 20157, 20174, 20189, 20190, 20191,
+  40000, 40003, 40004, 40039, 40040, 40035, 40005, 40036, 40007, 40014, 40010, 40011, 40030, 40012, 40013, 40026, 40027, 40015, 40037,
+  40016, 40025, 40041, 40018, 40019, 40017, 40021, 40022, 40042, 40043, 40055, 40056, 40065, 40060, 40061, 40062, 40063, 40066, 40067,
+  40068, 40028, 40069,
 ];
 
 test('the catalogue has every decided event once, with groups that exist', () => {
@@ -32,6 +32,8 @@ test('the catalogue has every decided event once, with groups that exist', () =>
 test('timestamps have all their forms', () => {
   const zone = process.env.TZ;
   process.env.TZ = 'Europe/Berlin';
+  // The last second is kept; a test of before may have asked for the same one in its own zone.
+  jsonTimestamps(0);
   try {
     assert.deepEqual(jsonTimestamps(1_591_402_889_123.5), { timestamp: '1591402889.123500', cwa_14051: '2020-06-06 02:21:29' });
     const forms = allTimestamps('1591402889.123500');
@@ -87,10 +89,13 @@ class MemoryLog implements EventLog {
   openReader(): never {
     throw new Error('not used');
   }
+  openRawReader(): never {
+    throw new Error('not used');
+  }
   since() {
     return undefined;
   }
-  newestOfAccount(): never {
+  newestBlocks(): never {
     throw new Error('not used');
   }
   async waitForMore() {}

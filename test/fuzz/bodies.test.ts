@@ -7,7 +7,7 @@ import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
 import { propfindRequest } from '../../src/http/webdav/propfind-request.ts';
 import { parseXml, type XmlElement } from '../../src/http/webdav/webdav-xml.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
-import { escapeXml } from '../../src/lib/escape-xml.ts';
+import { escapeXml } from '../../src/lib/xml/escape-xml.ts';
 import { exchangeOf } from '../support/exchange.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';
 

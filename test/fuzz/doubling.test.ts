@@ -247,6 +247,6 @@ for (const [name, { parse, seeds, size }] of Object.entries(parsers)) {
           },
           size,
         ),
-      { share: 0.05, most: 300 },
+      { share: 0.025, most: 300 },
     ));
 }

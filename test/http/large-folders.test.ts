@@ -97,7 +97,7 @@ test('a large folder', async (t) => {
 
   await t.test('a page shows 10,000 rows of a larger folder, in its order, and leads to the others', async () => {
     const names = async (query: string) => {
-      const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });
+      const { text } = await server.get(`/home/many/${query}&rows=all`, { headers: kinds.page });
       const below = text.slice(text.indexOf('</table>'), text.indexOf('</nav>', text.indexOf('</table>')));
       return { below, names: [...text.matchAll(/name=selected-members value="([^"]+)"/g)].map((match) => match[1]) };
     };
@@ -115,6 +115,35 @@ test('a large folder', async (t) => {
     assert.match(beyond.below, /rel="prev" href="[^"]*&amp;page=2"/);
     assert.equal((await names('?page=<script>')).names.length, 10_000);
   });
+
+  await t.test(
+    'the page of a long folder begins with some of its rows; the script gets all as lines, other browsers go on to a whole page',
+    async () => {
+      const query = '?sort=name&order=desc&page=2';
+      const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });
+      const rows = [...text.matchAll(/name=selected-members value="([^"]+)"/g)].map((match) => match[1]);
+      assert.equal(rows.length, 30);
+      assert.match(
+        text,
+        /<head>[\s\S]*<noscript><meta http-equiv="refresh" content="0; url=\?sort=name&amp;order=desc&amp;page=2&amp;rows=all"><\/noscript>/,
+      );
+      assert.match(text, /id="count" data-rows="10000"/);
+      const reply = await server.get(`/home/many/${query}&rows=lines`, { headers: { accept: 'application/x-ndjson' } });
+      assert.equal(reply.headers['content-type'], 'application/x-ndjson');
+      const lines = reply.text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as [string, string, number, number]);
+      assert.equal(lines.length, 10_000);
+      const names = lines.map(([name]) => name);
+      assert.deepEqual(names.slice(0, rows.length), rows);
+      assert.equal(names.at(-1), nameAt(0));
+      assert.deepEqual(lines[0]?.slice(1, 3), ['file', 0]);
+      const after = await server.get('/home/many/', { headers: { ...kinds.page, cookie: 'SVC_FLASH=uploaded-2' } });
+      assert.match(after.text, /2 files were uploaded/);
+      assert.doesNotMatch(after.text, /http-equiv="refresh"/, 'what a form did is told on the page where the reader stays');
+    },
+  );
 
   await t.test('a search looks at 10,000 names a second; who leaves ends it', async (t) => {
     const looks = countLooks(t);

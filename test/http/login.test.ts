@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Client } from '../support/client.ts';
-import { testPassword, testUser } from '../support/secrets.ts';
+import { learnSecret, testPassword, testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { ShiftedClock } from '../support/shifted-clock.ts';
 
@@ -249,6 +249,25 @@ test('password-update', async (t) => {
   assert.match(readFileSync(join(server.folder, 'data/accounts.yaml'), 'utf8'), /password_overrides:\n {2}alice:/);
   const ids = await server.eventIds();
   assert.deepEqual([ids.includes(20085), ids.includes(20086)], [true, true]);
+});
+
+test('a body that is no JSON is shown nowhere: a password may stand in it', async (t) => {
+  const server = await startServer(t, { group: { allow_own_password_change: true } });
+  const session = await server.login();
+  const marker = 'mark-8Kq2';
+  learnSecret(marker, 'the password in a body that is no JSON');
+  for (const target of ['/__svc__/login', '/home/__svc__/password-update', '/home/'])
+    for (const body of [`{"password":"${marker}"x`, `"${marker}`, marker]) {
+      const headers = { authorization: `session ${session}`, 'content-type': 'application/json', accept: 'application/json' };
+      const reply = await server.send('POST', target, { user: null, headers, body });
+      assert.equal(reply.status, 400, `${target} ${body}`);
+      const { errors } = reply.json<{ errors: { message: string }[] }>();
+      assert.deepEqual(errors[0]?.message, 'The request body is not valid JSON.');
+    }
+  const refused = (await server.events()).filter(({ id }) => id === '40019');
+  assert.equal(refused.length, 9);
+  // Log and journal are looked through at the end, too; here for the beginning of it, as messages are cut short.
+  for (const text of [server.log.join(''), JSON.stringify(refused)]) assert.ok(!text.includes(marker.slice(0, 6)), text);
 });
 
 test('password-update is refused where the group does not allow it', async (t) => {

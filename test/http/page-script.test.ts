@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { scriptTexts as consoleDe } from '../../src/console/pages/client/texts/de.ts';
+import { scriptTexts as consoleEn } from '../../src/console/pages/client/texts/en.ts';
+import { scriptTexts as consoleEs } from '../../src/console/pages/client/texts/es.ts';
+import { scriptTexts as consoleFr } from '../../src/console/pages/client/texts/fr.ts';
 import { scriptTexts as scriptDe } from '../../src/http/html/client/texts/de.ts';
 import { scriptTexts as scriptEn } from '../../src/http/html/client/texts/en.ts';
 import { scriptTexts as scriptEs } from '../../src/http/html/client/texts/es.ts';
@@ -54,6 +58,7 @@ test('every language has every text with the same places', () => {
   };
   for (const [name, texts] of Object.entries({ de, fr, es })) compare(name, texts, en);
   for (const [name, texts] of Object.entries({ scriptDe, scriptFr, scriptEs })) compare(name, texts, scriptEn);
+  for (const [name, texts] of Object.entries({ consoleDe, consoleFr, consoleEs })) compare(name, texts, consoleEn);
   for (const [name, { previewTexts }] of Object.entries({ dePreviews, frPreviews, esPreviews }))
     compare(name, previewTexts, enPreviews.previewTexts);
 });

@@ -7,20 +7,23 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
+/** The other packages that have patches. */
+const others = "require('cosmiconfig'); require('@redis/client');";
+
 /** Bundles a copy of ssh2 with the patches. @param change what is done to the copy first */
 async function bundleCopy(folder: string, change: (library: string) => void) {
   const library = join(folder, 'node_modules/ssh2');
   rmSync(library, { recursive: true, force: true });
   mkdirSync(library, { recursive: true });
   for (const part of ['lib', 'package.json']) cpSync(join(root, 'node_modules/ssh2', part), join(library, part), { recursive: true });
-  writeFileSync(join(folder, 'main.js'), "require('cosmiconfig'); require('ssh2/lib/server.js');");
+  writeFileSync(join(folder, 'main.js'), `${others} require('ssh2/lib/server.js');`);
   change(library);
   const code = `
     import { build } from '${root}/node_modules/esbuild/lib/main.js';
     import { patchedPackages } from '${root}/scripts/patched-packages.mjs';
     await build({
       entryPoints: ['main.js'], bundle: true, outfile: 'out.js', platform: 'node', packages: 'bundle', logLevel: 'error', nodePaths: ['${root}/node_modules'],
-      external: ['cpu-features', '*.node', 'typescript', 'import-fresh', 'js-yaml', 'parse-json'], plugins: [patchedPackages(true)],
+      external: ['cpu-features', '*.node', '@node-rs/xxhash', 'typescript', 'import-fresh', 'js-yaml', 'parse-json'], plugins: [patchedPackages(true)],
     });`;
   return runProgram('node', ['--input-type=module', '-e', code], { cwd: folder });
 }
@@ -33,15 +36,14 @@ test('the patches of ssh2 are applied, and a build fails when one does not fit o
   assert.match(bundle, /"mlkem768x25519-sha256"/);
   assert.doesNotMatch(bundle, /nistp521rsa-sha2-512|rsa-sha2-256,ssh-rsa/);
   assert.doesNotMatch(bundle, /tweetnacl/);
+  assert.doesNotMatch(bundle, /GEOSEARCHSTORE\.js/);
   const changed = await bundleCopy(folder, (library) => {
     const path = join(library, 'lib/protocol/Protocol.js');
     writeFileSync(path, readFileSync(path, 'utf8').replace("+ 'rsa-sha2-512", "+ ',rsa-sha2-512"));
   });
   assert.notEqual(changed.code, 0);
   assert.match(changed.output, /scripts\/patches\/ssh2\/01-server-sig-algs\.diff does not apply/);
-  const unused = await bundleCopy(folder, () =>
-    writeFileSync(join(folder, 'main.js'), "require('cosmiconfig'); require('ssh2/lib/Channel.js');"),
-  );
+  const unused = await bundleCopy(folder, () => writeFileSync(join(folder, 'main.js'), `${others} require('ssh2/lib/Channel.js');`));
   assert.notEqual(unused.code, 0);
   assert.match(unused.output, /nothing of what these patch is bundled: .*ssh2\/03-mlkem768x25519\.diff/);
 });

@@ -15,7 +15,7 @@ const config = {
   },
 };
 
-type ColorScheme = 'light' | 'dark';
+export type ColorScheme = 'light' | 'dark';
 
 /** Goes through every page and dialog, and has axe-core look at each. `width`: of the window, in CSS pixels. */
 export async function assertPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
@@ -123,10 +123,10 @@ export async function assertLanguageAccessible(t: TestContext, language: string)
 }
 
 /** Pages of refused requests, and of forms of which a part failed. */
-export async function assertErrorPagesAccessible(t: TestContext, colorScheme: ColorScheme): Promise<void> {
+export async function assertErrorPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
   const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list', 'allow-delete-file']] } });
   writeFileSync(join(server.home, 'a.txt'), '');
-  const page = await openBrowser(t, { colorScheme, viewport: { width: 320, height: 720 }, expectedErrors: /40[0-9]|422/ });
+  const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /40[0-9]|422/ });
   if (!page) return;
   await login(page, server.url);
   const cases = [

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { Client } from './client.ts';
 import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret, testPassword } from './secrets.ts';
 
-/** The server of a test stops before its browser does; so the browsers say it. */
+/** So browsers say that a test ended its server. */
 const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)|NS_ERROR_(CONNECTION_REFUSED|NET_RESET)/;
-
-let shared: Promise<Browser> | undefined;
-after(async () => (await shared)?.close());
 
 /** What a page of a test looks like and may do. */
 export interface BrowserOptions
@@ -33,8 +31,9 @@ export interface TestPage extends Page {
  */
 export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
   if (!hasProgram(t, 'chromium')) return undefined;
-  shared ??= chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
-  return openPage(t, await shared, options);
+  const browser = await chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
+  watchOutput(t, () => browser.close(), []);
+  return openPage(t, browser, options);
 }
 
 /** Opens a page of a browser, with cookies of its own. */
@@ -52,19 +51,29 @@ export async function openPage(t: TestContext, browser: Browser, { expectedError
     if (message.type() === 'error' || message.type() === 'warning') note(`console: ${message.text()} ${message.location().url}`);
   });
   page.on('pageerror', (error) => note(`uncaught: ${error.message}`));
-  const learnSessions = async () => {
-    for (const { name, value } of await context.cookies()) if (name === 'SVC_HTTP_SESSION') learnSecret(value, 'a session of a browser');
-  };
-  watchOutput(t, learnSessions, [{ where: 'the console of the browser', text: () => problems.join('\n') }]);
-  t.after(async () => {
+  const close = async () => {
+    for (const { name, value } of await context.cookies())
+      if (name === 'SVC_HTTP_SESSION' || name === 'svc_console') learnSecret(value, 'a session of a browser');
     await context.close();
     assert.deepEqual(problems, [], 'the console stays empty');
-  });
+  };
+  watchOutput(t, close, [{ where: 'the console of the browser', text: () => problems.join('\n') }]);
   return Object.assign(page, { problems });
 }
 
-/** Logs in with the form. */
+/** Opens a page of alice's, with a session that is there already: the form would be a page more. */
 export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
+  const body = new URLSearchParams({ username: 'alice', password: testPassword }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const reply = await new Client(url).send('POST', '/__svc__/login', { user: null, headers, body });
+  const [name = '', value = ''] = String(reply.headers['set-cookie']).split(';', 1)[0]?.split('=') ?? [];
+  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Strict' }]);
+  await page.goto(url + target);
+  await page.locator('#members').waitFor();
+}
+
+/** Logs in with the form. */
+export async function loginByForm(page: Page, url: string, target = '/home/'): Promise<void> {
   await page.goto(url + target);
   await page.locator('input[name=username]').fill('alice');
   await page.locator('input[name=password]').fill(testPassword);

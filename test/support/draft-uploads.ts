@@ -22,6 +22,7 @@ export async function begin(server: TestServer, name: string, first: Buffer, hea
   assert.equal(reply.status, 201, reply.text);
   assert.equal(reply.headers['upload-complete'], '?0');
   assert.equal(reply.headers['upload-offset'], String(first.length));
+  assert.match(String(reply.headers['upload-limit']), /(^|, )max-age=\d+$/);
   return String(reply.headers.location);
 }
 

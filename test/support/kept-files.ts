@@ -2,6 +2,9 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 
+// Only some file systems are trusted to tell of every change; from here on this process has its folders on the disk.
+process.env.TMPDIR = process.env.SVC_TEST_DISK ?? tmpdir();
+
 /** A clock that goes ahead of the file system's: for the cache of small files every file has rested. */
 export const clockAhead: Clock = { ...systemClock, nowMs: () => Date.now() + 60_000 };
 

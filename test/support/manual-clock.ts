@@ -21,8 +21,16 @@ export class ManualClock implements Clock {
     return this.#add(periodMs, periodMs, action);
   }
 
-  sleep(delayMs: number): Promise<void> {
-    return new Promise((resolve) => this.#add(delayMs, undefined, resolve));
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { cancel } = this.#add(delayMs, undefined, resolve);
+      const abort = () => {
+        cancel();
+        reject(signal?.reason);
+      };
+      if (signal?.aborted) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
   }
 
   /** Lets time pass and runs what is due, in order. */

@@ -22,8 +22,24 @@ export interface NodeProcess {
   kill(): Promise<void>;
 }
 
+type Section = Record<string, unknown>;
+
+/** What nodes have in their configuration beside or instead of the usual. */
+interface More {
+  server?: Section;
+  web?: Section;
+  services?: (name: string) => Promise<Section>;
+  event_handlers?: Section | undefined;
+}
+
 /** Starts a node for each way to Redis, on one folder of files; they deliver uploads to one webhook. */
-export async function startNodes(t: TestContext, folder: string, hook: string, redisUrls: readonly string[]): Promise<NodeProcess[]> {
+export async function startNodes(
+  t: TestContext,
+  folder: string,
+  hook: string,
+  redisUrls: readonly string[],
+  more: More = {},
+): Promise<NodeProcess[]> {
   mkdirSync(join(folder, 'home'), { recursive: true });
   const password = await cheapHash(testPassword);
   const nodes: NodeProcess[] = [];
@@ -38,14 +54,18 @@ export async function startNodes(t: TestContext, folder: string, hook: string, r
         shutdown_timeout: 5,
         state: { type: 'redis', url },
         security_policy: { ban_after_failures: 3, ban_seconds: 600 },
+        ...more.server,
       },
       groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
       accounts: { alice: { password } },
       services: {
-        web: { type: 'http', port, client_forwarded_header: 'X-Forwarded-For', triggers: ['Approve, success'] },
+        web: { type: 'http', port, client_forwarded_header: 'X-Forwarded-For', triggers: ['Approve, success'], ...more.web },
         eyes: { type: 'monitor', port: monitorPort },
+        ...(await more.services?.(name)),
       },
-      event_handlers: { crm: { type: 'http', target: '40017', url: hook, batch_size: 10, retry_count: 3, retry_increase: 0.2 } },
+      event_handlers: more.event_handlers ?? {
+        crm: { type: 'http', target: '40017', url: hook, batch_size: 10, retry_count: 3, retry_increase: 0.2 },
+      },
     };
     writeFileSync(config, JSON.stringify(content));
     const node = { name, config, port, monitorPort, client: new Client(`http://127.0.0.1:${port}`) } as NodeProcess;

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -8,7 +8,7 @@ import { Client } from './client.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
-import { type TestConfig, testConfig } from './server.ts';
+import { type TestConfig, testConfig, testSections } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** A node in this process. */
@@ -27,11 +27,14 @@ export async function startNode(
   config: TestConfig = {},
 ): Promise<TestNode> {
   mkdirSync(join(folder, 'home'), { recursive: true });
-  const server = { name, data_folder_path: join(folder, name), state: { type: 'redis', url: redisUrl }, ...config.server };
+  const server = { ...serverSection(folder, name, redisUrl), ...config.server };
+  const path = configPath(folder, name);
+  writeFileSync(path, JSON.stringify(await testSections(folder, { ...config, server })));
   const log: string[] = [];
   const service = createServer(await testConfig(folder, { ...config, server }), {
     clock: systemClock,
     log: createLog({ level: 'info', format: 'json', clock: systemClock, write: (line) => log.push(line) }),
+    file: { path, env: {}, textOf: ({ message }) => message },
   });
   await service.start();
   let stopped: Promise<boolean> | undefined;
@@ -43,11 +46,22 @@ export async function startNode(
   return Object.assign(new Client(service.listening()[0]?.url ?? ''), { service, log, stop });
 }
 
+/** The file that a node of a folder reads at a reload. */
+export function configPath(folder: string, name: string): string {
+  return join(folder, `${name}.config.json`);
+}
+
+function serverSection(folder: string, name: string, redisUrl: string) {
+  return { name, data_folder_path: join(folder, name), state: { type: 'redis', url: redisUrl } };
+}
+
 /** Nodes and what they share. */
 export interface Nodes {
   redis: TestRedis;
   folder: string;
   nodes: TestNode[];
+  /** What `server` has in the configuration of a node. */
+  serverOf(name: string): ReturnType<typeof serverSection>;
 }
 
 /** Starts so many nodes on one Redis and one folder of files; undefined where Redis is not installed. */
@@ -57,5 +71,5 @@ export async function startNodesOnRedis(t: TestContext, count: number, config: T
   const folder = temporaryFolder(t);
   const nodes: TestNode[] = [];
   for (let index = 0; index < count; index++) nodes.push(await startNode(t, folder, `n${index}`, redis.url, config));
-  return { redis, folder, nodes };
+  return { redis, folder, nodes, serverOf: (name) => serverSection(folder, name, redis.url) };
 }

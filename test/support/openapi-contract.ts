@@ -11,7 +11,14 @@ interface Response extends Reference {
   headers?: Record<string, Reference>;
   content?: Record<string, unknown>;
 }
+interface Parameter {
+  name: string;
+  in: string;
+  schema: { type?: string };
+}
 interface Operation {
+  parameters?: Parameter[];
+  requestBody?: object;
   responses: Record<string, Response>;
 }
 type Paths = Record<string, Record<string, Operation>>;
@@ -28,19 +35,38 @@ const general = new Set([
   'x-request-id',
 ]);
 
+/** What is made of a document, once for all tests of a process. */
+const descriptions = new Map<string, ReturnType<typeof describe>>();
+
+function describe(yaml: string) {
+  const document: { paths: Paths } = parse(yaml);
+  const ajv = new Ajv.default({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  for (const format of ['binary', 'password']) ajv.addFormat(format, true);
+  ajv.addSchema(document, 'api');
+  return { document, ajv, validators: new Map<string, ValidateFunction>() };
+}
+
 /** Holds live replies to an OpenAPI document. */
 export class Contract {
   readonly document: { paths: Paths };
-  readonly #ajv = new Ajv.default({ strict: false, allErrors: true });
-  readonly #validators = new Map<string, ValidateFunction>();
+  readonly #ajv: Ajv.default;
+  readonly #validators: Map<string, ValidateFunction>;
   readonly #seen = new Set<string>();
 
-  /** @param yaml the document as the service sends it */
-  constructor(yaml: string) {
-    this.document = parse(yaml);
-    addFormats.default(this.#ajv);
-    this.#ajv.addFormat('binary', true);
-    this.#ajv.addSchema(this.document, 'api');
+  readonly #undescribed: ReadonlySet<string>;
+
+  /**
+   * @param yaml the document as the service sends it
+   * @param everyReply headers of every reply of the service, which the document need not name
+   */
+  constructor(yaml: string, everyReply: readonly string[] = []) {
+    const described = descriptions.get(yaml) ?? describe(yaml);
+    descriptions.set(yaml, described);
+    this.document = described.document;
+    this.#ajv = described.ajv;
+    this.#validators = described.validators;
+    this.#undescribed = new Set([...general, ...everyReply]);
   }
 
   /** All operations as `get /path`. */
@@ -79,6 +105,28 @@ export class Contract {
     this.#checkBody(name, reply, response, pointer);
   }
 
+  /**
+   * Holds what a client sent, with success, to what the document says of the operation: the parameters of the query, and the JSON body.
+   *
+   * @param path path of the document, `/api/events/{uuid}`
+   */
+  checkRequest(method: string, path: string, query: URLSearchParams, body: unknown): void {
+    const name = `the request ${method.toLowerCase()} ${path}`;
+    const pointer = `/paths/${pointerPart(path)}/${method.toLowerCase()}`;
+    const operation = this.document.paths[path]?.[method.toLowerCase()];
+    assert.ok(operation, `${name} is not described`);
+    for (const key of new Set(query.keys())) {
+      const index = (operation.parameters ?? []).findIndex((parameter) => parameter.in === 'query' && parameter.name === key);
+      const type = operation.parameters?.[index]?.schema.type;
+      assert.ok(index >= 0, `${name}: the parameter ${key} is not described`);
+      const values = query.getAll(key);
+      const value = type === 'array' ? values : type === 'integer' ? Number(values[0]) : values[0];
+      this.#assertValid(`${name}, parameter ${key}`, `${pointer}/parameters/${index}/schema`, value);
+    }
+    assert.equal(body !== undefined, operation.requestBody !== undefined, `${name}: a body`);
+    if (body !== undefined) this.#assertValid(name, `${pointer}/requestBody/content/application~1json/schema`, body);
+  }
+
   #resolve(response: Response, pointer: string): { response: Response; pointer: string } {
     if (response.$ref === undefined) return { response, pointer };
     const target = response.$ref.slice(1);
@@ -97,7 +145,7 @@ export class Contract {
   #checkHeaders(name: string, reply: TestReply, response: Response): void {
     const described = new Map(Object.entries(response.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value.$ref ?? '']));
     for (const [header, value] of Object.entries(reply.headers)) {
-      if (general.has(header)) continue;
+      if (this.#undescribed.has(header)) continue;
       const reference = described.get(header);
       assert.ok(reference !== undefined, `${name}: the header ${header} is not described`);
       // Headers are texts; a number is described as one.

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -8,14 +8,15 @@ import type { TestContext } from 'node:test';
  * fails.
  */
 export function otherDisk(t: TestContext): string | undefined {
-  const shared = statSync('/dev/shm', { throwIfNoEntry: false });
-  if (!shared || shared.dev === statSync(tmpdir()).dev) {
+  const own = statSync(tmpdir()).dev;
+  const other = ['/dev/shm', process.env.SVC_TEST_DISK ?? ''].find((place) => existsSync(place) && statSync(place).dev !== own);
+  if (other === undefined) {
     if (process.env.CI === 'true') throw new Error('There is no second file system, and under CI nothing may be skipped.');
     console.log(`skipped: ${t.name}: there is no second file system`);
     t.skip('there is no second file system');
     return undefined;
   }
-  const folder = mkdtempSync(join('/dev/shm', 'svc-test-'));
+  const folder = mkdtempSync(join(other, 'svc-test-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -40,11 +40,13 @@ function watched(t: Ending): Watched {
   running++;
   const forget = rememberSecrets();
   t.after(async () => {
+    for (const stop of now.stops.reverse())
+      await Promise.resolve()
+        .then(stop)
+        .catch((error) => failAtEnd(t, error));
     try {
-      for (const stop of now.stops.reverse()) await stop();
       const found = lookThrough(now);
-      // A hook that throws keeps later ones from running: this one comes last.
-      if (found.length > 0) t.after(() => assert.fail(`secrets are shown:\n${found.join('\n')}`));
+      if (found.length > 0) failAtEnd(t, new assert.AssertionError({ message: `secrets are shown:\n${found.join('\n')}` }));
     } finally {
       running--;
       if (running === 0) forget();
@@ -52,6 +54,13 @@ function watched(t: Ending): Watched {
     }
   });
   return now;
+}
+
+/** Fails a test at its end. A hook that throws keeps later ones from running, so that what they would end stays open: this one comes last. */
+export function failAtEnd(t: Ending, fault: unknown): void {
+  t.after(() => {
+    throw fault;
+  });
 }
 
 /** Has a folder looked through and removed at the test's end, once everything is stopped. */

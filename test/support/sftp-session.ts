@@ -15,6 +15,7 @@ import type { FilesEnvironment } from '../../src/files/file-scope.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
 import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
 import { ownBook, Quotas } from '../../src/files/quota.ts';
+import { Transfers } from '../../src/files/transfers.ts';
 import { FileUploadStore } from '../../src/files/uploads/file-upload-store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
@@ -83,6 +84,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
       clock: systemClock,
       log,
     }),
+    transfers: new Transfers(systemClock),
     missingFolders: new MissingFolders(log),
     excludedPaths: [data],
   };
@@ -131,6 +133,7 @@ export function testSession(
     heldBytes: () => 0,
     onDrain: () => () => {},
     noteActivity() {},
+    countRequest() {},
   };
   const channel: SshChannel = Object.assign(ours, { stderr: new PassThrough(), exit() {}, close: () => void ours.end() });
   const served = serveSftp(channel, sshClient);

@@ -14,7 +14,10 @@ export async function assertSmooth(t: TestContext, count: number): Promise<void>
   const page = await openBrowser(t);
   if (!page) return;
   await login(page, server.url);
-  await page.getByText(`${count.toLocaleString('en')} items`).waitFor({ state: 'attached' });
+  // All have come.
+  await page.keyboard.press('Control+a');
+  await page.getByText(`${count.toLocaleString('en')} selected`).waitFor();
+  await page.keyboard.press('Escape');
   // Rows far below were never laid out.
   const isInSight = await page.evaluate<boolean>(`(async () => {
     const field = document.querySelector('.filter');

@@ -55,24 +55,89 @@ test('a reload reaches all workers or none; sessions and addresses stay', async 
   assert.equal(await fleet.stop(), 0);
 });
 
-test('an upload waits for its back-end through any worker; other handlers get each event once', async (t) => {
+test('two workers, their back-end and their monitor', async (t) => {
   const backend = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r-1' } } });
   const crm = await startReceiver(t);
   const fleet = await startFleet(t, 2, {
-    service: { api_backend_uuid: 'backend', api_passthrough_headers: 'x-receipt' },
+    services: {
+      web: { type: 'http', port: 0, api_backend_uuid: 'backend', api_passthrough_headers: 'x-receipt' },
+      watch: { type: 'monitor', port: 0 },
+    },
     event_handlers: {
       backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url: backend.url },
       crm: { type: 'http', target: '40017', url: crm.url },
     },
   });
-  let number = 0;
-  const replies = await fleet.everywhere(2, () => fleet.put(`/home/f${number++}`, 'x'));
-  for (const reply of replies) assert.deepEqual([reply.status, reply.headers['x-receipt']], [201, 'r-1']);
-  await crm.received(number);
-  assert.equal(backend.requests.length, number, 'none a second time in the background');
-  assert.equal(new Set(crm.events().map(({ uuid }) => uuid)).size, number);
+  const [, monitorUrl = ''] = await fleet.running.line(/watch listening on (\S+)\/\n/);
+  const monitor = new Client(monitorUrl);
+  const metric = async (pattern: RegExp) => {
+    const { text } = await monitor.get('/metrics', { user: null });
+    return [...text.matchAll(new RegExp(pattern, 'gm'))].reduce((sum, match) => sum + Number(match[1]), 0);
+  };
+  const requests = /^svc_http_requests_total\{.*status="200".*\} (\d+)$/;
+  const sentBytes = /^svc_http_sent_bytes_total\{service="web"\} (\d+)$/;
+  const session = await fleet.login();
+  /** Requests with a reply of 200 so far, and uploads. */
+  let [reads, uploads] = [1, 0];
+
+  await t.test('figures of all workers add up', async () => {
+    reads += (await fleet.everywhere(2, () => fleet.get('/home/', within(session)))).length;
+    await until('all are counted', async () => (await metric(requests)) === reads);
+    assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'counted once');
+    assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
+    assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 1);
+    assert.equal(await metric(/^svc_workers (\d+)$/), 2);
+    assert.ok((await metric(sentBytes)) > 0);
+    const { text } = await monitor.get('/metrics', { user: null });
+    const processes = [...text.matchAll(/^process_resident_memory_bytes\{process="([\w-]+)"\}/gm)].map((match) => match[1]);
+    assert.deepEqual(processes.toSorted(), ['primary', 'worker-1', 'worker-2']);
+  });
+
+  await t.test('an upload waits for its back-end through any worker; other handlers get each event once', async () => {
+    const replies = await fleet.everywhere(2, () => fleet.put(`/home/f${uploads++}`, 'x'));
+    for (const reply of replies) assert.deepEqual([reply.status, reply.headers['x-receipt']], [201, 'r-1']);
+    await crm.received(uploads);
+    assert.equal(backend.requests.length, uploads, 'none a second time in the background');
+    assert.equal(new Set(crm.events().map(({ uuid }) => uuid)).size, uploads);
+  });
+
+  await t.test('events of two workers stand whole in the journal, each once', async () => {
+    writeFileSync(join(fleet.home, 'a'), 'A');
+    const lanes = Array.from({ length: 10 }, async (_, lane) => {
+      for (let index = 0; index < 20; index++) {
+        const id = `r-${lane}-${index}`;
+        const asked = within(session, { headers: { 'x-request-id': id } });
+        if (index % 10 === 0) assert.equal((await fleet.put(`/home/f${lane}-${index}`, 'x', asked)).status, 201);
+        else assert.equal((await fleet.get('/home/a', asked)).status, 200);
+      }
+    });
+    await Promise.all(lanes);
+    assert.equal(fleet.answered().size, 2);
+    const ofRequests = (await fleet.events()).filter(({ data }) => /^r-/.test(String(data.request_id)));
+    assert.equal(ofRequests.length, 400, 'two for each request');
+    const begun = ofRequests.filter(({ id }) => ['40004', '40021'].includes(id)).map(({ data }) => data.request_id);
+    assert.equal(new Set(begun).size, 200);
+    [reads, uploads] = [reads + 180, uploads + 20];
+  });
+
+  await t.test('figures do not fall when workers die', async () => {
+    await until('all are counted', async () => (await metric(requests)) === reads);
+    const bytes = await metric(sentBytes);
+    await fleet.kill(fleet.workers());
+    await fleet.ready(2);
+    await until('both are counted', async () => (await metric(/^svc_worker_restarts_total (\d+)$/)) === 2);
+    assert.equal(await metric(requests), reads);
+    assert.ok((await metric(sentBytes)) >= bytes);
+    const ready = await monitor.get('/ready', { user: null });
+    assert.deepEqual(ready.json(), { status: 'ready', checks: { server: 'ok', journal: 'ok', state: 'ok', workers: 'ok' } });
+  });
+
+  await crm.received(uploads);
   assert.equal(await fleet.stop(), 0);
-  assert.equal(await fleet.count(40017), number);
+  assert.equal(await fleet.count(40017), uploads);
+  assert.equal(backend.requests.length, uploads);
+  const events = await fleet.events();
+  assert.equal(new Set(events.map(({ uuid }) => uuid)).size, events.length);
 });
 
 test('the callout is tested once for all workers, which share what it accepted, and fail closed when it fails', async (t) => {
@@ -90,60 +155,6 @@ test('the callout is tested once for all workers, which share what it accepted, 
   const refused = await fleet.everywhere(2, () => fleet.get('/home/', { headers: { accept: 'application/json' }, user: 'alice:other' }));
   assert.deepEqual(statuses(refused), [401]);
   assert.ok((await fleet.events()).some(({ id, data }) => id === '20142' && /method failed/.test(String(data.details))));
-});
-
-test('figures of all workers add up, and do not fall when one dies', async (t) => {
-  const fleet = await startFleet(t, 2, { services: { web: { type: 'http', port: 0 }, watch: { type: 'monitor', port: 0 } } });
-  const [, monitorUrl = ''] = await fleet.running.line(/watch listening on (\S+)\/\n/);
-  const monitor = new Client(monitorUrl);
-  const metric = async (pattern: RegExp) => {
-    const { text } = await monitor.get('/metrics', { user: null });
-    return [...text.matchAll(new RegExp(pattern, 'gm'))].reduce((sum, match) => sum + Number(match[1]), 0);
-  };
-  const requests = /^svc_http_requests_total\{.*status="200".*\} (\d+)$/;
-  const session = await fleet.login();
-  const replies = await fleet.everywhere(2, () => fleet.get('/home/', within(session)));
-  const wanted = replies.length + 1;
-  await until('all are counted', async () => (await metric(requests)) === wanted);
-  assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'counted once');
-  assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
-  assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 1);
-  assert.equal(await metric(/^svc_workers (\d+)$/), 2);
-  const bytes = await metric(/^svc_http_sent_bytes_total\{service="web"\} (\d+)$/);
-  assert.ok(bytes > 0);
-  const { text } = await monitor.get('/metrics', { user: null });
-  const processes = [...text.matchAll(/^process_resident_memory_bytes\{process="([\w-]+)"\}/gm)].map((match) => match[1]);
-  assert.deepEqual(processes.toSorted(), ['primary', 'worker-1', 'worker-2']);
-  await fleet.kill(fleet.workers());
-  await fleet.ready(2);
-  await until('both are counted', async () => (await metric(/^svc_worker_restarts_total (\d+)$/)) === 2);
-  assert.equal(await metric(requests), wanted);
-  assert.ok((await metric(/^svc_http_sent_bytes_total\{service="web"\} (\d+)$/)) >= bytes);
-  const ready = await monitor.get('/ready', { user: null });
-  assert.deepEqual(ready.json(), { status: 'ready', checks: { server: 'ok', journal: 'ok', state: 'ok', workers: 'ok' } });
-});
-
-test('events of two workers stand whole in the journal, each once', async (t) => {
-  const fleet = await startFleet(t, 2);
-  const session = await fleet.login();
-  writeFileSync(join(fleet.home, 'a'), 'A');
-  const lanes = Array.from({ length: 10 }, async (_, lane) => {
-    for (let index = 0; index < 20; index++) {
-      const id = `r-${lane}-${index}`;
-      if (index % 10 === 0)
-        assert.equal((await fleet.put(`/home/f${lane}-${index}`, 'x', within(session, { headers: { 'x-request-id': id } }))).status, 201);
-      else assert.equal((await fleet.get('/home/a', within(session, { headers: { 'x-request-id': id } }))).status, 200);
-    }
-  });
-  await Promise.all(lanes);
-  assert.equal(fleet.answered().size, 2);
-  assert.equal(await fleet.stop(), 0);
-  const events = await fleet.events();
-  assert.equal(new Set(events.map(({ uuid }) => uuid)).size, events.length);
-  const ofRequests = events.filter(({ data }) => /^r-/.test(String(data.request_id)));
-  assert.equal(ofRequests.length, 400, 'two for each request');
-  const begun = ofRequests.filter(({ id }) => ['40004', '40021'].includes(id)).map(({ data }) => data.request_id);
-  assert.equal(new Set(begun).size, 200);
 });
 
 test('a full disk of the journal: workers refuse changes, reads go on, and it recovers', async (t) => {

@@ -65,6 +65,5 @@ export async function traced(page, action) {
   await browser.startTracing(page, { categories });
   await action();
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString('utf8'));
-  (await import('node:fs')).writeFileSync('/tmp/trace-' + Math.round(performance.now()) + '.json', JSON.stringify(traceEvents));
   return new Trace(traceEvents);
 }

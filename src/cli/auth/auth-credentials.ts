@@ -1,6 +1,6 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Credentials } from '../../auth/credentials.ts';
+import { commonNameOf, publicKeyBlob } from '../../config/probe/presented.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -67,22 +67,21 @@ function readNamed(option: string, path: string): string {
   }
 }
 
-/** The base64 blob of an OpenSSH public key line. @throws ServiceError `bad-request` when it is none */
 function keyBlob(line: string): string {
-  const [type, blob] = line.trim().split(/\s+/);
-  if (!type || !blob || !/^[\w@.-]+$/.test(type) || !/^AAAA[A-Za-z0-9+/]+=*$/.test(blob))
-    throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
+  const blob = publicKeyBlob(line);
+  if (blob === undefined) throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
   return blob;
 }
 
 function commonName(pem: string): string {
+  let name: string | undefined;
   try {
-    const name = new X509Certificate(pem).toLegacyObject().subject.CN;
-    if (typeof name === 'string') return name;
+    name = commonNameOf(pem);
   } catch (error) {
     throw new ServiceError('bad-request', `--certificate: ${(error as Error).message}`, { cause: error });
   }
-  throw new ServiceError('bad-request', '--certificate: the certificate has no common name; give --username.');
+  if (name === undefined) throw new ServiceError('bad-request', '--certificate: the certificate has no common name; give --username.');
+  return name;
 }
 
 /** The address of `--peer`. @throws ServiceError `bad-request` */

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import type { Credentials } from '../../auth/credentials.ts';
+import type { Target } from '../../config/probe/method-probe.ts';
+import { methodReport } from '../../config/probe/method-report.ts';
+import { loginOutcome, type ProbedLogin, probeLogin } from '../../config/probe/probed-login.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
-import type { Target } from './auth-probe.ts';
-import { methodReport } from './method-report.ts';
-import { loginOutcome, type ProbedLogin, probeLogin } from './probed-login.ts';
 
 const caseOptions = z.strictObject({
   name: z.string().optional(),

@@ -1,18 +1,16 @@
 import { writeFileSync } from 'node:fs';
-import * as z from 'zod';
-import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
-import { type LoginReport, loginReport } from '../../config/cases/login-course.ts';
+import type { LoginReport } from '../../config/cases/login-course.ts';
 import { loadConfig } from '../../config/check.ts';
+import { configTarget, type Target, urlTarget } from '../../config/probe/method-probe.ts';
+import type { MethodReport } from '../../config/probe/method-report.ts';
+import { type AuthTestReport, type MaskedRequest, maskedRequestOf } from '../../config/probe/probe-report.ts';
+import { type ProbedLogin, probeLogin } from '../../config/probe/probed-login.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { shownUrl } from '../../lib/remote/shown-url.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';
 import { type CredentialOptions, creatorTypeOf, credentialsOf, peerOf } from './auth-credentials.ts';
-import { configTarget, type Target, urlTarget } from './auth-probe.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { junitXml } from './junit.ts';
-import { type MethodReport, methodReport } from './method-report.ts';
-import { loginOutcome, type ProbedLogin, probeLogin } from './probed-login.ts';
 
 /** Options of `svc auth-test`. */
 export interface AuthTestOptions extends CredentialOptions {
@@ -29,30 +27,6 @@ export interface AuthTestOptions extends CredentialOptions {
   json?: boolean;
 }
 
-const maskedRequest = z
-  .strictObject({
-    method: z.string(),
-    endpoints: z
-      .array(
-        z.strictObject({ url: z.string(), headers: z.record(z.string(), z.string()).describe('Those of the configuration are masked.') }),
-      )
-      .describe('In the order in which they are asked.'),
-    body: z.record(z.string(), z.unknown()).describe('With *** in place of the secret.'),
-  })
-  .describe('With --show-request: the request, secrets masked.');
-
-type MaskedRequest = z.infer<typeof maskedRequest>;
-
-/** What came of the credentials of one client. */
-export const authTestReport = z.strictObject({
-  outcome: loginOutcome.describe('partial: accepted over SSH as the first of two, which grants nothing yet.'),
-  expected: loginOutcome.optional(),
-  met: z.boolean().optional(),
-  request: maskedRequest.optional(),
-  methods: z.array(methodReport),
-  login: loginReport.optional().describe('What an ssh service makes of it; for credentials that reach one.'),
-});
-
 /** Asks about the credentials of one client, or those of a suite, and says what the service would make of the replies. */
 export async function authTest(options: AuthTestOptions): Promise<number> {
   const targetOf = await readTargets(options);
@@ -61,13 +35,13 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   const target = targetOf(creatorTypeOf(options));
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
-  const requests = options.showRequest ? presented.map((credentials) => requestOf(target, credentials)) : [];
+  const requests = options.showRequest ? presented.map((credentials) => maskedRequestOf(target, credentials)) : [];
   if (!options.json) for (const request of requests) print(requestText(request));
   const probed = await probeLogin(target, presented);
   const { outcome, methods, login } = probed;
   const met = options.expect === undefined ? undefined : options.expect === outcome;
   if (options.json) {
-    const report: z.infer<typeof authTestReport> = { outcome, expected: options.expect, met, request: requests[0], methods, login };
+    const report: AuthTestReport = { outcome, expected: options.expect, met, request: requests[0], methods, login };
     print(JSON.stringify(report, null, 2));
   } else {
     for (const report of methods) print(reportText(report, presented.length > 1));
@@ -128,23 +102,6 @@ async function suite(targetOf: (creatorType: string) => Target, options: AuthTes
   if (options.junit) writeFileSync(options.junit, junitXml('svc auth-test', results));
   if (!options.json) print(`${count(results.length - failed, 'case')} passed, ${failed} failed`);
   return failed === 0 ? exitCode.done : exitCode.no;
-}
-
-/** The request as it is sent, to one endpoint after the other, with every secret masked. Names are those of `--json`. */
-function requestOf(target: Target, credentials: Credentials): MaskedRequest {
-  const endpoints = target.chain.flatMap(([, options]) => {
-    if (options.type !== 'http') return [];
-    const headers = {
-      'Content-Type': credentialsContentType,
-      ...Object.fromEntries(options.headers.map(([name]) => [name, '***'])),
-      ...(options.username ? { Authorization: '***' } : {}),
-    };
-    return options.url.map((url) => ({ url: shownUrl(url), headers }));
-  });
-  const body: Record<string, unknown> = JSON.parse(
-    credentialsRequestBody({ ...credentials, content: '***' }, target.config?.server.uuid ?? 'svc-auth-test'),
-  );
-  return { method: 'POST', endpoints, body };
 }
 
 function requestText({ method, endpoints, body }: MaskedRequest): string {

@@ -1,4 +1,4 @@
-import { escapeXml } from '../../lib/escape-xml.ts';
+import { escapeXml } from '../../lib/xml/escape-xml.ts';
 
 /** One test case of a JUnit report. */
 export interface JunitCase {

@@ -9,9 +9,9 @@ import { readSource } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { lineDiff } from '../../lib/line-diff.ts';
 import { junitXml } from '../auth/junit.ts';
 import { exitCode } from '../exit-codes.ts';
-import { lineDiff } from '../line-diff.ts';
 import { count, paint, print, visible } from '../output.ts';
 
 /** Options of `svc test`. */

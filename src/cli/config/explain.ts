@@ -1,11 +1,11 @@
 import { decide } from '../../config/cases/decision.ts';
 import type { Decision } from '../../config/cases/decision-steps.ts';
+import { questionOf } from '../../config/cases/question.ts';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { CredentialKind } from '../../ssh/required-credentials.ts';
-import { loginMethod } from '../../ssh/sftp/request-operations.ts';
 import { exitCode } from '../exit-codes.ts';
 import { paint, print, visible } from '../output.ts';
 
@@ -23,17 +23,13 @@ export interface ExplainOptions {
 /** Says what the configuration makes of a request, step by step. @returns 0 when it is allowed, 1 when not */
 export async function explain(method: string, path: string | undefined, options: ExplainOptions): Promise<number> {
   if (options.user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account.');
-  const isLogin = method.toUpperCase() === loginMethod;
-  if (isLogin !== (path === undefined))
-    throw new ServiceError('bad-request', isLogin ? 'LOGIN is about no path.' : `The path is missing: ${method} of what?`);
-  if (method.toUpperCase() === 'POST')
-    throw new ServiceError('bad-request', 'POST runs commands; explain what each one does: PUT FOLDER/ creates, DELETE deletes.');
+  const { user, group, destination, service, credentials } = options;
+  const question = questionOf({ user, group, method, path, destination, service, credentials });
   const config = parseConfig(
     readSource(await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env })),
     process.env,
   );
-  const { user, group, destination, service, credentials } = options;
-  const decision = decide(config, { user, group, method, path: path ?? '', destination, service, credentials });
+  const decision = decide(config, question);
   print(options.json ? JSON.stringify(decision, null, 2) : decisionText(decision));
   return decision.allowed ? exitCode.done : exitCode.no;
 }

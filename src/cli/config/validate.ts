@@ -1,8 +1,7 @@
-import * as z from 'zod';
 import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
-import { finding } from '../../config/finding.ts';
-import { listedHostKey, listHostKeys, servicesWithoutHostKeys } from '../../config/host-key-list.ts';
+import { servicesWithoutHostKeys } from '../../config/host-key-list.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
+import { validationOf } from '../../config/validation.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { complainFindings, count, print } from '../output.ts';
@@ -16,14 +15,6 @@ export interface ValidateOptions {
   sarif?: boolean;
 }
 
-/** What came of the checks. */
-export const validation = z.strictObject({
-  valid: z.boolean(),
-  file: z.string(),
-  findings: z.array(finding),
-  host_keys: z.array(listedHostKey).exactOptional().describe('Host keys of the ssh services, where there are any.'),
-});
-
 /** Checks a configuration. @returns 0 when it is valid, 1 when not */
 export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
   if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
@@ -34,18 +25,12 @@ export async function validate(named: string | undefined, options: ValidateOptio
     const { onlineFindings } = await import('../../config/online.ts');
     findings.push(...(await onlineFindings(checked.loaded)));
   }
-  const valid = !findings.some(({ severity }) => severity === 'error' || options.strict);
-  const hostKeys = checked.loaded ? listHostKeys(checked.loaded.config) : [];
+  const result = validationOf(checked, { findings, strict: options.strict });
+  const { valid, host_keys: hostKeys = [] } = result;
   if (options.sarif) {
     const { sarifLog } = await import('./sarif.ts');
     print(JSON.stringify(sarifLog(findings), null, 2));
   } else if (options.json) {
-    const result: z.infer<typeof validation> = {
-      valid,
-      file: checked.file,
-      findings,
-      ...(hostKeys.length > 0 && { host_keys: hostKeys }),
-    };
     print(JSON.stringify(result, null, 2));
   } else {
     complainFindings(findings, checked.text);

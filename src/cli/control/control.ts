@@ -1,4 +1,4 @@
-import type { CollectionName, ShownItem } from '../../control/collection.ts';
+import type { ControlledName, ShownItem } from '../../control/collection.ts';
 import { askService } from '../../control/control-client.ts';
 import type { Selection } from '../../control/selection.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
@@ -16,14 +16,14 @@ export interface ControlOptions extends ServiceOptions {
 }
 
 /** What is shown of each kind, in this order. */
-const columns: Readonly<Record<CollectionName, readonly string[]>> = {
+const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
   locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],
   bans: ['id', 'expires'],
 };
 
 /** Prints what a running service has of a kind. */
-export async function list(name: CollectionName, { account, address, ...options }: ControlOptions): Promise<number> {
+export async function list(name: ControlledName, { account, address, ...options }: ControlOptions): Promise<number> {
   const items = await ask('GET', name, { account, address }, options);
   if (options.json) printLines(items);
   else if (items.length > 0) print(table(columns[name], items));
@@ -32,7 +32,7 @@ export async function list(name: CollectionName, { account, address, ...options 
 }
 
 /** Removes things from a running service. @returns 1 when one that was named is not there */
-export async function remove(name: CollectionName, ids: readonly string[], options: ControlOptions): Promise<number> {
+export async function remove(name: ControlledName, ids: readonly string[], options: ControlOptions): Promise<number> {
   const { account, address, all } = options;
   const isSelected = account !== undefined || address !== undefined;
   if ([ids.length > 0, isSelected, all].filter(Boolean).length !== 1)
@@ -46,7 +46,7 @@ export async function remove(name: CollectionName, ids: readonly string[], optio
   return missing.length > 0 ? exitCode.no : exitCode.done;
 }
 
-async function ask(method: 'GET' | 'DELETE', name: CollectionName, selection: Selection, options: ServiceOptions): Promise<ShownItem[]> {
+async function ask(method: 'GET' | 'DELETE', name: ControlledName, selection: Selection, options: ServiceOptions): Promise<ShownItem[]> {
   const folder = await serviceFolder(options);
   try {
     return await askService(folder, method, name, selection);
@@ -63,7 +63,7 @@ function printLines(items: readonly ShownItem[]): void {
 
 /** Names in capitals, then a line for each item, the columns aligned. */
 function table(names: readonly string[], items: readonly ShownItem[]): string {
-  const rows = items.map((item) => names.map((name) => visible(item[name] || '-')));
+  const rows = items.map((item) => names.map((name) => visible(String(item[name] || '-'))));
   const widths = names.map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]?.length ?? 0)));
   const line = (cells: readonly string[]) =>
     cells

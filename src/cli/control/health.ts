@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { authority } from '../../lib/listen.ts';
 import { RemoteEndpoint } from '../../lib/remote/remote-endpoint.ts';
 import { exitCode } from '../exit-codes.ts';
 import { print, visible } from '../output.ts';
@@ -59,7 +60,7 @@ async function monitorUrl(options: HealthOptions): Promise<string> {
   if (monitor.port === 0) throw new ServiceError('bad-request', `The monitor of ${file} has any free port; name a URL with --url.`);
   const anywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = anywhere[monitor.address] ?? monitor.address;
-  return `http://${address.includes(':') ? `[${address}]` : address}:${monitor.port}/ready`;
+  return `http://${authority(address, monitor.port)}/ready`;
 }
 
 type Services = Config['services'][string];

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { CollectionName } from '../../control/collection.ts';
+import type { ControlledName } from '../../control/collection.ts';
 import { type Register, secondsNumber } from '../arguments.ts';
 
 /** A kind of things, in words. */
 interface Kind {
-  name: CollectionName;
+  name: ControlledName;
   description: string;
   accounts: boolean;
   help: string;
@@ -84,7 +84,7 @@ function withFilters(command: Command, accounts: boolean): Command {
   return command.option('--address <address>', 'only those of this address or CIDR range');
 }
 
-function examples(name: CollectionName, verb: string, accounts: boolean): string {
+function examples(name: ControlledName, verb: string, accounts: boolean): string {
   const lines = [
     ...(verb === 'list' ? [`  svc ${name} list`] : []),
     ...(accounts ? [`  svc ${name} ${verb} --account alice`] : []),

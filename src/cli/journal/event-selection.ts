@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { EventSelection } from '../../events/journal/event-search.ts';
+import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { positiveNumber } from '../arguments.ts';
 
 /** Which events a command is about: the options that `svc webhook-replay` and `svc events` share. */

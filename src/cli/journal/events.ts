@@ -1,6 +1,6 @@
 import { eventCatalogue } from '../../events/catalogue.ts';
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
-import { isSelected } from '../../events/journal/event-search.ts';
+import { isSelected } from '../../events/journal/search/event-selection.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { UndeliveredEvents } from '../../webhooks/replay/undelivered-events.ts';
 import { exitCode } from '../exit-codes.ts';
@@ -38,7 +38,7 @@ async function printEvents(journal: Journal, options: EventsOptions, signal: Abo
   const undelivered = options.failed ? await UndeliveredEvents.read(journal, false, (reason) => complain(visible(reason))) : undefined;
   let printed = 0;
   for await (const logged of follow(journal, options, signal)) {
-    if (!isSelected(logged.event, options)) continue;
+    if (!isSelected(logged.event, options, logged.group)) continue;
     if (undelivered && !undelivered.isMissingSomewhere(logged.event, logged.group, logged.position)) continue;
     print(options.json ? logged.raw.toString('utf8') : eventText(logged));
     if (++printed === options.limit) break;
@@ -48,7 +48,7 @@ async function printEvents(journal: Journal, options: EventsOptions, signal: Abo
 
 /** The events so far, and with `--follow` those to come. */
 async function* follow(journal: Journal, options: EventsOptions, signal: AbortSignal): AsyncGenerator<LoggedEvent> {
-  const reader = journal.openReader(({ path, offset, reason }) => complain(`${path}, byte ${offset}: ${reason}; skipped`));
+  const reader = journal.openReader(({ path, offset, reason }) => complain(`${path}, byte ${offset}: ${reason}; skipped`), options);
   try {
     for (let position = journal.since(options.since); !signal.aborted; ) {
       const { events: block, next } = await reader.next(position);

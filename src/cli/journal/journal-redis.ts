@@ -9,6 +9,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { redisLinkOf } from '../../server/state-redis.ts';
 import { redisRecords, redisReplayLog } from '../../webhooks/records/delivery-records-redis.ts';
+import { HandlerOrders } from '../../webhooks/records/handler-orders-redis.ts';
+import { stoppedHandlers } from '../../webhooks/replay/undelivered-events.ts';
 import { complain, visible } from '../output.ts';
 import type { Journal } from './journal-shape.ts';
 
@@ -36,7 +38,7 @@ export async function redisJournal(config: Config, source: Source | undefined): 
     );
   const stream = journalStream(link);
   const retentionDays = config.server.state.retention_days || config.server.events.retention_days;
-  return {
+  const journal: Journal = {
     config,
     source,
     missing: undefined,
@@ -45,14 +47,20 @@ export async function redisJournal(config: Config, source: Source | undefined): 
     since: streamSince,
     records: redisRecords(link),
     openReplayLog: () => redisReplayLog(link, systemClock.nowMs() - retentionDays * dayMs),
-    async runningPositions() {
+    async waitingPositions() {
       const positions = await readGroups(link, stream);
-      if (positions.size === 0) return undefined;
+      if (positions.size === 0) return positions;
+      const orders = new HandlerOrders(link, systemClock);
+      await orders.refresh();
+      const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
       // A handler that no node has the lease of is not going to deliver.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
-      const running = [...positions].filter((_, index) => owners[index] !== null);
-      return running.length === 0 ? undefined : new Map(running);
+      const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
+      if (running.length === 0) return new Map();
+      const stopped = await stoppedHandlers(journal);
+      return new Map(running.filter(([uuid]) => !stopped.has(uuid) || isPaused(uuid)));
     },
     close: () => link.close(),
   };
+  return journal;
 }

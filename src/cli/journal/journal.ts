@@ -6,13 +6,17 @@ import type { Source } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { journalFolder } from '../../events/journal/file-event-log.ts';
 import { JournalReader } from '../../events/journal/reader.ts';
+import { SelectiveReader } from '../../events/journal/search/selective-reader.ts';
 import { eventsSince } from '../../events/journal/segments.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readPositions } from '../../webhooks/engine/handler-positions.ts';
-import { DeliveryLog, deliveriesFolder, fileRecords } from '../../webhooks/records/delivery-log.ts';
+import { readPauses } from '../../webhooks/engine/pauses.ts';
+import { DeliveryLog, deliveriesFolder } from '../../webhooks/records/delivery-log.ts';
+import { fileRecords } from '../../webhooks/records/delivery-records-file.ts';
+import { stoppedHandlers } from '../../webhooks/replay/undelivered-events.ts';
 import { defaultDataFolder } from '../control/service-folder.ts';
 import type { Journal } from './journal-shape.ts';
 
@@ -50,19 +54,27 @@ function fileJournal(config: Config | undefined, source: Source | undefined, fol
   const recordsFolder = deliveriesFolder(folder);
   const { ownerPid, serverUuid } = existsSync(folder) ? peekDataFolder(folder) : { ownerPid: undefined, serverUuid: undefined };
   const isThere = existsSync(eventsFolder);
-  return {
+  const journal: Journal = {
     config,
     source,
     missing: isThere ? undefined : `There is no journal in ${eventsFolder}; name its place with --config or --data-folder.`,
     serverUuid: config?.server.uuid ?? serverUuid,
-    openReader: (onBadLine) => new JournalReader(eventsFolder, onBadLine),
+    openReader: (onBadLine, wanted) =>
+      wanted ? new SelectiveReader(eventsFolder, wanted, onBadLine) : new JournalReader(eventsFolder, onBadLine),
     since: (sinceMs) => eventsSince(eventsFolder, sinceMs),
     records: fileRecords(recordsFolder),
     openReplayLog: () =>
       DeliveryLog.create({ folder: recordsFolder, maximumFileSizeBytes: recordFileBytes, clock: systemClock, log: silentLog }),
-    runningPositions: async () => (ownerPid === undefined ? undefined : readPositions(recordsFolder, () => {})),
+    async waitingPositions() {
+      if (ownerPid === undefined) return new Map();
+      const positions = await readPositions(recordsFolder, () => {});
+      const stopped = await stoppedHandlers(journal);
+      const paused = readPauses(recordsFolder, () => {});
+      return new Map([...positions].filter(([uuid]) => !stopped.has(uuid) || paused.has(uuid)));
+    },
     close: async () => {},
   };
+  return journal;
 }
 
 async function configOf(options: JournalOptions): Promise<LoadedConfig | undefined> {

@@ -1,11 +1,13 @@
-import { hostname } from 'node:os';
+import { literalHeaders } from '../../config/cases/literal-headers.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import { MemoryUrlHealth } from '../../lib/remote/url-health.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
-import { plainHandler, replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
+import { replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
+import { chosenHandlers, replayHandler, replayServer } from '../../webhooks/replay/replay-handlers.ts';
 import { ReplayLane } from '../../webhooks/replay/replay-lane.ts';
-import { WebhookHandler } from '../../webhooks/webhook-handler.ts';
+import { plainHandler, selectedEvents } from '../../webhooks/replay/selected-events.ts';
+import { requestOf, type ShownRequest } from '../../webhooks/replay/shown-request.ts';
+import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { BadLines, type MalformedOptions } from '../journal/bad-lines.ts';
@@ -13,10 +15,8 @@ import type { SelectionOptions } from '../journal/event-selection.ts';
 import { assertJournal, findJournal, type JournalOptions } from '../journal/journal.ts';
 import type { Journal } from '../journal/journal-shape.ts';
 import { complain, print } from '../output.ts';
-import { literalHeaders } from './literal-headers.ts';
 import { diffRequests } from './replay-diff.ts';
 import { ReplayReport } from './replay-report.ts';
-import { requestOf, requestText } from './replay-request.ts';
 
 /** Options of `svc webhook-replay`. */
 export interface ReplayOptions extends SelectionOptions, JournalOptions, MalformedOptions {
@@ -69,7 +69,7 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
     try {
       const selected = options.exact
         ? replayRecorded(journal, lanes, options, bad, signal)
-        : replayEvents(source, journal, lanes, options, bad, signal);
+        : replayEvents(selectedEvents(source, journal, handlers, options, bad, signal), lanes);
       const matched = await bad.unlessEnded(selected);
       for (const lane of lanes) await lane.finish();
       if (!options.dryRun) report.finish(bad);
@@ -97,33 +97,43 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
 
 /** The handlers to send to: those named, or all that are enabled, or one for `--url`. */
 function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] {
-  const configured = journal.config?.event_handlers ?? {};
-  const server = { uuid: journal.serverUuid ?? 'svc-webhook-replay', type: 'server', name: journal.config?.server.name || hostname() };
-  const make = (uuid: string, handler: (typeof configured)[string]) =>
-    new WebhookHandler(uuid, handler, { clock: systemClock, health: new MemoryUrlHealth(systemClock), server });
-  const named = [...new Set(options.handler)].map((uuid) => {
-    const handler = configured[uuid];
-    if (handler) return [uuid, handler] as const;
-    const known = Object.keys(configured);
-    throw new ServiceError(
-      'bad-request',
-      `--handler: there is no event handler "${uuid}"${known.length > 0 ? `; known: ${known.join(', ')}` : ''}.`,
-    );
-  });
-  if (options.url !== undefined) {
-    const plain = eventHandlerOptions.safeParse({ type: 'http', url: [options.url] });
-    if (!plain.success) throw new ServiceError('bad-request', `--url ${plain.error.issues[0]?.message ?? 'cannot be used'}.`);
-    const [only, ...others] = named;
-    if (others.length > 0) throw new ServiceError('bad-request', '--url goes with one --handler at most, whose format it then gets.');
-    if (only) return [make(only[0], { ...only[1], url: [options.url] })];
-    return [make(plainHandler, plain.data)];
-  }
-  const chosen = named.length > 0 ? named : Object.entries(configured).filter(([, handler]) => handler.enabled);
-  if (chosen.length === 0)
-    throw new ServiceError('bad-request', 'No event handler is configured and enabled; name a destination with --url.');
-  return chosen.map(([uuid, handler]) => make(uuid, handler));
+  const server = replayServer(journal.serverUuid, journal.config?.server.name);
+  const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];
+  return chosen.map(([uuid, handler]) => replayHandler(uuid, handler, server, systemClock));
 }
 
-function shownText(options: ReplayOptions, request: ReturnType<typeof requestOf>): string {
+type NamedOptions = ReturnType<typeof chosenHandlers>[number];
+
+function configuredHandlers(journal: Journal, { handler: named }: Pick<ReplayOptions, 'handler'>): NamedOptions[] {
+  const chosen = namedHandlers(journal, named);
+  if (chosen.length === 0)
+    throw new ServiceError('bad-request', 'No event handler is configured and enabled; name a destination with --url.');
+  return chosen;
+}
+
+function plainOrNamed(journal: Journal, { handler: named }: ReplayOptions, url: string): NamedOptions {
+  const [only, ...others] = named.length > 0 ? namedHandlers(journal, named) : [];
+  const plain = eventHandlerOptions.safeParse({ type: 'http', url: [url] });
+  if (!plain.success) throw new ServiceError('bad-request', `--url ${plain.error.issues[0]?.message ?? 'cannot be used'}.`);
+  if (others.length > 0) throw new ServiceError('bad-request', '--url goes with one --handler at most, whose format it then gets.');
+  return only ? [only[0], { ...only[1], url: [url] }] : [plainHandler, plain.data];
+}
+
+function namedHandlers(journal: Journal, named: readonly string[]): NamedOptions[] {
+  try {
+    return chosenHandlers(journal.config?.event_handlers ?? {}, named);
+  } catch (error) {
+    if (!isServiceError(error, 'bad-request')) throw error;
+    throw new ServiceError('bad-request', `--handler: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`, { cause: error });
+  }
+}
+
+function shownText(options: ReplayOptions, request: ShownRequest): string {
   return options.json ? JSON.stringify(request) : requestText(request);
+}
+
+/** A request as it goes over the wire, in one text. */
+function requestText({ method, url, headers, body }: ShownRequest): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
+  return `${method} ${url}\n${lines.join('')}\n${body}\n`;
 }

@@ -45,6 +45,7 @@ export const registerServe: Register = (program, run) => {
     .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
     .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
     .option('--ssh [port]', 'without a configuration: serve SFTP, too (default port: 2222)', portNumber)
+    .option('--console [port]', 'without a configuration: the console on 127.0.0.1, with a login link (default port: 9101)', portNumber)
     .option('--workers <number>', 'processes that answer requests; auto = one a core (default: 1)', workerCount)
     .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels).env('SVC_LOG_LEVEL'))
     .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { type ReloadReport, readReloadReport } from '../../config/reload-report.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
@@ -7,7 +8,6 @@ import { roughConfig, type ServiceOptions } from '../control/service-folder.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { complain, complainFindings, count, print } from '../output.ts';
-import { type ReloadReport, readReloadReport } from './reload-report.ts';
 
 /** Options of `svc reload`. */
 export interface ReloadOptions extends ServiceOptions {

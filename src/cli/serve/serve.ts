@@ -11,10 +11,9 @@ import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/lo
 import { createServer, type Server } from '../../server/server.ts';
 import type { FleetOptions } from '../../server/workers/fleet.ts';
 import { exitCode } from '../exit-codes.ts';
-import { complain, complainFindings, hasColour, paint, print } from '../output.ts';
+import { complain, complainFindings, Excerpts, findingText, hasColour, paint, print } from '../output.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges, prepareProcess } from './privileges.ts';
-import { reloadOnSignal } from './reload-signal.ts';
 
 /** Options of `svc serve`. */
 export interface ServeOptions {
@@ -25,6 +24,8 @@ export interface ServeOptions {
   port?: number;
   /** Port of SFTP, or `true` for the usual one. */
   ssh?: number | true;
+  /** Port of the console, or `true` for the usual one. */
+  console?: number | true;
   workers?: number;
   logLevel?: LogLevel;
   logFormat?: LogFormat;
@@ -40,7 +41,13 @@ export async function serve(options: ServeOptions): Promise<number> {
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
   const watcher = new FleetWatcher();
-  const service = createServer(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
+  const noExcerpts = new Excerpts('');
+  const service = createServer(loaded, {
+    clock: systemClock,
+    log,
+    fleet: await fleetOf(options, loaded, watcher),
+    file: { path: file, env: process.env, textOf: (finding) => findingText(finding, noExcerpts, process.stderr) },
+  });
   const dataFolderPath = loaded.config.server.data_folder_path;
   const afterStart = async () => {
     try {
@@ -50,17 +57,11 @@ export async function serve(options: ServeOptions): Promise<number> {
       throw error;
     }
   };
-  return run(service, {
-    log,
-    dataFolderPath,
-    watcher,
-    afterStart,
-    readAgain: () => loadConfigFile(file, process.env, { isRunning: true }).loaded,
-  });
+  return run(service, { log, watcher, afterStart });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
-  for (const name of ['root', 'user', 'address', 'port', 'ssh'] as const) {
+  for (const name of ['root', 'user', 'address', 'port', 'ssh', 'console'] as const) {
     if (options[name] !== undefined)
       throw new ServiceError('bad-request', `--${name} has no effect beside the configuration ${file}; set it there.`);
   }
@@ -94,14 +95,31 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       throw error;
     }
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
-    return run(service, { log, dataFolderPath: loaded.config.server.data_folder_path, watcher, isStarted: true });
+    const link = service.consoleLink(trialAdministrator);
+    if (link !== undefined) complain(`Console: ${link}   (once, within five minutes)`);
+    return run(service, { log, watcher, isStarted: true });
   }
 }
 
-function folderServices({ address = '127.0.0.1', port = 8080, ssh }: ServeOptions): Record<string, object> {
-  const files = { type: 'http', name: 'Files', address, port };
-  if (ssh === undefined) return { files };
-  return { files, sftp: { type: 'ssh', name: 'SFTP', address, ...(ssh === true ? {} : { port: ssh }) } };
+function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: ServeOptions): Record<string, object> {
+  const portOf = (given: number | true) => (given === true ? {} : { port: given });
+  return {
+    files: { type: 'http', name: 'Files', address, port },
+    ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOf(ssh) } }),
+    // On loopback whatever the files listen on: the link goes over plain HTTP.
+    ...(console !== undefined && {
+      console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOf(console) },
+    }),
+  };
+}
+
+/** Who the login link of a trial is for. */
+const trialAdministrator = 'operator';
+
+/** An administrator without a password: nobody knows one that this hash would be of. */
+function trialAdministrators() {
+  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
+  return { [trialAdministrator]: { password: `$scrypt$ln=14,r=8,p=5$${random(16)}$${random(32)}`, role: 'operator' } };
 }
 
 function accountOf(user: string | undefined): { name: string; password: string; isGenerated: boolean } {
@@ -147,19 +165,13 @@ async function fleetOf(options: ServeOptions, loaded: LoadedConfig, watcher: Fle
 
 interface Surroundings {
   log: Log;
-  dataFolderPath: string;
-  /** Reads the configuration anew; undefined without a file. */
-  readAgain?: () => LoadedConfig;
   isStarted?: boolean;
   watcher: FleetWatcher;
   /** Runs once all addresses are bound. */
   afterStart?: () => Promise<void>;
 }
 
-async function run(
-  service: Server,
-  { log, dataFolderPath, readAgain, afterStart, watcher, isStarted = false }: Surroundings,
-): Promise<number> {
+async function run(service: Server, { log, afterStart, watcher, isStarted = false }: Surroundings): Promise<number> {
   endByFault(log, () => service.flushNow());
   let isStopping = false;
   const stopped = new Promise<number>((done) => {
@@ -187,7 +199,9 @@ async function run(
     process.on('SIGINT', () => stop('SIGINT'));
     process.on('SIGTERM', () => stop('SIGTERM'));
   });
-  reloadOnSignal(service, log, dataFolderPath, readAgain);
+  process.on('SIGHUP', () => {
+    service.reloadFile().catch((error) => log.error('the report of the reload cannot be written', { reason: error }));
+  });
   if (!isStarted) {
     try {
       await service.start();

@@ -1,19 +1,19 @@
 import * as z from 'zod';
 import { decision } from '../../config/cases/decision-steps.ts';
+import { authTestReport } from '../../config/probe/probe-report.ts';
+import { reloadReport } from '../../config/reload-report.ts';
+import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
 import { deliveryRecord } from '../../webhooks/records/delivery-record.ts';
+import { requestDifference } from '../../webhooks/replay/compared-requests.ts';
+import { shownRequest } from '../../webhooks/replay/shown-request.ts';
 import { caseResult } from '../auth/auth-suite.ts';
-import { authTestReport } from '../auth/auth-test.ts';
 import { testReport } from '../config/config-test.ts';
-import { validation } from '../config/validate.ts';
 import { healthReport } from '../control/health.ts';
 import { answeredRequest } from '../mock/mock-auth.ts';
 import { listeningLine } from '../mock/mock-server.ts';
 import { receivedEvent } from '../mock/mock-webhook.ts';
-import { requestDifference } from '../replay/replay-diff.ts';
 import { replayedDelivery } from '../replay/replay-report.ts';
-import { shownRequest } from '../replay/replay-request.ts';
-import { reloadReport } from '../serve/reload-report.ts';
 
 /** Schemas of what commands print with `--json`, by command. Members are added, never changed or taken away. */
 export const jsonOutputs = {

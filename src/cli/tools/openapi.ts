@@ -5,7 +5,7 @@ import { print } from '../output.ts';
 
 /** Prints the OpenAPI document. */
 export async function openapi(options: { format: 'yaml' | 'json' }): Promise<number> {
-  const document = openapiYaml();
+  const document = await openapiYaml();
   print(options.format === 'json' ? JSON.stringify(parse(document), null, 2) : document.trimEnd());
   return exitCode.done;
 }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { authority } from '../../lib/listen.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
@@ -28,8 +29,8 @@ export function lintAddresses(config: Config, report: Report): void {
     ports.set(port, taken);
     const other = claim(taken, { uuid, address });
     if (!other) continue;
-    const how = other.address === address ? 'is also the address of' : `is taken by ${shown(other.address, port)} of`;
-    report('error', 'address-in-use', ['services', uuid, 'port'], `${shown(address, port)} ${how} the service "${other.uuid}"`);
+    const how = other.address === address ? 'is also the address of' : `is taken by ${authority(other.address, port)} of`;
+    report('error', 'address-in-use', ['services', uuid, 'port'], `${authority(address, port)} ${how} the service "${other.uuid}"`);
   }
 }
 
@@ -44,10 +45,6 @@ function claim(taken: Port, service: Taken): Taken | undefined {
   if (isAll4) taken.all4 ??= service;
   if (family !== 6) taken.not6 ??= service;
   return other;
-}
-
-function shown(address: string, port: number): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 function familyOf(address: string): { family: number; text: string; isAll4: boolean; isAll6: boolean } {

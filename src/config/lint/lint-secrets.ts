@@ -15,7 +15,7 @@ export function lintSecrets({ config, file, source }: LoadedConfig, report: Repo
       report('warning', 'secret-readable', path, `${target} ${what} and can be read by every user`, `chmod o-r ${target}`);
   };
   for (const [uuid, service] of Object.entries(config.services)) {
-    if (service.type === 'https' && service.enabled && service.tls_key_path)
+    if ((service.type === 'https' || service.type === 'console') && service.enabled && service.tls_key_path)
       check(['services', uuid, 'tls_key_path'], service.tls_key_path, 'holds a private key');
     if (service.type === 'ssh' && service.enabled)
       for (const [index, path] of service.host_key_paths.entries())
@@ -54,6 +54,7 @@ function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;
   if (section === 'server' && name === 'state')
     return option === 'secret' || option === 'sentinel_password' || (option === 'url' && /:[^@/]+@/.test(text));
+  if (section === 'services') return option === 'administrators' && path[4] === 'password';
   if (section !== 'authentications' && section !== 'event_handlers' && section !== 'accounts') return false;
   if (option === 'password' || option === 'signing_secret') return true;
   if (option !== 'headers') return false;

@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { certificateBlocks, type TlsPair, tlsPairs } from '../../lib/tls-pairs.ts';
 import type { Report } from '../findings.ts';
+import { usesTls } from '../schema/console-options.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/services.ts';
 
@@ -22,15 +23,16 @@ const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a8
 /** Files of TLS: readable, what they should be, belonging together, valid now, strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {
   for (const [uuid, service] of Object.entries(config.services)) {
-    if (!service.enabled || !isHttpService(service)) continue;
+    const hasTls = isHttpService(service) || (service.type === 'console' && usesTls(service));
+    if (!service.enabled || !hasTls) continue;
     const at = (option: string) => ['services', uuid, option];
     if (service.type === 'http') {
       const unused = (['tls_certificate_path', 'tls_key_path', 'tls_client_ca_path'] as const).filter((option) => service[option] !== '');
       for (const option of unused) report('warning', 'tls-unused', at(option), 'has no effect on a service of type http');
       continue;
     }
-    const certificate = readNeeded(service.tls_certificate_path, 'tls_certificate_path', at('tls_certificate_path'), report);
-    const key = readNeeded(service.tls_key_path, 'tls_key_path', at('tls_key_path'), report);
+    const certificate = readNeeded(service.tls_certificate_path, at('tls_certificate_path'), service.type, report);
+    const key = readNeeded(service.tls_key_path, at('tls_key_path'), service.type, report);
     const pairs = certificate === undefined ? [] : tlsPairs(certificate, key ?? '');
     for (const pair of pairs) {
       const isGood = lintChain(pair.certificate, at('tls_certificate_path'), report, nowMs);
@@ -51,9 +53,14 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
   }
 }
 
-function readNeeded(file: string, option: string, path: PropertyKey[], report: Report): string | undefined {
+function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console', report: Report): string | undefined {
   if (file !== '') return readText(file, path, report);
-  report('error', 'missing-option', path, `${option} is required for a service of type https`);
+  report(
+    'error',
+    'missing-option',
+    path,
+    `${String(path.at(-1))} is required for a service ${type === 'https' ? 'of type https' : 'with TLS'}`,
+  );
   return undefined;
 }
 

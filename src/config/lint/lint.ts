@@ -12,6 +12,7 @@ import type { Config } from '../schema/schema.ts';
 import { isFileService, isHttpService } from '../schema/services.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import { lintAddresses } from './lint-addresses.ts';
+import { lintConsoles } from './lint-consoles.ts';
 import { lintHandlers } from './lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint-homes.ts';
 import { lintPermissions } from './lint-permissions.ts';
@@ -66,6 +67,7 @@ export function lintConfig(
   checkReferences(config, report);
   checkFolders(config, report);
   lintServices(config, report);
+  lintConsoles(config, report);
   lintRemotes(config, report);
   lintHandlers(config, report);
   lintAccounts(config, report);

@@ -10,6 +10,7 @@ import { integer, number, optionalText, textList, uuidText } from '../../lib/opt
 import { monitorOptions } from '../../monitor/options.ts';
 import { sshOptions } from '../../ssh/options.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
+import { consoleOptions } from './console-options.ts';
 
 const stateOptions = z
   .strictObject({
@@ -111,8 +112,8 @@ const serverOptions = z
   .describe('The server as a whole.');
 
 const serviceOptions = z
-  .discriminatedUnion('type', [httpOptions, httpsOptions, sshOptions, monitorOptions], {
-    error: 'must have a "type": http, https, ssh or monitor',
+  .discriminatedUnion('type', [httpOptions, httpsOptions, sshOptions, monitorOptions, consoleOptions], {
+    error: 'must have a "type": http, https, ssh, monitor or console',
   })
   .describe('A service that listens on an address.');
 

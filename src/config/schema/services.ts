@@ -11,5 +11,5 @@ export function isHttpService(service: Service): service is HttpServiceOptions {
 
 /** Whether a service gives files, by whatever protocol. */
 export function isFileService(service: Service): service is HttpServiceOptions | SshServiceOptions {
-  return service.type !== 'monitor';
+  return service.type !== 'monitor' && service.type !== 'console';
 }

@@ -1,5 +1,7 @@
 import type { ServiceEvent } from '../event.ts';
 import type { LogPosition } from './position.ts';
+import type { EventSelection } from './search/event-selection.ts';
+import type { NewestFirstJournal } from './search/newest-first.ts';
 
 /** What is known of an event beside the event object, for handlers that come to it later. */
 export interface EventMarks {
@@ -49,6 +51,21 @@ export interface EventReader {
   close(): void;
 }
 
+/** A line of the journal as it stands there, without its newline: an event as a rule. */
+export interface RawEvent {
+  raw: Buffer;
+  position: LogPosition;
+  /** Where the next one begins. */
+  next: LogPosition;
+}
+
+/** Reads a journal in order, with bounded memory and without looking at what it says. */
+export interface RawReader {
+  /** The lines from a position on, as many as are at hand; none at the present end. */
+  next(from: LogPosition): Promise<{ events: RawEvent[]; next: LogPosition }>;
+  close(): void;
+}
+
 /** What lies behind a position of the journal. */
 export interface Backlog {
   events: number;
@@ -86,18 +103,19 @@ export interface EventSink {
 }
 
 /** The journal of all events: appended before anything is delivered (docs/spec/events.md#journal). */
-export interface EventLog extends EventSink {
+export interface EventLog extends EventSink, NewestFirstJournal {
   /** Where the next event will begin. */
   readonly end: LogPosition;
   /** How much is between a position and the end, and how old it is; for figures. */
   backlog(from: LogPosition): Promise<Backlog>;
   /** What the journal takes up, in bytes. */
   sizeBytes(): Promise<number>;
-  openReader(onBadLine: (bad: BadLine) => void): EventReader;
+  /** @param wanted what the reader may leave out is whatever is not selected by it */
+  openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
+  /** For those who look at few of the events: it costs next to nothing where there are many. */
+  openRawReader(): RawReader;
   /** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
   since(sinceMs: number | undefined): LogPosition | undefined;
-  /** The newest events of an account, the newest first; no further back than somebody who looks at a page would wait for. */
-  newestOfAccount(accountUuid: string): AsyncIterable<ServiceEvent>;
   /**
    * Resolves once there is something to read at or behind a position, or the journal is closed.
    *

@@ -3,13 +3,17 @@ import { join } from 'node:path';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import type { ServiceEvent } from '../event.ts';
 import { backlogOf } from './backlog.ts';
-import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from './event-log.ts';
+import type { Backlog, BadLine, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
 import { Growth } from './growth.ts';
-import { newestOfAccount } from './newest-first.ts';
 import { comparePositions, type LogPosition } from './position.ts';
-import { JournalReader } from './reader.ts';
+import { JournalReader, rawJournalReader } from './reader.ts';
 import { RecentEvents } from './recent.ts';
 import { JournalReserve } from './reserve.ts';
+import type { EventSelection } from './search/event-selection.ts';
+import { newestBlocks } from './search/newest-blocks.ts';
+import type { CandidateBlock } from './search/newest-first.ts';
+import { SelectiveReader } from './search/selective-reader.ts';
+import { Summariser } from './search/summariser.ts';
 import { SegmentChain, type SegmentChainOptions } from './segment-chain.ts';
 import { isDiskFull, journalFault, journalFull, orEndProcess } from './segment-writer.ts';
 import { eventsSince } from './segments.ts';
@@ -20,7 +24,10 @@ const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 /** How often lost events are reported. */
 const reportEveryMs = 1000;
 
-export type FileEventLogOptions = SegmentChainOptions;
+export interface FileEventLogOptions extends SegmentChainOptions {
+  /** Has summaries written beside the files, by which searches are fast. */
+  hasSummaries?: boolean;
+}
 
 /**
  * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so that a killed process loses
@@ -32,6 +39,7 @@ export class FileEventLog implements EventLog {
   readonly #segments: SegmentChain;
   readonly #growth = new Growth(() => this.end);
   readonly #recent = new RecentEvents();
+  readonly #summariser: Summariser | undefined;
   #isWaking = false;
   #group: WaitingLine[] = [];
   #groupWritten: Promise<void> | undefined;
@@ -45,6 +53,7 @@ export class FileEventLog implements EventLog {
     makeFolders(folder, { mode: 0o700 });
     this.#reserve = new JournalReserve(folder, clock, log);
     this.#segments = new SegmentChain(options);
+    if (options.hasSummaries) this.#summariser = new Summariser({ folder, clock, log });
   }
 
   get end(): LogPosition {
@@ -133,8 +142,10 @@ export class FileEventLog implements EventLog {
     return readdirSync(folder).reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0);
   }
 
-  openReader(onBadLine: (bad: BadLine) => void): EventReader {
-    const reader = new JournalReader(this.#options.folder, onBadLine);
+  openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader {
+    const reader = wanted
+      ? new SelectiveReader(this.#options.folder, wanted, onBadLine)
+      : new JournalReader(this.#options.folder, onBadLine);
     const release = this.#recent.keep();
     return {
       next: async (from) => {
@@ -149,8 +160,12 @@ export class FileEventLog implements EventLog {
     };
   }
 
-  newestOfAccount(accountUuid: string): AsyncIterable<ServiceEvent> {
-    return newestOfAccount(this.#options.folder, accountUuid);
+  openRawReader(): RawReader {
+    return rawJournalReader(this.#options.folder);
+  }
+
+  newestBlocks(selection: EventSelection, before?: LogPosition): AsyncIterable<CandidateBlock> {
+    return newestBlocks(this.#options.folder, selection, before);
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {
@@ -165,6 +180,7 @@ export class FileEventLog implements EventLog {
   async close(): Promise<void> {
     this.#writeGroup();
     this.#growth.close();
+    await this.#summariser?.close();
     if (this.#lostEvents > 0) this.#options.log.error('events could not be journalled', { lost: this.#lostEvents });
     await this.#segments.close();
   }

@@ -1,9 +1,9 @@
-import { closeSync, fstatSync, openSync } from 'node:fs';
-import { readAsync } from '../../lib/disk/descriptors.ts';
-import { systemErrorCode } from '../../lib/errors.ts';
+import { closeSync, fstatSync } from 'node:fs';
+import { openIfThere, readAsync } from '../../lib/disk/descriptors.ts';
+import { longestLineBytes, type PlacedLine } from '../../lib/disk/lines-backwards.ts';
 import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
-import { listSegments, longestLineBytes, type Segment, type SegmentKind } from './segments.ts';
+import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
@@ -11,7 +11,7 @@ const newline = 0x0a;
 /** Whole lines in a row. */
 export interface LineBlock {
   segment: Segment | undefined;
-  lines: { line: Buffer; offset: number }[];
+  lines: PlacedLine[];
   /** Where to go on reading. */
   next: LogPosition;
 }
@@ -77,16 +77,11 @@ export class LineReader {
     if (this.#open?.number === number) return this.#open;
     const segment = listSegments(this.#folder, this.#kind).find((candidate) => candidate.number === number);
     if (!segment) return undefined;
-    try {
-      const fd = openSync(segment.path, 'r');
-      this.close();
-      this.#open = { ...segment, fd };
-      return this.#open;
-    } catch (error) {
-      // Past its retention and removed meanwhile.
-      if (systemErrorCode(error) === 'ENOENT') return undefined;
-      throw error;
-    }
+    const fd = openIfThere(segment.path);
+    if (fd === undefined) return undefined;
+    this.close();
+    this.#open = { ...segment, fd };
+    return this.#open;
   }
 
   async #lines(segment: OpenSegment, start: number): Promise<{ lines: LineBlock['lines']; nextOffset: number }> {

@@ -3,7 +3,7 @@ import { parseJson } from '../../lib/json.ts';
 import type { ServiceEvent } from '../event.ts';
 import { isSpecialAccount } from '../event-factory.ts';
 import { deepestEvent, eventProblem } from '../event-shape.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent } from './event-log.ts';
+import type { BadLine, EventBlock, EventReader, LoggedEvent, RawReader } from './event-log.ts';
 import { LineReader } from './lines.ts';
 import { MarksReader } from './marks.ts';
 import type { LogPosition } from './position.ts';
@@ -59,6 +59,24 @@ export class JournalReader implements EventReader {
     this.#marks.refresh();
     return this.#marks;
   }
+}
+
+/** Reads the lines of the journal's files. */
+export function rawJournalReader(folder: string): RawReader {
+  const reader = new LineReader(folder, 'events', () => {});
+  return {
+    async next(from) {
+      const { segment, lines, next } = await reader.next(from);
+      const number = segment?.number ?? next.segment;
+      const events = lines.map(({ line, offset }, index) => ({
+        raw: line,
+        position: { segment: number, offset },
+        next: { segment: number, offset: lines[index + 1]?.offset ?? next.offset },
+      }));
+      return { events, next };
+    },
+    close: () => reader.close(),
+  };
 }
 
 /** @returns the event of a line, or why it is none */

@@ -2,6 +2,7 @@ import { rmSync, statSync, unlinkSync } from 'node:fs';
 import type { Log } from '../../lib/log.ts';
 import { marksPath } from './marks.ts';
 import type { LogPosition } from './position.ts';
+import { summaryPath } from './search/summary.ts';
 import { listSegments, type SegmentKind } from './segments.ts';
 
 const dayMs = 86_400_000;
@@ -37,7 +38,7 @@ export function removeOldSegments(retention: Retention): void {
     if (isNeeded && neededBytes <= neededLimitBytes) continue;
     try {
       unlinkSync(path);
-      rmSync(marksPath(path), { force: true });
+      for (const beside of [marksPath(path), summaryPath(path)]) rmSync(beside, { force: true });
     } catch (error) {
       log.warn('a journal file past its retention could not be removed', { path, reason: error });
       continue;

@@ -1,14 +1,12 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { longestLineBytes } from '../../lib/disk/lines-backwards.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { isJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { LogPosition } from './position.ts';
 
 const newline = 0x0a;
-
-/** Longest line that is read, and that a repair looks back for, in bytes; events are far smaller. */
-export const longestLineBytes = 16 * 1024 * 1024;
 
 /** How much of a file's end a repair looks at first. */
 const firstLookBytes = 64 * 1024;

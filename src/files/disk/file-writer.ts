@@ -30,8 +30,11 @@ const atOnceBytes = 128 * 1024;
 /** So much of a large file is sent to the disk at once while the rest still comes in. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
-/** Of content that may come in many pieces, the first so soon, and then twice as much each time: each piece ends on the disk. */
-const firstSyncBytes = 1024 * 1024;
+/**
+ * Of content that may come in many pieces, the first so soon, and then twice as much each time: each piece ends on the disk. More of them in
+ * a piece of 8 MiB cost more than the end has to wait: each is a commit of the file system, for which writing stops.
+ */
+const firstSyncBytes = 4 * 1024 * 1024;
 
 /** Whoever wants to know what is on disk is told again when so much more is. */
 const tellEveryBytes = 16 * 1024 * 1024;

@@ -5,38 +5,49 @@ import { closeFile } from '../disk/freeing.ts';
 import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FileScope } from '../file-scope.ts';
+import type { Transfer } from '../transfers.ts';
 
 /** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events 40004 and those of `end`. */
-abstract class Reading {
+abstract class Reading implements Transfer {
+  readonly direction = 'download';
+  readonly files: FileScope;
+  readonly path: VirtualPath;
   readonly entry: Entry;
-  readonly #files: FileScope;
+  readonly startedMs: number;
+  /** Bytes that were handed to the client so far; whoever sends them says so. */
+  bytes = 0;
+  /** How many are to be sent; fewer than the file has where a part was asked for. */
+  totalBytes: number;
   readonly #told: SharedMembers;
-  readonly #startedMs: number;
   #isOver = false;
 
-  constructor(files: FileScope, entry: Entry, told: SharedMembers) {
+  constructor(files: FileScope, path: VirtualPath, entry: Entry, told: SharedMembers) {
+    this.files = files;
+    this.path = path;
     this.entry = entry;
-    this.#files = files;
+    this.totalBytes = entry.sizeBytes;
     this.#told = told;
-    this.#startedMs = files.environment.clock.monotonicMs();
+    this.startedMs = files.environment.clock.monotonicMs();
     files.emitGrouped(40004, told);
   }
 
   protected abstract close(): void;
 
-  /**
-   * @param readBytes bytes that were handed to the client
-   * @param fault nothing when the download is complete
-   */
-  end(readBytes: number, fault?: 'client-gone' | 'failed'): void {
+  /** Shows it among the transfers under way, until its end. */
+  show(): void {
+    if (!this.#isOver) this.files.environment.transfers.enter(this);
+  }
+
+  /** @param fault nothing when the download is complete */
+  end(fault?: 'client-gone' | 'failed'): void {
     if (!this.#closeOnce()) return;
-    const data = transferData((this.#files.environment.clock.monotonicMs() - this.#startedMs) / 1000, readBytes, 'read');
-    if (fault === 'client-gone') this.#files.emitGrouped(40018, this.#told, data);
+    const data = transferData((this.files.environment.clock.monotonicMs() - this.startedMs) / 1000, this.bytes, 'read');
+    if (fault === 'client-gone') this.files.emitGrouped(40018, this.#told, data);
     if (fault) {
       const details = fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.';
-      this.#files.emitGrouped(40040, this.#told, { ...data, details });
+      this.files.emitGrouped(40040, this.#told, { ...data, details });
     } else {
-      this.#files.emitGrouped(40039, this.#told, data);
+      this.files.emitGrouped(40039, this.#told, data);
     }
   }
 
@@ -48,20 +59,22 @@ abstract class Reading {
   #closeOnce(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
+    this.files.environment.transfers.leave(this);
     this.close();
     return true;
   }
 }
 
-/** A file opened for reading. */
+/** A file opened for reading; it is shown among the transfers. */
 export class OpenDownload extends Reading {
   readonly fd: number;
   readonly kept = undefined;
 
   /** @param opened verified; it is closed in the end */
   constructor(files: FileScope, path: VirtualPath, { fd, stats }: OpenedFile) {
-    super(files, entryOf(baseName(path), stats), files.pathMembers(path));
+    super(files, path, entryOf(baseName(path), stats), files.pathMembers(path));
     this.fd = fd;
+    this.show();
   }
 
   protected close(): void {
@@ -69,14 +82,14 @@ export class OpenDownload extends Reading {
   }
 }
 
-/** A small file whose whole content is at hand. */
+/** A small file whose whole content is at hand: most are sent before anybody could see them, so whoever sends it says when it is to be shown. */
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 
   constructor(files: FileScope, path: VirtualPath, kept: KeptFile) {
     const { entry } = kept;
     const name = baseName(path);
-    super(files, name === entry.name ? entry : { ...entry, name }, toldOf(files, path, kept));
+    super(files, path, name === entry.name ? entry : { ...entry, name }, toldOf(files, path, kept));
     this.kept = kept;
   }
 

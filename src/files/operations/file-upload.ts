@@ -7,6 +7,7 @@ import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { FileScope } from '../file-scope.ts';
 import type { QuotaReservation } from '../quota.ts';
+import type { Transfer } from '../transfers.ts';
 import { transferData } from './file-download.ts';
 
 export interface UploadOptions {
@@ -45,7 +46,7 @@ export interface FileUpload {
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
  */
 export async function startUpload(files: FileScope, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
-  const { clock, quotas, events } = files.environment;
+  const { clock, quotas, events, transfers } = files.environment;
   const limitBytes = files.account.fileWriteSizeBytes;
   const neededBytes = options.expectedSizeBytes ?? 0;
   const checkSize = (bytes: number) => {
@@ -72,6 +73,17 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
     reservation.release();
     throw error;
   }
+  const transfer: Transfer = {
+    direction: 'upload',
+    files,
+    path,
+    startedMs,
+    get bytes() {
+      return writer.sizeBytes;
+    },
+    totalBytes: options.expectedSizeBytes,
+  };
+  transfers.enter(transfer);
   const eventData = () => ({ ...transferData((clock.monotonicMs() - startedMs) / 1000, writer.sizeBytes, 'write'), ...shared });
 
   return {
@@ -84,6 +96,7 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
     async commit() {
       events.assertWritable();
       const { entry, isReplacement } = await writer.finish({ modifiedMs: options.modifiedMs, verify: options.verify, reservation });
+      transfers.leave(transfer);
       const draft = files.draft(40017, path, { ...eventData(), replaced: isReplacement || undefined });
       if (options.backendUuid === undefined) {
         await events.emitDurable(draft);
@@ -94,6 +107,7 @@ export async function startUpload(files: FileScope, path: VirtualPath, realPath:
     },
     async abort(reason) {
       const meaning = asServiceError(reason);
+      transfers.leave(transfer);
       reservation.release();
       await writer.discard();
       const data = { ...eventData(), details: meaning.message };

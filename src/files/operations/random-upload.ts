@@ -5,6 +5,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
+import type { Transfer } from '../transfers.ts';
 import { WriteQueue } from '../write-queue.ts';
 import { transferData } from './file-download.ts';
 import { RandomContent, type RandomContentOptions } from './random-content.ts';
@@ -20,11 +21,14 @@ export interface RandomUploadOptions extends RandomContentOptions {
  * A file that is written in any order, and that appears whole when it is committed: writes go to a hidden temporary file. Everything happens
  * in the order in which it was asked for. Ends with `commit` or `abort`.
  */
-export class RandomUpload {
+export class RandomUpload implements Transfer {
+  readonly direction = 'upload';
+  /** No client announces it. */
+  readonly totalBytes = undefined;
+  readonly startedMs: number;
   readonly #paths: AccountPaths;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
-  readonly #startedMs: number;
   #path: VirtualPath;
   /** Size once all that was asked for is done. */
   #comingBytes: number;
@@ -34,7 +38,7 @@ export class RandomUpload {
   #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
-  /** Tells the store of unfinished uploads that this one is over. */
+  /** Tells the store of unfinished uploads, and the transfers, that this one is over. */
   #leave: () => void = () => {};
   readonly #queue = new WriteQueue((chunks, offset, bytes) => this.#mayFail(() => this.#write(chunks, offset, bytes)));
 
@@ -45,7 +49,7 @@ export class RandomUpload {
     this.#content = content;
     this.#comingBytes = content.sizeBytes;
     this.#isChanged = content.isNew || options.truncate;
-    this.#startedMs = paths.environment.clock.monotonicMs();
+    this.startedMs = paths.environment.clock.monotonicMs();
   }
 
   /**
@@ -57,10 +61,15 @@ export class RandomUpload {
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
     const content = await RandomContent.open(paths, realPath, options);
     const upload = new RandomUpload(paths, path, options, content);
-    const { uploads, events } = paths.environment;
+    const { uploads, events, transfers } = paths.environment;
     try {
       const onGone = () => upload.#loseFolder();
-      upload.#leave = await uploads.enter({ accountUuid: paths.account.uuid, folder: content.folder, onGone });
+      const leaveStore = await uploads.enter({ accountUuid: paths.account.uuid, folder: content.folder, onGone });
+      upload.#leave = () => {
+        leaveStore();
+        transfers.leave(upload);
+      };
+      transfers.enter(upload);
       events.emitGrouped(paths.draft(40021, path));
       return upload;
     } catch (error) {
@@ -73,6 +82,14 @@ export class RandomUpload {
   /** Where the file will be; another one after `moveTo`. */
   get path(): VirtualPath {
     return this.#path;
+  }
+
+  get files(): AccountPaths {
+    return this.#paths;
+  }
+
+  get bytes(): number {
+    return this.#content.writtenBytes;
   }
 
   /** Whether the file was removed since it was opened: it will not appear. */
@@ -235,7 +252,7 @@ export class RandomUpload {
   }
 
   #durationS(): number {
-    return (this.#paths.environment.clock.monotonicMs() - this.#startedMs) / 1000;
+    return (this.#paths.environment.clock.monotonicMs() - this.startedMs) / 1000;
   }
 
   #eventData(): Record<string, unknown> {

@@ -10,6 +10,7 @@ import type { Entry } from '../entry.ts';
 import { transferData } from '../operations/file-download.ts';
 import type { UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
+import type { Transfer } from '../transfers.ts';
 import { endUpload } from './end-upload.ts';
 import { eventUuidOf, resumedData } from './upload-events.ts';
 import type { UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
@@ -32,11 +33,10 @@ export function isOverrun(error: unknown): boolean {
   return isServiceError(error) && error.details.overrun === true;
 }
 
-/** What one request brought. */
-interface Receiving {
+/** What one request brings, or brought. */
+interface Receiving extends Transfer {
   readonly writer: FileWriter;
   readonly reservation: QuotaReservation;
-  readonly startedMs: number;
   /** Real path that the file will have. */
   readonly target: string;
 }
@@ -120,12 +120,30 @@ export class ResumableUpload {
     };
     try {
       const writer = new FileWriter(target, environment, undefined, { name: basename(contentPath), sizeBytes: offsetBytes, onSynced });
-      const startedMs = environment.clock.monotonicMs();
-      this.#receiving = { writer, reservation, startedMs, target: `${target.parent.realPath}/${target.name}` };
+      this.#receiving = {
+        direction: 'upload',
+        files: this.#paths,
+        path: this.#record.path,
+        startedMs: environment.clock.monotonicMs(),
+        formerBytes: offsetBytes,
+        get bytes() {
+          return writer.sizeBytes;
+        },
+        totalBytes: lengthBytes,
+        writer,
+        reservation,
+        target: `${target.parent.realPath}/${target.name}`,
+      };
+      environment.transfers.enter(this.#receiving);
     } catch (error) {
       reservation.release();
       throw error;
     }
+  }
+
+  #stopReceiving(): void {
+    if (this.#receiving) this.#paths.environment.transfers.leave(this.#receiving);
+    this.#receiving = undefined;
   }
 
   // The whole is never noted before it is done: a client that is told so would not ask for the end any more.
@@ -182,7 +200,7 @@ export class ResumableUpload {
     const { writer, reservation, startedMs } = this.#opened;
     const { id, lengthBytes, offsetBytes, requests, activeMs } = this.#record;
     const came = writer.sizeBytes > offsetBytes;
-    this.#receiving = undefined;
+    this.#stopReceiving();
     try {
       await writer.suspend();
       await this.#noted;
@@ -241,7 +259,7 @@ export class ResumableUpload {
     const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data };
     this.#record = await this.#store.change(id, { completion });
     const { entry, isReplacement } = await writer.finish({ modifiedMs, verify, reservation });
-    this.#receiving = undefined;
+    this.#stopReceiving();
     const draft = {
       ...this.#paths.draft(40017, path, { ...data, replaced: isReplacement || undefined }),
       uuid: completion.eventUuid,
@@ -273,7 +291,7 @@ export class ResumableUpload {
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
     const receiving = this.#receiving;
-    this.#receiving = undefined;
+    this.#stopReceiving();
     try {
       await this.#noted;
       receiving?.reservation.release();

@@ -1,12 +1,13 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { processAccount } from '../../events/event-factory.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
 import type { Timer } from '../../lib/clock.ts';
-import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
+import { listen, urlOf } from '../../lib/listen.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
@@ -45,6 +46,7 @@ export class HttpServer {
   #tlsWatch: Timer | undefined;
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
+  #requests = 0;
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
@@ -55,11 +57,13 @@ export class HttpServer {
     this.#answerStream = answerStream;
     if (service.options.type === 'https') this.#useTls(tlsContextOf(service));
     this.#server = this.#tls ? createServer({ noDelay: true }) : server;
-    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
+    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
+      this.#requests++;
       this.#afterCongestion(outgoing, () => {
         const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
         if (!isTaken) refuseFlood(this.#service, incoming, outgoing);
       });
+    };
     const reply = (_: IncomingMessage, outgoing: ServerResponse) => outgoing;
     const beginning = (incoming: IncomingMessage, outgoing: ServerResponse) => {
       if (this.#isLeaving) outgoing.setHeader('connection', 'close');
@@ -84,24 +88,17 @@ export class HttpServer {
    * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
    */
   async listen(): Promise<void> {
-    const { address, port, type } = this.#service.options;
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
-    await new Promise<void>((resolve, reject) => {
-      const onError = (error: Error) => {
-        this.#forgetTickets?.();
-        const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
-        reject(new ServiceError('unavailable', `${type} service cannot listen on ${address}:${port}: ${reason}.`, { cause: error }));
-      };
-      this.#server.once('error', onError);
-      this.#server.listen({ host: address, port, backlog: 4096 }, () => {
-        this.#server.off('error', onError);
-        // Has the server of HTTP/1 look after the times of connections that another one accepts.
-        if (this.#tls) this.#http1.emit('listening');
-        this.#server.on('error', (error) => this.#service.log.error('server error', { service: this.#service.uuid, reason: error }));
-        resolve();
-      });
-    });
+    const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
+    try {
+      await listen(this.#server, this.#service.options, onError);
+    } catch (error) {
+      this.#forgetTickets?.();
+      throw error;
+    }
     if (!this.#tls) return;
+    // Has the server of HTTP/1 look after the times of connections that another one accepts.
+    this.#http1.emit('listening');
     const { clock } = this.#service;
     this.#tlsWatch = watchTlsFiles(
       () => this.#service.options,
@@ -112,14 +109,12 @@ export class HttpServer {
 
   /** The address that clients use, with the port that the system chose for port 0. */
   get url(): string {
-    const { address, port } = this.#server.address() as AddressInfo;
-    const host = address.includes(':') ? `[${address}]` : address;
-    return `${this.#service.options.type}://${host}:${port}`;
+    return urlOf(this.#service.options.type, this.#server);
   }
 
-  /** Connections at present, and bytes on the wire so far. */
-  get traffic(): Connections['traffic'] {
-    return this.#connections.traffic;
+  /** Connections at present, bytes on the wire and requests so far. */
+  get traffic(): Connections['traffic'] & { requests: number } {
+    return { ...this.#connections.traffic, requests: this.#requests };
   }
 
   /** Goes on serving, but has every reply end its connection, so that clients and proxies go elsewhere. */
@@ -244,6 +239,7 @@ export class HttpServer {
   }
 
   #onStream(request: StreamRequest): void {
+    this.#requests++;
     const { stream, headers } = request;
     this.#afterCongestion(stream, () => {
       if (stream.destroyed) return;

@@ -7,12 +7,15 @@ import type { HttpServiceOptions } from '../options.ts';
 /** What a TLS server needs; re-read at each reload, so that a renewed certificate takes effect. */
 export type TlsContext = Required<Pick<SecureContextOptions, 'cert' | 'key' | 'minVersion'>> & { ca?: Buffer };
 
+/** The options of a service that say what it shows its clients. */
+type TlsOptions = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path' | 'tls_minimum_version'>;
+
 /**
  * Reads certificates, keys and client CA of an https service; of several keys OpenSSL takes one that the client knows.
  *
  * @throws ServiceError `unavailable` naming the file that cannot be read or used
  */
-export function readTlsContext(options: HttpServiceOptions): TlsContext {
+export function readTlsContext(options: TlsOptions): TlsContext {
   const certificates = readNamed('tls_certificate_path', options.tls_certificate_path);
   const pairs = tlsPairs(certificates.toString('latin1'), readNamed('tls_key_path', options.tls_key_path).toString('latin1'));
   const context: TlsContext = {

@@ -16,13 +16,13 @@ const viewCookie = 'SVC_VIEW';
 const formLimitBytes = 16 * 1024;
 
 /** The colours that a reader chose; `system` when none. */
-export function themeOf(exchange: Exchange): Theme {
+export function themeOf(exchange: Pick<Exchange, 'incoming'>): Theme {
   const chosen = cookieValue(header(exchange, 'cookie'), cookies.theme);
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
 /** The language that a reader chose, else the one that the browser asks for; dates and numbers are those of the browser's region. */
-export function languageOf(exchange: Exchange): Language {
+export function languageOf(exchange: Pick<Exchange, 'incoming'>): Language {
   const chosen = cookieValue(header(exchange, 'cookie'), cookies.language);
   return languageFor(header(exchange, 'accept-language'), chosen);
 }

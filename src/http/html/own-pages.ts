@@ -5,6 +5,7 @@ import { respond } from '../reply/respond.ts';
 import { nextOfQuery } from '../rest/login.ts';
 import { takeLoginMessage } from './flash.ts';
 import { loginPageReply, pageContextOf } from './page-replies.ts';
+import { assetHeaders } from './pages/asset-files.ts';
 import { assets } from './pages/assets.ts';
 import { openapiPage } from './pages/openapi-page.ts';
 import { apiPageHeaders } from './pages/page-headers.ts';
@@ -22,17 +23,12 @@ export function showOpenapiPage(c: HttpContext): Promise<Response> {
   return respond(c, { status: 200, headers: apiPageHeaders(), body: openapiPage(pageContextOf(c.env)) });
 }
 
-/** GET of a file that pages refer to. Its name changes with the content, so browsers may keep it for ever. */
+/** GET of a file that pages refer to. */
 export function sendAsset(c: HttpContext): Promise<Response> {
   const { target } = c.env;
   const asset = target.kind === 'service' ? assets.get(target.name) : undefined;
   if (!asset) throw new ServiceError('not-found', 'Path not found.');
   const isCompressed = wantsGzip(c.env);
-  const headers = {
-    'content-type': asset.contentType,
-    'cache-control': 'public, max-age=31536000, immutable',
-    'x-content-type-options': 'nosniff',
-    ...codingHeaders(isCompressed),
-  };
+  const headers = { ...assetHeaders(asset), ...codingHeaders(isCompressed) };
   return respond(c, { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() });
 }

@@ -145,19 +145,10 @@ export async function countedAttempt<T>(
   outcomeOf: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
-  const attempt = await service.attempts.begin({ type, username, content, address: peer.address }, service.chain.longestAnswerMs);
-  if (attempt.kind === 'refused') throw refuse(exchange, attempt.retryAfterS, username);
-  let outcome: AttemptOutcome = 'unknown';
-  try {
-    const result = await check(attempt.isKnown);
-    outcome = outcomeOf(result);
-    return result;
-  } finally {
-    const counted = attempt.end(outcome);
-    // A failure that cannot be counted is none that may be told. Anything else that is not counted errs on the strict side.
-    if (outcome === 'failed') await counted;
-    else counted.catch((error) => service.log.debug('the end of an attempt was not counted', { reason: error }));
-  }
+  const attempt = { type, username, content, address: peer.address };
+  const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
+  if (counted.kind === 'refused') throw refuse(exchange, counted.retryAfterS, username);
+  return counted.result;
 }
 
 function refuse(exchange: Exchange, retryAfterS: number, username?: string): ServiceError {

@@ -1,3 +1,4 @@
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Writable } from 'node:stream';
 import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
@@ -43,11 +44,10 @@ export class BodyWriter {
   }
 
   /** Ends the body, after a last piece if there is one. */
-  end(chunk?: Buffer): Promise<void> {
-    return this.#settled((done) => {
-      const finished = (error?: Error | null) => done(error ?? (isCutShort(this.#exchange) ? clientGone() : undefined));
-      if (chunk === undefined) this.#outgoing.end(finished);
-      else this.#outgoing.end(chunk, finished);
+  async end(chunk?: Buffer): Promise<void> {
+    if (chunk !== undefined) await this.write(chunk);
+    await this.#settled((done) => {
+      this.#outgoing.end((error?: Error | null) => done(error ?? (isCutShort(this.#exchange) ? clientGone() : undefined)));
     });
   }
 
@@ -80,10 +80,25 @@ export class BodyWriter {
  */
 export function endReply(exchange: Exchange, body: Buffer | string): Promise<boolean> {
   const { outgoing } = exchange;
+  if (isHttp2(outgoing)) return endStream(outgoing, body);
   return new Promise((resolve) => {
     if (isClientGone(outgoing)) return resolve(false);
     outgoing.once('close', resolve.bind(undefined, false));
     (outgoing as Writable).end(body, 'latin1', (error?: Error | null) => resolve(!error && !isCutShort(exchange)));
+  });
+}
+
+/**
+ * The same for a stream. Node.js closes it with its last frame, on its way or not, and takes an `end` that still waits for that for a failure:
+ * so the end comes once the kernel has the body.
+ */
+function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
+  return new Promise((resolve) => {
+    stream.write(body, 'latin1', (error) => {
+      const isSent = !error && !isClientGone(stream);
+      if (isSent) stream.end();
+      resolve(isSent);
+    });
   });
 }
 

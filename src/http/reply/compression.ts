@@ -8,7 +8,7 @@ import type { ReplyHeaders } from './reply.ts';
 const level = 3;
 
 /** Whether a reply to this client goes out as gzip. */
-export function wantsGzip(exchange: Exchange): boolean {
+export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
   return takesCoding(header(exchange, 'accept-encoding'), 'gzip');
 }
 

@@ -37,7 +37,7 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
 
 /** Header lines as Node.js wants them for a stream, with names in lower case. Unlike for HTTP/1 it does not look at the values. */
-function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
+export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ':status': status };
   for (let at = 0; at < lines.length; at += 2) {
     const name = String(lines[at]).toLowerCase();

@@ -38,24 +38,25 @@ export function sendFile(
   epilogue?: Buffer,
 ): Promise<Response> {
   return stream(c, status, headers, async () => {
-    let sentBytes = 0;
+    download.totalBytes = parts.reduce((sum, { range }) => sum + lengthOf(range), 0);
+    download.show();
     try {
       const only = parts.length === 1 ? parts[0] : undefined;
       if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
         const body = wholeBody(download, only.range);
-        sentBytes = lengthOf(only.range);
+        download.bytes = download.totalBytes;
         if (!(await endReply(c.env, body))) throw clientGone();
       } else {
         const writer = new BodyWriter(c.env);
         for (const part of parts) {
           if (part.preamble) await writer.write(part.preamble);
-          sentBytes += await sendPart(c, writer, download, part.range);
+          await sendPart(c, writer, download, part.range);
         }
         await writer.end(epilogue);
       }
-      download.end(sentBytes);
+      download.end();
     } catch (error) {
-      download.end(sentBytes, isServiceError(error, 'client-gone') ? 'client-gone' : 'failed');
+      download.end(isServiceError(error, 'client-gone') ? 'client-gone' : 'failed');
       throw error;
     }
   });
@@ -65,14 +66,23 @@ function lengthOf(range: ByteRange): number {
   return range.end - range.start + 1;
 }
 
-async function sendPart({ env }: HttpContext, writer: BodyWriter, download: FileDownload, range: ByteRange): Promise<number> {
-  if (!download.kept) return sendRange(writer, download.fd, range, takeSendBuffers(isHttp2(env.outgoing)));
-  await writer.write(keptRange(download.kept, range));
-  return lengthOf(range);
+async function sendPart({ env }: HttpContext, writer: BodyWriter, download: FileDownload, range: ByteRange): Promise<void> {
+  const send = async (bytes: Buffer) => {
+    await writer.write(bytes);
+    download.bytes += bytes.length;
+  };
+  if (download.kept) await send(keptRange(download.kept, range));
+  else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(env.outgoing)));
 }
 
 // While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
-async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, buffers: SendBuffers): Promise<number> {
+async function sendRange(
+  writer: BodyWriter,
+  send: (bytes: Buffer) => Promise<void>,
+  fd: number,
+  range: ByteRange,
+  buffers: SendBuffers,
+): Promise<void> {
   let [buffer, other] = buffers.pair;
   let isWhole = false;
   const read = (position: number) => {
@@ -91,13 +101,12 @@ async function sendRange(writer: BodyWriter, fd: number, range: ByteRange, buffe
       position += bytesRead;
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
-      flushed = writer.write(other.subarray(0, bytesRead));
+      flushed = send(other.subarray(0, bytesRead));
       // Awaited in the next round; a failure until then must not count as unhandled.
       flushed.catch(() => {});
     }
     await flushed;
     isWhole = true;
-    return range.end + 1 - range.start;
   } finally {
     writer.settle();
     // The descriptor stays open as long as something reads from it.

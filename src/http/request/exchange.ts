@@ -171,7 +171,7 @@ export interface Client {
 }
 
 /** One request header as a single text (repeated lines joined as RFC 9110 §5.3 says), or undefined. */
-export function header(exchange: Exchange, name: string): string | undefined {
+export function header(exchange: Pick<Exchange, 'incoming'>, name: string): string | undefined {
   const value = exchange.incoming.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
 }

@@ -1,9 +1,17 @@
 import { forwardedHost } from '../../lib/headers/forwarded-header.ts';
-import { isForwarded } from '../connection/client-peer.ts';
-import { type Exchange, header } from './exchange.ts';
+import { type ForwardedTrust, isForwarded } from '../connection/client-peer.ts';
+import { header } from './exchange.ts';
+import type { Incoming } from './incoming.ts';
+
+/** What tells whether an origin is a service's own. */
+interface ServiceRequest {
+  readonly host: string | undefined;
+  readonly incoming: Incoming;
+  readonly service: { readonly options: { readonly accepted_origins: readonly string[] }; readonly proxies: ForwardedTrust };
+}
 
 /** Hosts (`name` or `name:port`) that the client asked for: the request's own, behind a trusted proxy also the forwarded one. */
-function requestedHosts(exchange: Exchange): string[] {
+function requestedHosts(exchange: ServiceRequest): string[] {
   const hosts: (string | undefined)[] = [exchange.host];
   if (isForwarded(exchange.incoming, exchange.service.proxies)) {
     hosts.push(header(exchange, 'x-forwarded-host')?.split(',', 1)[0]?.trim(), forwardedHost(header(exchange, 'forwarded') ?? ''));
@@ -15,7 +23,7 @@ function requestedHosts(exchange: Exchange): string[] {
  * Whether an origin is one of this service (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or the host and port that the
  * request asked for, in either scheme, since a proxy may end TLS; in `https` alone once that is in `accepted_origins`.
  */
-export function isOwnOrigin(exchange: Exchange, { protocol, host, origin }: URL): boolean {
+export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
   const { accepted_origins: accepted } = exchange.service.options;
   if (accepted.includes(origin)) return true;
   if (protocol !== 'https:' && (protocol !== 'http:' || accepted.includes(`https://${host}`))) return false;
@@ -26,7 +34,7 @@ export function isOwnOrigin(exchange: Exchange, { protocol, host, origin }: URL)
  * Whether the authority of an http or https URL is this service, or a host of `accepted_origins`. A proxy may end TLS, so that the client's scheme is
  * not the service's: the default port of either scheme counts for nothing.
  */
-export function isOwnAuthority(exchange: Exchange, authority: string): boolean {
+export function isOwnAuthority(exchange: ServiceRequest, authority: string): boolean {
   const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
   const accepted = exchange.service.options.accepted_origins.map((origin) => new URL(origin).host);
   return [...requestedHosts(exchange), ...accepted].some((host) => bare(host) === bare(authority));

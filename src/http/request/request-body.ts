@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { parseJson } from '../../lib/json.ts';
+import { JsonLimitError, parseJson } from '../../lib/json.ts';
 import { isHttp2 } from '../reply/outgoing.ts';
 import { listenToBody } from './body-listener.ts';
 import { type Exchange, header } from './exchange.ts';
@@ -67,6 +67,8 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
   try {
     return parseJson(text);
   } catch (error) {
-    throw new ServiceError('bad-request', `The request body is not valid JSON: ${(error as Error).message}`, { cause: error });
+    if (error instanceof JsonLimitError) throw new ServiceError('bad-request', `The request body is not valid JSON: ${error.message}`);
+    // What the parser says shows a part of the text, which may be a password, and logs have causes, too.
+    throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
 }

@@ -28,8 +28,6 @@ async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerato
   let before = '{"content":[';
   for await (const batch of listing) {
     yield before + batch.map(entryJson).join(',');
-    // Two chunks begin a reply.
-    if (batch.length === 0 && before !== '') yield '';
     before = batch.length > 0 ? ',' : '';
   }
   yield before === ',' ? ']}' : `${before}]}`;

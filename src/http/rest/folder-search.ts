@@ -20,13 +20,10 @@ export function asksForLines(exchange: Exchange): boolean {
 /** GET of what a search finds, a line of JSON for each as soon as it is found (docs/spec/files.md#listings). */
 export function sendFoundLines(c: HttpContext, text: string): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
-  return sendChunks(c, headers, lines(clientOf(c.env).files.search(pathOf(c), text)));
+  return sendChunks(c, headers, lines(clientOf(c.env).files.search(pathOf(c), text)), { startsAfter: 0 });
 }
 
 async function* lines(search: Search): AsyncGenerator<string> {
-  // Two chunks begin a reply.
-  yield '';
-  yield '';
   for await (const batch of search) yield batch.map((entry) => `{"path":${JSON.stringify(entry.path)},${entryMembers(entry)}}\n`).join('');
   if (search.isTruncated) yield '{"truncated":true}\n';
 }

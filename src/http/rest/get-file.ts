@@ -10,7 +10,7 @@ import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fiel
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
-import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
+import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile } from '../reply/send-file.ts';
@@ -88,11 +88,11 @@ async function sendContent(c: HttpContext): Promise<Response> {
   }
 }
 
-/** Whether a GET over HTTP/1 asks for the file as it is, whole, whatever the client has already. */
+/** Whether a GET asks for the file as it is, whole, whatever the client has already. */
 function isPlain(exchange: Exchange): boolean {
-  const { service, incoming, outgoing, target } = exchange;
+  const { service, incoming, target } = exchange;
   // Where pages of other origins may read, the reply names theirs.
-  if (target.query !== '' || isHttp2(outgoing) || service.options.cors_origins.length > 0) return false;
+  if (target.query !== '' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);
 }
@@ -163,7 +163,7 @@ async function sha256Of({ outgoing }: Exchange, download: FileDownload): Promise
   for (let position = 0; position < download.entry.sizeBytes; ) {
     const { bytesRead } = await readAsync(download.fd, buffer, 0, buffer.length, position);
     if (isClientGone(outgoing)) {
-      download.end(0, 'client-gone');
+      download.end('client-gone');
       throw clientGone();
     }
     if (bytesRead === 0) break;

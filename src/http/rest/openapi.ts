@@ -1,14 +1,14 @@
 import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
-import document from './openapi.yaml';
 
-/** The OpenAPI 3.0.3 description of the REST API, in YAML. */
-export function openapiYaml(): string {
+/** The OpenAPI 3.0.3 description of the REST API, in YAML; loaded when somebody asks for it. */
+export async function openapiYaml(): Promise<string> {
+  const { default: document } = await import('./openapi.yaml');
   return document.replace('SVC_VERSION', () => SVC_VERSION);
 }
 
 /** GET of the description. */
-export function showOpenapi(c: HttpContext): Promise<Response> {
+export async function showOpenapi(c: HttpContext): Promise<Response> {
   const headers = { 'content-type': 'application/yaml; charset=utf-8', 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' };
-  return respond(c, { status: 200, headers, body: openapiYaml() });
+  return respond(c, { status: 200, headers, body: await openapiYaml() });
 }

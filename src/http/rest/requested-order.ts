@@ -1,7 +1,7 @@
 import type { ListedEntry } from '../../files/entry.ts';
 import type { Compare } from '../../files/operations/sorted-listing.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
-import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing-order.ts';
+import { defaultOrder, type ListingOrder, sortColumns } from '../html/pages/listing/listing-order.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
 /** Keeps the reader's choice from folder to folder. */

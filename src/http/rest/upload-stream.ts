@@ -3,6 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { listenToBody } from '../request/body-listener.ts';
 import { type Exchange, header } from '../request/exchange.ts';
+import { freeBuffers } from '../request/free-buffers.ts';
 
 /** So much of a body is held at most: what is written with one call, and what gathers meanwhile for the next. */
 const heldBytes = 2 * 1024 * 1024;
@@ -78,6 +79,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
           writingBytes = waitingBytes;
           waitingBytes = 0;
           await upload.write(chunks);
+          freeBuffers(chunks);
           writingBytes = 0;
           if (!fault && !hasEnded && body.isPaused() && !isFull()) body.resume();
         }

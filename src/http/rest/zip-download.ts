@@ -45,9 +45,10 @@ export async function sendZip(c: HttpContext, names?: readonly string[]): Promis
   try {
     const members = await gatherMembers(files, folder, names, () => writer.checkClient());
     files.emit(40016, folder, { files: names });
+    const lengthBytes = zipLength(members.map((member) => member.entry));
     const headers = {
       'content-type': 'application/zip',
-      'content-length': zipLength(members.map((member) => member.entry)),
+      'content-length': lengthBytes,
       'content-disposition': contentDisposition('attachment', `${baseName(folder) || 'home'}.zip`),
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
@@ -57,12 +58,14 @@ export async function sendZip(c: HttpContext, names?: readonly string[]): Promis
       const buffers = takeSendBuffers(isHttp2(exchange.outgoing));
       body = new PagedBody(writer, buffers.pair);
       let isWhole = false;
+      const hide = files.showDownload(folder, lengthBytes, () => body?.sentBytes ?? 0);
       try {
         await sendMembers(files, zip, members, body);
         for (const bytes of zip.finish()) await body.add(bytes);
         await body.end();
         isWhole = true;
       } finally {
+        hide();
         buffers.release(isWhole);
       }
       files.emit(40025, folder, eventData());

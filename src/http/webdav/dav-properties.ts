@@ -1,8 +1,8 @@
 import type { Entry } from '../../files/entry.ts';
 import { mediaTypeOf } from '../../files/media-types.ts';
-import { escapeXml } from '../../lib/escape-xml.ts';
 import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import { escapeXml } from '../../lib/xml/escape-xml.ts';
 import { davNamespace } from './webdav-xml.ts';
 
 /** The extra namespace (docs/spec/webdav.md#properties): what `shared` makes exists in it and in that of RFC 4918. */

@@ -1,7 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
 import type { FileLock } from '../../files/locks/lock-store.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import { element, writeXml, type XmlNode } from '../../lib/xml-writer.ts';
+import { element, writeXml, type XmlNode } from '../../lib/xml/xml-writer.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 

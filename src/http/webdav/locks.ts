@@ -2,7 +2,7 @@ import { noteChange } from '../../events/dispatcher.ts';
 import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { element, writeXml, xmlDeclaration } from '../../lib/xml-writer.ts';
+import { element, writeXml, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';

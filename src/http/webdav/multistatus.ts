@@ -1,4 +1,4 @@
-import { xmlDeclaration } from '../../lib/xml-writer.ts';
+import { xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { extraNamespace } from './dav-properties.ts';
 import { davNamespace } from './webdav-xml.ts';

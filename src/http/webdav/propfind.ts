@@ -49,7 +49,7 @@ export async function propfind(c: HttpContext): Promise<Response> {
     c,
     headers,
     multistatusChunks(href, selfXml, batches, (member) => write(member, memberSources)),
-    207,
+    { status: 207 },
   );
 }
 

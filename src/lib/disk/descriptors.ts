@@ -1,5 +1,6 @@
-import { close, fdatasync, fsync, ftruncate, futimes, open, read, readFileSync, readv, write, writev } from 'node:fs';
+import { close, fdatasync, fsync, ftruncate, futimes, open, openSync, read, readFileSync, readv, write, writev } from 'node:fs';
 import { promisify } from 'node:util';
+import { systemErrorCode } from '../errors.ts';
 
 /*
  * Calls of `node:fs` on descriptors, as promises: those of `node:fs/promises` go by objects of their own, which a descriptor that was
@@ -23,6 +24,16 @@ export const writevAsync = promisify(writev) as unknown as (
   chunks: NodeJS.ArrayBufferView[],
   position: number,
 ) => Promise<{ bytesWritten: number }>;
+
+/** Opens a file for reading. @returns undefined when it is not there: past its retention, or not written yet */
+export function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
 
 /** How many files and sockets this process may have open (Linux); elsewhere what every system allows. */
 export function mostDescriptors(): number {

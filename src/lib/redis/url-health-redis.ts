@@ -1,29 +1,33 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { MemoryUrlHealth, suspensionMs, type UrlHealth } from '../remote/url-health.ts';
+import { MemoryUrlHealth, type Suspension, suspensionMs, type UrlSuspensions } from '../remote/url-health.ts';
 import type { RedisLink } from './redis-link.ts';
 
 /** Suspensions of all nodes. They only spare time, so each node goes by what it knows itself while Redis is away. */
-export class RedisUrlHealth implements UrlHealth {
+export class RedisUrlHealth implements UrlSuspensions {
   readonly #link: RedisLink;
   readonly #own: MemoryUrlHealth;
+  readonly #clock: Clock;
   readonly #scope: string;
 
   /** @param scope the method or handler that the URLs belong to */
   constructor(link: RedisLink, clock: Clock, scope: string) {
     this.#link = link;
     this.#own = new MemoryUrlHealth(clock);
+    this.#clock = clock;
     this.#scope = scope;
   }
 
   async available(urls: readonly string[]): Promise<string[]> {
-    const own = await this.#own.available(urls);
-    if (urls.length < 2 || own.length === 0) return own;
+    if (urls.length < 2) return this.#own.available(urls);
     try {
-      const found = (await this.#link.call(['MGET', ...own.map((url) => this.#key(url))])) as (string | null)[];
-      return own.filter((_, index) => found[index] === null);
+      const found = (await this.#link.call(['MGET', ...urls.map((url) => this.#key(url))])) as (string | null)[];
+      const available = urls.filter((_, index) => found[index] === null);
+      // Another node may have lifted it.
+      for (const url of available) await this.#own.lift(url);
+      return available;
     } catch {
-      return own;
+      return this.#own.available(urls);
     }
   }
 
@@ -38,6 +42,17 @@ export class RedisUrlHealth implements UrlHealth {
 
   countSuspended(): number {
     return this.#own.countSuspended();
+  }
+
+  async suspended(urls: readonly string[]): Promise<Suspension[]> {
+    const leftMs = (await Promise.all(urls.map((url) => this.#link.call(['PTTL', this.#key(url)])))) as number[];
+    const nowMs = this.#clock.nowMs();
+    return urls.map((url, index) => ({ url, untilMs: nowMs + (leftMs[index] ?? 0) })).filter(({ untilMs }) => untilMs > nowMs);
+  }
+
+  async lift(url: string): Promise<boolean> {
+    await this.#own.lift(url);
+    return (await this.#link.call(['DEL', this.#key(url)])) === 1;
   }
 
   // A URL may hold a secret; its hash does not.

@@ -12,8 +12,23 @@ export interface UrlHealth {
   countSuspended(): number;
 }
 
+/** A URL that is left alone. */
+export interface Suspension {
+  url: string;
+  /** Unix time in milliseconds. */
+  untilMs: number;
+}
+
+/** Suspensions that can be seen and ended. */
+export interface UrlSuspensions extends UrlHealth {
+  /** Those of some URLs. */
+  suspended(urls: readonly string[]): Promise<Suspension[]>;
+  /** Lets a URL be asked again at once. @returns whether it was suspended */
+  lift(url: string): Promise<boolean>;
+}
+
 /** Suspensions of one process. */
-export class MemoryUrlHealth implements UrlHealth {
+export class MemoryUrlHealth implements UrlSuspensions {
   readonly #clock: Clock;
   readonly #suspendedUntilMs = new Map<string, number>();
 
@@ -31,7 +46,22 @@ export class MemoryUrlHealth implements UrlHealth {
   }
 
   countSuspended(): number {
+    return this.#leftMs([...this.#suspendedUntilMs.keys()]).length;
+  }
+
+  async suspended(urls: readonly string[]): Promise<Suspension[]> {
+    const nowMs = this.#clock.nowMs();
+    return this.#leftMs(urls).map(({ url, leftMs }) => ({ url, untilMs: nowMs + leftMs }));
+  }
+
+  async lift(url: string): Promise<boolean> {
+    const isSuspended = this.#leftMs([url]).length > 0;
+    this.#suspendedUntilMs.delete(url);
+    return isSuspended;
+  }
+
+  #leftMs(urls: readonly string[]): { url: string; leftMs: number }[] {
     const nowMs = this.#clock.monotonicMs();
-    return [...this.#suspendedUntilMs.values()].filter((untilMs) => untilMs > nowMs).length;
+    return urls.map((url) => ({ url, leftMs: (this.#suspendedUntilMs.get(url) ?? 0) - nowMs })).filter(({ leftMs }) => leftMs > 0);
   }
 }

@@ -1,4 +1,5 @@
 import {
+  type AddressBans,
   type Admission,
   type AttemptOutcome,
   attemptKey,
@@ -8,6 +9,7 @@ import {
   type SecurityPolicy,
 } from '../../auth/ban-list.ts';
 import { MemoryBans } from '../../auth/ban-list-memory.ts';
+import { acceptedKeyOf } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { confirmed, type Peer } from './peer.ts';
 import type { BanNote } from './protocol.ts';
@@ -32,6 +34,22 @@ export class BanHost implements BanOverview {
     return this.#bans.known();
   }
 
+  /**
+   * The same bans for those who log in to the primary process itself.
+   *
+   * @param key of the hashes of credentials
+   */
+  own(key: Buffer): AddressBans {
+    return {
+      keyOf: (text) => acceptedKeyOf(key, text),
+      isRefused: (source) => this.#bans.isRefused(source),
+      begin: (attempt, leaseMs, isInLine) => this.#bans.begin(attempt, leaseMs, isInLine),
+      end: (attempt, outcome) => this.end(undefined, attempt, outcome),
+      list: () => this.list(),
+      lift: (sources) => this.lift(sources),
+    };
+  }
+
   async begin(peer: Peer, attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
     const admission = await this.#bans.begin(attempt, leaseMs, isInLine);
     if (admission.kind === 'admitted' && !admission.isKnown) {
@@ -41,11 +59,15 @@ export class BanHost implements BanOverview {
     return admission;
   }
 
-  /** Counts an outcome; resolves when all workers know of the ban that it brought. */
-  async end(peer: Peer, attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
+  /**
+   * Counts an outcome; resolves when all workers know of the ban that it brought.
+   *
+   * @param peer the worker that checked the credentials; undefined for the primary process
+   */
+  async end(peer: Peer | undefined, attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void> {
     const { source } = attempt;
     const hadFailures = this.#bans.hasFailures(source);
-    this.#underWay.get(peer)?.delete(attemptKey(attempt));
+    if (peer) this.#underWay.get(peer)?.delete(attemptKey(attempt));
     await this.#bans.end(attempt, outcome);
     const bannedForMs = this.#bans.bannedForMs(source);
     if (outcome === 'failed') {

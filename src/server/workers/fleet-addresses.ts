@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema/schema.ts';
 import type { EventComponent } from '../../events/event.ts';
 import { readTlsContext, type TlsContext } from '../../http/connection/tls-context.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { authority } from '../../lib/listen.ts';
 import type { HostKey } from '../../ssh/host-keys.ts';
 import { componentOf, startData } from '../listeners.ts';
 import { type FileServiceOptions, fileServices } from '../parts.ts';
@@ -71,12 +72,8 @@ export class FleetAddresses {
   listening(config: Config): { uuid: string; name: string; url: string }[] {
     return fileServices(config).map((uuid) => {
       const options = this.#withPort(uuid, config);
-      const host = options.address.includes(':') ? `[${options.address}]` : options.address;
-      return {
-        uuid,
-        name: componentOf(uuid, options).name,
-        url: `${options.type === 'ssh' ? 'sftp' : options.type}://${host}:${options.port}`,
-      };
+      const scheme = options.type === 'ssh' ? 'sftp' : options.type;
+      return { uuid, name: componentOf(uuid, options).name, url: `${scheme}://${authority(options.address, options.port)}` };
     });
   }
 

@@ -12,7 +12,7 @@ import type { ServiceFigures, WorkerSources } from '../../monitor/sources.ts';
 import type { Announce, Listeners, PreparedReload } from '../listeners.ts';
 import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from '../parts.ts';
 import { FleetAddresses, isSameAddress } from './fleet-addresses.ts';
-import { FleetFigures } from './fleet-figures.ts';
+import { FleetFigures, type ProcessFigures } from './fleet-figures.ts';
 import type { JournalHost } from './journal-host.ts';
 import { Member } from './member.ts';
 import type { Peer } from './peer.ts';
@@ -138,6 +138,11 @@ export class WorkerFleet implements Listeners {
   async sources(): Promise<WorkerSources> {
     const ready = this.#ready();
     return { running: ready.length, restarts: this.#restarts, figures: await this.#figures.metrics(ready) };
+  }
+
+  /** What consoles show of the workers. */
+  processes(): Promise<ProcessFigures> {
+    return this.#figures.processes(this.#ready());
   }
 
   /** Whether requests are answered, or why not. */

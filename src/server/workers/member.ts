@@ -1,8 +1,10 @@
+import { joinTransfers } from '../../files/transfers.ts';
 import { Channel } from '../../lib/channel.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { countedFigures } from '../../monitor/metric-figures.ts';
+import { noTally } from '../tally.ts';
 import type { Peer } from './peer.ts';
 import type { PrimaryApi, WorkerApi, WorkerFigures, WorkerSetup } from './protocol.ts';
 import type { WorkerProcess } from './worker-process.ts';
@@ -16,6 +18,11 @@ const figuresWithinMs = 2000;
 /** A worker that was let go has so long to end. */
 const endWithinMs = 2000;
 
+/** The figures of a worker that has told none. */
+export function noFigures(): WorkerFigures {
+  return { metrics: [], services: [], tally: noTally(), transfers: joinTransfers([]), methodFaults: {}, memoryBytes: 0 };
+}
+
 /** One worker of the fleet. */
 export class Member implements Peer {
   readonly number: number;
@@ -28,7 +35,7 @@ export class Member implements Peer {
   readonly #process: WorkerProcess;
   readonly #clock: Clock;
   readonly #log: Log;
-  #figures: WorkerFigures = { metrics: [], services: [] };
+  #figures = noFigures();
   #killedBecause: string | undefined;
 
   /** @param apiFor makes what the worker may call */
@@ -82,8 +89,13 @@ export class Member implements Peer {
 
   /** What stays of its figures when it is gone. */
   get remains(): WorkerFigures {
-    const { metrics, services } = this.#figures;
-    return { metrics: countedFigures(metrics), services: services.map((service) => ({ ...service, connections: 0 })) };
+    const { metrics, services, tally } = this.#figures;
+    return {
+      ...noFigures(),
+      tally,
+      metrics: countedFigures(metrics),
+      services: services.map((service) => ({ ...service, connections: 0 })),
+    };
   }
 
   /** Lets its requests finish, and ends it. @returns whether all did in time */

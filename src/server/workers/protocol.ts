@@ -7,13 +7,16 @@ import type { EventServer } from '../../events/event.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
 import type { FileLock, LockRequest } from '../../files/locks/lock-store.ts';
 import type { Count, CountBegun, QuotaAnswer, QuotaClaim } from '../../files/quota-ledger.ts';
+import type { ShownTransfers } from '../../files/transfers.ts';
 import type { UploadOrder, UploadProgress, UploadRecord } from '../../files/uploads/upload-store.ts';
 import type { TlsContext } from '../../http/connection/tls-context.ts';
 import type { Channel, Fault } from '../../lib/channel.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
 import type { PlaceLimit } from '../../lib/turns/places.ts';
 import type { MetricFigures } from '../../monitor/metric-figures.ts';
+import type { ServiceTraffic } from '../../monitor/sources.ts';
 import type { HostKey } from '../../ssh/host-keys.ts';
+import type { TallyFigures } from '../tally.ts';
 
 /*
  * What primary process and workers say to each other. Keys of sessions are hashes, remembered credentials stand under an HMAC: no
@@ -74,7 +77,13 @@ export interface WorkerSetup {
 /** Figures of a worker. */
 export interface WorkerFigures {
   metrics: MetricFigures;
-  services: { service: string; connections: number; receivedBytes: number; sentBytes: number }[];
+  services: (ServiceTraffic & { service: string })[];
+  tally: TallyFigures;
+  transfers: ShownTransfers;
+  /** What of an authentication method fails, by its UUID. */
+  methodFaults: Record<string, string>;
+  /** Resident memory. */
+  memoryBytes: number;
 }
 
 /** What the primary process does for a worker. */

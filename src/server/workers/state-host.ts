@@ -7,9 +7,9 @@ import { Turns } from '../../files/disk/turns.ts';
 import { MemoryLocks } from '../../files/locks/memory-locks.ts';
 import { QuotaLedger } from '../../files/quota-ledger.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { MemoryUrlHealth, type UrlHealth } from '../../lib/remote/url-health.ts';
+import { MemoryUrlHealth } from '../../lib/remote/url-health.ts';
 import { Places } from '../../lib/turns/places.ts';
-import type { SharedState } from '../state.ts';
+import type { DeliveringState } from '../state.ts';
 import { BanHost } from './ban-host.ts';
 import type { JournalApi } from './journal-host.ts';
 import { confirmed, type Peer } from './peer.ts';
@@ -50,9 +50,10 @@ export class StateHost {
     this.bans = new BanHost(surroundings.clock, surroundings.policy, this.peers);
   }
 
-  /** The same state for what runs in the primary process itself: handlers, the tests of authentication methods, the control socket. */
-  get own(): Pick<SharedState, 'locks' | 'urlHealth' | 'accepted'> {
+  /** The same state for what runs in the primary process itself: handlers, the tests of authentication methods, the control socket, consoles. */
+  get own(): Pick<DeliveringState, 'bans' | 'locks' | 'urlHealth' | 'accepted'> {
     return {
+      bans: this.bans.own(this.acceptedKey),
       locks: this.#locks,
       urlHealth: (scope) => this.#health(scope),
       accepted: (method, lifetimeMs) => this.#acceptedOf(method, lifetimeMs),
@@ -146,7 +147,7 @@ export class StateHost {
     return sessions;
   }
 
-  #health(scope: string): UrlHealth {
+  #health(scope: string): MemoryUrlHealth {
     let health = this.#urls.get(scope);
     if (!health) {
       health = new MemoryUrlHealth(this.#surroundings.clock);

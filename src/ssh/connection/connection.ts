@@ -70,6 +70,11 @@ export class SshConnection implements NewConnection, LoginConnection {
     return this.#channels !== undefined;
   }
 
+  /** Requests of SFTP that were answered so far. */
+  get requests(): number {
+    return this.#traffic.requests;
+  }
+
   get isEnded(): boolean {
     return this.#reason !== undefined || this.#socket.destroyed;
   }
@@ -195,6 +200,7 @@ export class SshConnection implements NewConnection, LoginConnection {
       heldBytes: () => (this.#isExchangingKeys ? Number.POSITIVE_INFINITY : this.#traffic.waitingBytes),
       onDrain: (listener) => this.#traffic.onDrain(listener),
       noteActivity: () => this.#traffic.noteActivity(),
+      countRequest: () => void this.#traffic.requests++,
     });
     this.#traffic.noteActivity();
     this.#channels = new Channels(client, (error) => this.#fault(error));

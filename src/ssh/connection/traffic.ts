@@ -1,12 +1,14 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../lib/clock.ts';
 
-/** What goes over one connection: how much, when there was something last, and whether there is room for more. */
+/** What goes over one connection: how much, how many requests, when there was something last, and whether there is room for more. */
 export class Traffic {
   readonly #socket: Socket;
   readonly #clock: Clock;
   readonly #drainListeners = new Set<() => void>();
   #lastActiveMs: number;
+  /** Requests of SFTP that were answered. */
+  requests = 0;
 
   constructor(socket: Socket, clock: Clock) {
     this.#socket = socket;

@@ -22,7 +22,6 @@ export class OpenFile implements OpenHandle {
   readonly #isSmall: boolean;
   readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
   #reading = 0;
-  #readBytes = 0;
   #hasFailed = false;
   #isEnded = false;
   #onIdle: (() => void) | undefined;
@@ -44,7 +43,7 @@ export class OpenFile implements OpenHandle {
   #readNow(offset: number, target: Buffer): number {
     try {
       const bytes = readSync(this.#download.fd, target, 0, target.length, offset);
-      this.#readBytes += bytes;
+      this.#download.bytes += bytes;
       return bytes;
     } catch (error) {
       this.#hasFailed = true;
@@ -56,7 +55,7 @@ export class OpenFile implements OpenHandle {
     this.#reading++;
     try {
       const bytesRead = await this.#reads.read(offset, target);
-      this.#readBytes += bytesRead;
+      this.#download.bytes += bytesRead;
       return bytesRead;
     } catch (error) {
       this.#hasFailed = true;
@@ -87,13 +86,13 @@ export class OpenFile implements OpenHandle {
   async close(): Promise<void> {
     this.#isEnded = true;
     await this.#idle();
-    this.#download.end(this.#readBytes, this.#hasFailed ? 'failed' : undefined);
+    this.#download.end(this.#hasFailed ? 'failed' : undefined);
   }
 
   async lose(): Promise<void> {
     this.#isEnded = true;
     await this.#idle();
-    this.#download.end(this.#readBytes, 'client-gone');
+    this.#download.end('client-gone');
   }
 
   // The descriptor stays open as long as something reads from it.

@@ -208,6 +208,7 @@ class SftpSession {
     this.#workload.requests++;
     const working = this.#replyTo(request.id, action)
       .then((reply) => {
+        this.#client.countRequest();
         this.#client.observe?.request(nameOf(request), statusIn(reply));
         this.#send(reply, whenSent);
       })

@@ -4,15 +4,19 @@ import type { EventServer } from '../../events/event.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import type { UrlHealth } from '../../lib/remote/url-health.ts';
+import { RateMeter } from '../../lib/rate-meter.ts';
+import type { Suspension, UrlSuspensions } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { Deliveries, HandlerState } from '../records/deliveries.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { DeliveryStore } from '../records/delivery-store-redis.ts';
+import type { HandlerOrders } from '../records/handler-orders-redis.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
 import { blockingHandler } from './blocking-handler.ts';
 import { HandlerStatus } from './handler-status.ts';
+import { pausedBy } from './pauses.ts';
 import { SharedHandler } from './shared-handler.ts';
 
 /** How often this node says that it lives, and looks how far the handlers are. */
@@ -21,9 +25,10 @@ const beatEveryMs = 2000;
 export interface SharedEngineSurroundings {
   journal: RedisEventLog;
   store: DeliveryStore;
+  orders: HandlerOrders;
   events: JournalledDispatcher;
   server: EventServer;
-  urlHealth: (handlerUuid: string) => UrlHealth;
+  urlHealth: (handlerUuid: string) => UrlSuspensions;
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   clock: Clock;
   log: Log;
@@ -31,8 +36,10 @@ export interface SharedEngineSurroundings {
 
 interface Place {
   shared: SharedHandler;
-  health: UrlHealth;
-  unregister: () => void;
+  health: UrlSuspensions;
+  rate: RateMeter;
+  /** Lets uploads wait for its deliveries; undefined while it is paused. */
+  unregister: (() => void) | undefined;
 }
 
 const streamBegin: LogPosition = { segment: 0, offset: 0 };
@@ -83,15 +90,59 @@ export class SharedDeliveryEngine implements Deliveries {
   }
 
   async figures(): Promise<HandlerState[]> {
+    const { store, orders, journal } = this.#surroundings;
     const uuids = [...this.#places.keys()];
-    const [positions, owned] = await Promise.all([this.#surroundings.store.positions(), this.#surroundings.store.owned(uuids)]);
-    return [...this.#places].map(([handler, { shared, health }]) => ({
-      handler,
-      isRunning: owned.has(handler) && shared.runner?.status.state !== 'stopped',
-      hasLease: shared.isOwner,
-      position: positions.get(handler) ?? this.#surroundings.journal.end,
-      suspendedUrls: health.countSuspended(),
-    }));
+    const [positions, owned, told] = await Promise.all([store.positions(), store.owned(uuids), orders.told(), orders.refresh()]);
+    return [...this.#places].map(([handler, { shared, health, rate }]) => {
+      const order = orders.known(handler);
+      const isPaused = order?.state === 'paused';
+      const stopped = shared.runner ? stopOf(shared.runner.status) : told.get(handler)?.stopped;
+      const isRunning = owned.has(handler) && stopped === undefined;
+      return {
+        handler,
+        state: isPaused ? 'paused' : isRunning ? 'running' : 'stopped',
+        reason: isPaused ? order.reason : isRunning ? undefined : (stopped ?? 'no node delivers for it at present'),
+        deliveriesPerMinute: shared.runner ? rate.perMinute : (told.get(handler)?.deliveriesPerMinute ?? 0),
+        node: owned.get(handler),
+        hasLease: shared.isOwner,
+        position: positions.get(handler) ?? journal.end,
+        suspendedUrls: health.countSuspended(),
+      };
+    });
+  }
+
+  async pause(uuid: string, by: string): Promise<void> {
+    const place = this.#running(uuid);
+    const { orders, events, log } = this.#surroundings;
+    await orders.refresh();
+    if (orders.known(uuid)?.state === 'paused') return;
+    await orders.give(uuid, 'paused', pausedBy(by));
+    new HandlerStatus(place.shared.handler, { events, log }).paused(pausedBy(by));
+    this.#followOrders();
+  }
+
+  async resume(uuid: string, by: string): Promise<void> {
+    this.#running(uuid);
+    const { orders } = this.#surroundings;
+    await orders.refresh();
+    if (orders.known(uuid)?.state !== 'paused') return;
+    await orders.give(uuid, 'running', `resumed by ${by}`);
+    this.#followOrders();
+  }
+
+  async start(uuid: string, by: string): Promise<void> {
+    this.#running(uuid);
+    const state = (await this.figures()).find(({ handler }) => handler === uuid)?.state;
+    if (state === 'stopped') await this.#surroundings.orders.give(uuid, 'running', `started again by ${by}`);
+  }
+
+  async suspendedUrls(uuid: string): Promise<Suspension[]> {
+    const { health, shared } = this.#running(uuid);
+    return health.suspended(shared.handler.options.url);
+  }
+
+  async liftSuspension(uuid: string, url: string): Promise<boolean> {
+    return this.#running(uuid).health.lift(url);
   }
 
   async stop(timeoutMs: number): Promise<boolean> {
@@ -106,37 +157,60 @@ export class SharedDeliveryEngine implements Deliveries {
     await Promise.all([...[...this.#places.values()].map(({ shared }) => shared.end()), ...this.#retiring]);
     timer.cancel();
     this.#timer.cancel();
-    for (const { unregister } of this.#places.values()) unregister();
+    for (const { unregister } of this.#places.values()) unregister?.();
     await this.#surroundings.store.flush();
     return inTime;
   }
 
-  #make(uuid: string, options: EventHandlerOptions, known?: UrlHealth): WebhookHandler {
+  #make(uuid: string, options: EventHandlerOptions, known?: UrlSuspensions): WebhookHandler {
     const { clock, server, urlHealth } = this.#surroundings;
     return new WebhookHandler(uuid, options, { clock, server, health: known ?? urlHealth(uuid) });
   }
 
   #place(uuid: string, handler: WebhookHandler, begin: () => LogPosition): Place {
-    const { journal, store, events, clock, log, onDelivery } = this.#surroundings;
+    const { journal, store, orders, events, clock, log, onDelivery } = this.#surroundings;
+    const rate = new RateMeter(clock);
     const shared = new SharedHandler(handler, {
       journal,
       store,
+      orders,
+      rate,
       events,
       clock,
       log,
-      onDelivery,
+      onDelivery: (record) => {
+        rate.count();
+        onDelivery?.(record);
+      },
       make: () => this.#make(uuid, handler.options, handler.health),
       handlers: () => ({ all: this.#places.size, owned: [...this.#places.values()].filter((place) => place.shared.isOwner).length }),
       begin: () => (this.#seen.has(uuid) || journal.wasEmptied ? streamBegin : begin()),
     });
-    return { shared, health: handler.health, unregister: events.registerBlockingHandler(uuid, this.#blocking(handler)) };
+    return { shared, health: handler.health, rate, unregister: events.registerBlockingHandler(uuid, this.#blocking(handler)) };
   }
 
   #retire(uuid: string, { shared, unregister }: Place): void {
     this.#places.delete(uuid);
-    unregister();
+    unregister?.();
     const retiring = shared.end().finally(() => this.#retiring.delete(retiring));
     this.#retiring.add(retiring);
+  }
+
+  #running(uuid: string): Place {
+    const place = this.#places.get(uuid);
+    if (!place) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
+    return place;
+  }
+
+  /** Uploads wait for no handler that is paused; their events are delivered once it goes on. */
+  #followOrders(): void {
+    const { orders, events } = this.#surroundings;
+    for (const [uuid, place] of this.#places) {
+      const isPaused = orders.known(uuid)?.state === 'paused';
+      if (isPaused) place.unregister?.();
+      if (isPaused) place.unregister = undefined;
+      else place.unregister ??= events.registerBlockingHandler(uuid, this.#blocking(place.shared.handler));
+    }
   }
 
   /** Delivers events while uploads on this node wait, whichever node delivers for the handler otherwise. */
@@ -152,8 +226,10 @@ export class SharedDeliveryEngine implements Deliveries {
   }
 
   async #beat(): Promise<void> {
-    const { store, journal } = this.#surroundings;
+    const { store, orders, journal } = this.#surroundings;
     try {
+      await orders.refresh();
+      this.#followOrders();
       await store.beat();
       await store.flush();
       this.#positions = await store.positions();
@@ -164,4 +240,8 @@ export class SharedDeliveryEngine implements Deliveries {
       // Redis is away; the link says so.
     }
   }
+}
+
+function stopOf({ state, reason }: HandlerStatus): string | undefined {
+  return state === 'stopped' ? (reason ?? '') : undefined;
 }

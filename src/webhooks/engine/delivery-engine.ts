@@ -5,8 +5,10 @@ import type { EventServer } from '../../events/event.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import type { UrlHealth } from '../../lib/remote/url-health.ts';
+import { RateMeter } from '../../lib/rate-meter.ts';
+import type { Suspension, UrlSuspensions } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { Deliveries, HandlerState } from '../records/deliveries.ts';
 import { DeliveryLog } from '../records/delivery-log.ts';
@@ -15,6 +17,7 @@ import { WebhookHandler } from '../webhook-handler.ts';
 import { blockingHandler } from './blocking-handler.ts';
 import type { HandlerPositions } from './handler-positions.ts';
 import { HandlerRunner } from './handler-runner.ts';
+import { Pauses, pausedBy } from './pauses.ts';
 import { UploadDeliveries } from './upload-deliveries.ts';
 
 /** How often changed positions are written; the record of deliveries knows what came after. */
@@ -33,14 +36,17 @@ export interface EngineSurroundings {
   retentionDays: number;
   /** Told of every delivery, for figures. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
-  urlHealth: (handlerUuid: string) => UrlHealth;
+  urlHealth: (handlerUuid: string) => UrlSuspensions;
   clock: Clock;
   log: Log;
 }
 
 /** What stays of a handler when its options change. */
 interface Place {
-  health: UrlHealth;
+  /** The options in force; undefined once the configuration has no such handler, or it is disabled. */
+  options: EventHandlerOptions | undefined;
+  health: UrlSuspensions;
+  rate: RateMeter;
   uploads: UploadDeliveries;
   runner: HandlerRunner | undefined;
   /** Resolves when the runner before has ended. */
@@ -53,6 +59,7 @@ export class DeliveryEngine implements Deliveries {
   readonly #surroundings: EngineSurroundings;
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
+  readonly #pauses: Pauses;
   readonly #begin: LogPosition;
   readonly #places = new Map<string, Place>();
   readonly #abort = new AbortController();
@@ -66,6 +73,7 @@ export class DeliveryEngine implements Deliveries {
   constructor(positions: HandlerPositions, surroundings: EngineSurroundings) {
     this.#surroundings = surroundings;
     this.#positions = positions;
+    this.#pauses = new Pauses(surroundings.folder, surroundings.log);
     setMaxListeners(0, this.#abort.signal);
     this.#begin = surroundings.journal.end;
     const { folder, maximumFileSizeBytes, clock, log, retentionDays } = surroundings;
@@ -78,14 +86,8 @@ export class DeliveryEngine implements Deliveries {
   }
 
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
-    const { clock, server } = this.#surroundings;
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
-    return new Map(
-      enabled.map(([uuid, handler]) => {
-        const health = this.#places.get(uuid)?.health ?? this.#surroundings.urlHealth(uuid);
-        return [uuid, new WebhookHandler(uuid, handler, { clock, server, health })];
-      }),
-    );
+    return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler)]));
   }
 
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
@@ -96,24 +98,70 @@ export class DeliveryEngine implements Deliveries {
       if (handler && runner?.status.state === 'running' && isDeepStrictEqual(runner.handler.options, handler.options)) continue;
       this.#retire(uuid, place);
     }
+    for (const [uuid, place] of this.#places) place.options = handlers.get(uuid)?.options;
     for (const [uuid, handler] of handlers) this.#place(uuid, handler);
     this.#positions.keepOnly(this.#known);
     this.#isFirst = false;
+    await this.#pauses.keepOnly(this.#known);
     await this.#save();
   }
 
   async figures(): Promise<HandlerState[]> {
-    return [...this.#places].flatMap(([handler, { runner, health }]) =>
-      runner
-        ? [{ handler, isRunning: runner.status.state === 'running', position: runner.position, suspendedUrls: health.countSuspended() }]
-        : [],
-    );
+    return [...this.#places].flatMap(([handler, { options, runner, health, rate }]) => {
+      if (!options) return [];
+      const pause = this.#pauses.get(handler);
+      const isRunning = runner?.status.state === 'running';
+      return {
+        handler,
+        state: pause ? 'paused' : isRunning ? 'running' : 'stopped',
+        reason: pause ? pausedBy(pause.by) : runner?.status.reason,
+        position: runner?.position ?? this.#positionOf(handler),
+        suspendedUrls: health.countSuspended(),
+        deliveriesPerMinute: rate.perMinute,
+      };
+    });
   }
 
-  /** The oldest position that a running handler still has to read. */
+  /** The oldest position that a handler still has to read, unless it stopped. */
   neededFrom(): LogPosition | undefined {
-    const positions = [...this.#places.values()].flatMap(({ runner }) => (runner?.status.state === 'running' ? [runner.position] : []));
+    const positions = [...this.#places].flatMap(([uuid, { options, runner }]) => {
+      if (options && this.#pauses.get(uuid)) return [runner?.position ?? this.#positionOf(uuid)];
+      return runner?.status.state === 'running' ? [runner.position] : [];
+    });
     return positions.sort(comparePositions)[0];
+  }
+
+  async pause(uuid: string, by: string): Promise<void> {
+    const place = this.#running(uuid);
+    if (this.#pauses.get(uuid)) return;
+    await this.#pauses.add(uuid, { since: new Date(this.#surroundings.clock.nowMs()).toISOString(), by });
+    place.runner?.status.paused(pausedBy(by));
+    this.#retire(uuid, place);
+  }
+
+  async resume(uuid: string, by: string): Promise<void> {
+    const place = this.#running(uuid);
+    if (!this.#pauses.get(uuid)) return;
+    const handler = this.#make(uuid, place.options);
+    await this.#pauses.remove(uuid);
+    this.#place(uuid, handler, `resumed by ${by}`);
+  }
+
+  async start(uuid: string, by: string): Promise<void> {
+    const place = this.#running(uuid);
+    if (place.runner?.status.state !== 'stopped') return;
+    const handler = this.#make(uuid, place.options);
+    this.#retire(uuid, place);
+    this.#place(uuid, handler, `started again by ${by}`);
+  }
+
+  async suspendedUrls(uuid: string): Promise<Suspension[]> {
+    const { health, options } = this.#running(uuid);
+    return health.suspended(options.url);
+  }
+
+  async liftSuspension(uuid: string, url: string): Promise<boolean> {
+    return this.#running(uuid).health.lift(url);
   }
 
   /** Lets each handler deliver what is journalled by now unless its receiver fails, then ends. */
@@ -139,20 +187,35 @@ export class DeliveryEngine implements Deliveries {
     return inTime;
   }
 
-  #place(uuid: string, handler: WebhookHandler): void {
-    const { journal, events, log, folder } = this.#surroundings;
+  #make(uuid: string, options: EventHandlerOptions): WebhookHandler {
+    const { clock, server, urlHealth } = this.#surroundings;
+    return new WebhookHandler(uuid, options, { clock, server, health: this.#places.get(uuid)?.health ?? urlHealth(uuid) });
+  }
+
+  #running(uuid: string): Place & { options: EventHandlerOptions } {
+    const place = this.#places.get(uuid);
+    if (!place?.options) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
+    return place as Place & { options: EventHandlerOptions };
+  }
+
+  /** @param reason why it goes on, where somebody wanted that */
+  #place(uuid: string, handler: WebhookHandler, reason?: string): void {
+    const { journal, events, clock, log, folder } = this.#surroundings;
     const place = this.#places.get(uuid) ?? {
+      options: handler.options,
       health: handler.health,
+      rate: new RateMeter(clock),
       uploads: new UploadDeliveries(uuid, folder, () => journal.end),
       runner: undefined,
       before: Promise.resolve(),
       unregister: () => {},
     };
-    if (place.runner) {
+    this.#places.set(uuid, place);
+    if (!this.#positions.get(uuid)) this.#positions.set(uuid, this.#isFirst ? this.#begin : journal.end);
+    if (place.runner || this.#pauses.get(uuid)) {
       handler.close();
       return;
     }
-    if (!this.#positions.get(uuid)) this.#positions.set(uuid, this.#isFirst ? this.#begin : journal.end);
     const runner = new HandlerRunner(handler, this.#positionOf(uuid), {
       journal,
       record: (record) => this.#record(record),
@@ -169,14 +232,14 @@ export class DeliveryEngine implements Deliveries {
       log,
     });
     place.unregister = events.registerBlockingHandler(uuid, blocking);
-    this.#places.set(uuid, place);
     void place.before.then(() => {
-      if (place.runner === runner) runner.start(this.#positionOf(uuid));
+      if (place.runner === runner) runner.start(this.#positionOf(uuid), reason);
     });
   }
 
   #record(record: DeliveryRecord): void {
     this.#deliveries.append(record);
+    this.#places.get(record.handler)?.rate.count();
     this.#surroundings.onDelivery?.(record);
   }
 

@@ -69,11 +69,14 @@ export class HandlerRunner {
     return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
   }
 
-  /** @param from where to begin in the journal */
-  start(from: LogPosition): void {
+  /**
+   * @param from where to begin in the journal
+   * @param reason why, where somebody wanted it
+   */
+  start(from: LogPosition, reason?: string): void {
     this.#isStarted = true;
     this.#cursor = from;
-    this.status.began();
+    this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 

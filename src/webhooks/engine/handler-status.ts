@@ -15,6 +15,7 @@ export class HandlerStatus {
   readonly #log: Log;
   #failures = 0;
   #state: 'running' | 'stopped' | 'ended' = 'running';
+  #reason: string | undefined;
 
   constructor(handler: WebhookHandler, { events, log }: { events: EventDispatcher; log: Log }) {
     this.handler = handler;
@@ -22,14 +23,26 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** It delivers from now on: 20156. */
-  began(): void {
-    this.#emitState(20156);
+  /** It delivers from now on: 20156. @param reason where somebody wanted it */
+  began(reason?: string): void {
+    this.#emitState(20156, { reason });
+  }
+
+  /** Somebody paused it: 20157. */
+  paused(reason: string): void {
+    this.end();
+    this.#log.info('an event handler was paused', { handler: this.handler.uuid, reason });
+    this.#emitState(20157, { reason });
   }
 
   /** `stopped` after too many failures (`fail_after_errors`), or a fault of ours. */
   get state(): 'running' | 'stopped' | 'ended' {
     return this.#state;
+  }
+
+  /** Why it stopped. */
+  get reason(): string | undefined {
+    return this.#reason;
   }
 
   /** It delivers no more, unless it has stopped before. */
@@ -41,7 +54,7 @@ export class HandlerStatus {
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
-    this.#emitState(20157, { reason: 'an internal error, see the log' });
+    this.#stop('an internal error, see the log');
   }
 
   /** Counts a delivery towards `fail_after_errors`: after too many failures in a row it stops, with 20066 and 20157. */
@@ -50,15 +63,20 @@ export class HandlerStatus {
     if (result.outcome !== 'failed') return;
     this.#failures++;
     const limit = this.handler.options.fail_after_errors;
-    if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#stop(this.#failures);
+    if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#giveUp(this.#failures);
   }
 
-  #stop(failures: number): void {
+  #giveUp(failures: number): void {
     const { uuid, component } = this.handler;
     const reason = `${failures} deliveries failed in a row`;
     this.#state = 'stopped';
-    this.#log.error('an event handler stopped; a reload or restart lets it go on', { handler: uuid, reason });
+    this.#log.error('an event handler stopped; the console, a reload or a restart lets it go on', { handler: uuid, reason });
     this.#emit(20066, { name: component.name, type: component.type, uuid, failures });
+    this.#stop(reason);
+  }
+
+  #stop(reason: string): void {
+    this.#reason = reason;
     this.#emitState(20157, { reason });
   }
 

@@ -3,8 +3,10 @@ import type { LogPosition } from '../../events/journal/position.ts';
 import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { RateMeter } from '../../lib/rate-meter.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { DeliveryStore, Lease } from '../records/delivery-store-redis.ts';
+import type { HandlerOrders } from '../records/handler-orders-redis.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import { SharedUploadDeliveries } from './upload-deliveries-redis.ts';
@@ -19,9 +21,14 @@ const marginMs = 1500;
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
 
+/** A handler that goes on so soon after somebody wanted it does so for that reason. */
+const reasonForMs = 60_000;
+
 export interface SharedHandlerSurroundings {
   journal: RedisEventLog;
   store: DeliveryStore;
+  orders: HandlerOrders;
+  rate: RateMeter;
   events: JournalledDispatcher;
   clock: Clock;
   log: Log;
@@ -83,13 +90,18 @@ export class SharedHandler {
     const { signal } = this.#ending;
     while (!signal.aborted) {
       try {
-        const lease = await this.#acquire();
+        await this.#surroundings.orders.refresh();
+        const lease = this.#isPaused ? undefined : await this.#acquire();
         if (lease) await this.#own(lease);
       } catch (error) {
         log.debug('the lease of an event handler cannot be had', { handler: this.handler.uuid, reason: error });
       }
       await clock.sleep(askEveryMs, signal).catch(() => {});
     }
+  }
+
+  get #isPaused(): boolean {
+    return this.#surroundings.orders.known(this.handler.uuid)?.state === 'paused';
   }
 
   async #acquire(): Promise<Lease | undefined> {
@@ -124,7 +136,8 @@ export class SharedHandler {
     });
     this.#runner = runner;
     log.info('event handler taken over', { handler: uuid });
-    runner.start(position);
+    const order = this.#surroundings.orders.known(uuid);
+    runner.start(position, order && clock.nowMs() - order.atMs < reasonForMs ? order.reason : undefined);
     const isOwn = await this.#keep(lease, runner, over.signal);
     over.abort();
     if (isOwn) await runner.end(this.#givingUp.signal);
@@ -142,8 +155,11 @@ export class SharedHandler {
 
   /** Renews the lease until this node ends, the runner ends, another node is to have it, or it is lost. @returns whether it is still this node's */
   async #keep(lease: Lease, runner: HandlerRunner, isOver: AbortSignal): Promise<boolean> {
-    const { store, clock, handlers } = this.#surroundings;
+    const { store, orders, rate, clock, handlers } = this.#surroundings;
+    const { uuid } = this.handler;
     let isOwn = true;
+    // The order that was in force while it still ran: it may be started again before this node looks for orders the next time.
+    let orderBeforeStopMs = orders.known(uuid)?.atMs ?? 0;
     let deadline: Timer | undefined;
     const arm = () => {
       deadline?.cancel();
@@ -162,9 +178,15 @@ export class SharedHandler {
           arm();
           await store.flush();
           await store.save(lease, runner.position);
-          // One that stopped stays stopped, and so here.
+          await orders.refresh();
+          const order = orders.known(uuid);
+          const isStopped = runner.status.state === 'stopped';
+          if (!isStopped) orderBeforeStopMs = order?.atMs ?? 0;
+          await orders.tell(uuid, { deliveriesPerMinute: rate.perMinute, ...(isStopped && { stopped: runner.status.reason ?? '' }) });
+          // One that stopped stays stopped, and so here, until somebody wants otherwise.
+          const isWanted = isStopped && order !== undefined && order.atMs > orderBeforeStopMs;
           const mayLeave = runner.status.state === 'running' && clock.monotonicMs() >= this.#keepUntilMs;
-          this.#isLeaving = mayLeave && handlers().owned > share;
+          this.#isLeaving = this.#isPaused || isWanted || (mayLeave && handlers().owned > share);
         }
       } catch {
         // Redis is away; the deadline decides.

@@ -1,7 +1,7 @@
 import { eventVariable } from '../../events/variables.ts';
-import { escapeXmlQuoted } from '../../lib/escape-xml.ts';
 import { isJson } from '../../lib/json.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
+import { escapeXmlQuoted } from '../../lib/xml/escape-xml.ts';
 import type { Payload } from './payload.ts';
 
 const defaultContentType = 'text/plain; charset=utf-8';

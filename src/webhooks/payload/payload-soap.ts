@@ -1,6 +1,6 @@
 import type { ServiceEvent } from '../../events/event.ts';
 import { allTimestamps } from '../../events/timestamps.ts';
-import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml-writer.ts';
+import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import type { Payload } from './payload.ts';
 import type { ExtraData } from './payload-extra-data.ts';
 

@@ -1,11 +1,19 @@
 import type { LogPosition } from '../../events/journal/position.ts';
+import type { Suspension } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
 
 /** One handler as it stands, for figures. */
 export interface HandlerState {
   handler: string;
-  isRunning: boolean;
+  /** `stopped` after too many failures or by a fault of ours, `paused` by somebody. */
+  state: 'running' | 'stopped' | 'paused';
+  /** Why it does not run. */
+  reason?: string | undefined;
+  /** Requests in the last minute, with their retries; those that uploads wait for included. */
+  deliveriesPerMinute: number;
+  /** The data folder's server whose process delivers for it, where several nodes share the handlers and one has it. */
+  node?: string | undefined;
   /** Whether this node has its lease, where several nodes share the handlers. */
   hasLease?: boolean;
   /** Everything before it is done with. */
@@ -28,6 +36,23 @@ export interface Deliveries {
    * @returns resolves once it is on disk where new handlers begin: what is journalled after that reaches them
    */
   apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void>;
+  /**
+   * Lets a handler rest: what is under way ends, nothing more is sent, and its position stays, over restarts and reloads. Events 20157. Of
+   * nodes all follow within a few seconds.
+   *
+   * @param by who wants it
+   * @throws ServiceError `not-found` for a handler that does not run in this configuration, `unavailable`, `storage-full` or `internal` when
+   * it cannot be remembered
+   */
+  pause(handler: string, by: string): Promise<void>;
+  /** Lets a paused handler go on where it stands: 20156. @throws as `pause` */
+  resume(handler: string, by: string): Promise<void>;
+  /** Lets a handler that stopped go on where it stands: 20156. @throws as `pause` */
+  start(handler: string, by: string): Promise<void>;
+  /** URLs of a handler that are left alone. @throws as `pause` */
+  suspendedUrls(handler: string): Promise<Suspension[]>;
+  /** Lets a URL be asked again at once. @returns whether it was suspended. @throws as `pause` */
+  liftSuspension(handler: string, url: string): Promise<boolean>;
   /** The oldest position of this process's own journal files that is still to be read. */
   neededFrom(): LogPosition | undefined;
   /** @throws ServiceError `unavailable` when it cannot be found out */

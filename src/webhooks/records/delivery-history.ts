@@ -1,5 +1,6 @@
 import { type LogPosition, parsePosition } from '../../events/journal/position.ts';
-import type { DeliveryRecord, DeliveryRecords } from './delivery-record.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
 /** What the records say of the events of one handler. */
 interface HandlerHistory {
@@ -11,6 +12,14 @@ interface HandlerHistory {
 const segmentFactor = 2 ** 36;
 const mostSegments = 2 ** 17;
 
+/** How much of the records is read. */
+export interface HistoryBounds {
+  /** Only of events that are not older, Unix time in milliseconds. */
+  sinceMs: number | undefined;
+  /** Most events of handlers that are remembered. */
+  most: number;
+}
+
 /** Which events were delivered to which handler, by service and by hand. */
 export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
@@ -19,11 +28,25 @@ export class DeliveryHistory {
    * Reads all records. Memory: about 40 bytes an event and handler; three times as much with their UUIDs.
    *
    * @param byUuid whether events without a place in the journal are to be found
+   * @throws ServiceError `too-large` beyond the bounds
    */
-  static async read(records: DeliveryRecords, onBadLine: (reason: string) => void, byUuid = false): Promise<DeliveryHistory> {
+  static async read(
+    records: DeliveryRecords,
+    onBadLine: (reason: string) => void,
+    byUuid = false,
+    { sinceMs, most }: HistoryBounds = { sinceMs: undefined, most: Number.POSITIVE_INFINITY },
+  ): Promise<DeliveryHistory> {
     const history = new DeliveryHistory();
-    for (const kind of ['deliveries', 'replays'] as const) {
-      for await (const { record } of records.read(kind, undefined, onBadLine)) history.#add(record, byUuid);
+    let remembered = 0;
+    for (const kind of recordKinds) {
+      const from = sinceMs === undefined ? undefined : records.since(kind, sinceMs);
+      if (sinceMs !== undefined && !from) continue;
+      for await (const { record } of records.read(kind, from, onBadLine)) {
+        history.#add(record, byUuid);
+        remembered += record.events.length;
+        if (remembered > most)
+          throw new ServiceError('too-large', `There are records of more than ${most} deliveries; say since when with "since".`);
+      }
     }
     return history;
   }

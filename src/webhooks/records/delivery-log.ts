@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { type DeliveryRecord, type DeliveryRecords, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
+import { type DeliveryRecord, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
 
 /** How often a file that could not be written is tried anew, and lost records are reported. */
 const retryEveryMs = 1000;
@@ -175,12 +175,4 @@ export async function* readDeliveries(
 export function recordsSince(folder: string, kind: RecordKind, sinceMs: number): LogPosition | undefined {
   const first = listSegments(folder, kind).find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs);
   return first && { segment: first.number, offset: 0 };
-}
-
-/** The records in a folder of files. */
-export function fileRecords(folder: string): DeliveryRecords {
-  return {
-    read: (kind, from, onBadLine) => readDeliveries(folder, kind, from, onBadLine),
-    since: (kind, sinceMs) => recordsSince(folder, kind, sinceMs),
-  };
 }

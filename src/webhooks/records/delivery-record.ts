@@ -48,14 +48,15 @@ export const deliveryRecord = z.strictObject({
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
   reply: recordedReply.exactOptional(),
-  /** An upload waited for it, or it was sent again by hand; absent for deliveries in the background. */
-  source: z.enum(['upload', 'replay']).exactOptional(),
+  /** An upload waited for it, it was sent again by hand, or a test was; absent for deliveries in the background. */
+  source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z.string().describe('Where the handler goes on in the journal; only for deliveries in the background.').exactOptional(),
 });
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 
 /** Deliveries of the service, and those made by hand. */
-export type RecordKind = 'deliveries' | 'replays';
+export const recordKinds = ['deliveries', 'replays'] as const;
+export type RecordKind = (typeof recordKinds)[number];
 
 /** Where records of deliveries are read. Implementations: files here, streams in Redis for many nodes. */
 export interface DeliveryRecords {
@@ -71,6 +72,29 @@ export interface DeliveryRecords {
   ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }>;
   /** Where to begin reading records that are not older than a time, in Unix milliseconds. */
   since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
+  /** The record that begins at a position; undefined when there is none, or none any more. */
+  at(kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined>;
+  /** The records so far, newest first. What is none is passed over. The first step says where the search begins. */
+  newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
+}
+
+/** Which records are looked at, before they are filtered. */
+export interface RecordSearch {
+  /** Only what stands before it. */
+  before: LogPosition | undefined;
+  /** Only records that are not older, Unix time in milliseconds; older ones may come, too. */
+  sinceMs: number | undefined;
+  /** Texts that the JSON of each record has in it; others may be left out. */
+  signs: readonly string[];
+}
+
+/** One step of a search back in time. */
+export interface SearchStep {
+  /** Everything at and behind it is looked at. */
+  position: LogPosition;
+  record?: DeliveryRecord;
+  /** How much was read since the step before. */
+  readBytes: number;
 }
 
 /** Reads one line of the record. @returns undefined when it has not what readers rely on */

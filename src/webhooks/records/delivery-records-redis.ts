@@ -1,6 +1,13 @@
-import { fieldOf, idOfPosition, positionAfter, positionOfId, type StreamEntry } from '../../events/journal/redis/reader.ts';
+import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry } from '../../events/journal/redis/reader.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { type DeliveryRecord, type DeliveryRecords, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
+import {
+  type DeliveryRecord,
+  type DeliveryRecords,
+  parseDeliveryRecord,
+  type RecordKind,
+  type RecordSearch,
+  type SearchStep,
+} from './delivery-record.ts';
 
 /** Records read at once. */
 const pageRecords = 500;
@@ -27,7 +34,37 @@ export function redisRecords(link: Pick<RedisLink, 'key' | 'call'>): DeliveryRec
       }
     },
     since: (_, sinceMs) => ({ segment: Math.max(Math.floor(sinceMs), 0), offset: 0 }),
+    async at(kind, position) {
+      const id = idOfPosition(position);
+      const [entry] = (await link.call(['XRANGE', recordStream(link, kind), id, id])) as StreamEntry[];
+      return entry && parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
+    },
+    newestFirst: (kind, search) => newestInStream(link, recordStream(link, kind), search),
   };
+}
+
+async function* newestInStream(
+  link: Pick<RedisLink, 'call'>,
+  stream: string,
+  { before, sinceMs, signs }: RecordSearch,
+): AsyncGenerator<SearchStep> {
+  let end = before ? idBefore(before) : '+';
+  // An entry is added after its record was made.
+  const oldest = String(Math.max(Math.floor(sinceMs ?? 0), 0));
+  if (before) yield { position: before, readBytes: 0 };
+  for (;;) {
+    const entries = (await link.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(pageRecords)])) as StreamEntry[];
+    const [newest] = entries;
+    if (newest && end === '+') yield { position: positionAfter(positionOfId(newest[0])), readBytes: 0 };
+    for (const entry of entries) {
+      const text = fieldOf(entry, 'record') ?? '';
+      const record = signs.every((sign) => text.includes(sign)) ? parseDeliveryRecord(text) : undefined;
+      yield { position: positionOfId(entry[0]), ...(record && { record }), readBytes: text.length };
+    }
+    const last = entries.at(-1);
+    if (!last || entries.length < pageRecords) return;
+    end = idBefore(positionOfId(last[0]));
+  }
 }
 
 /** Adds records of deliveries made by hand. @param oldestMs Unix time in milliseconds before which records are not kept */

@@ -130,11 +130,16 @@ export class DeliveryStore {
     await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
   }
 
-  /** Handlers that some node delivers for at present, of those named. */
-  async owned(handlers: readonly string[]): Promise<Set<string>> {
-    if (handlers.length === 0) return new Set();
+  /** Handlers that some node delivers for at present, of those named, with the server of its data folder. */
+  async owned(handlers: readonly string[]): Promise<Map<string, string>> {
+    if (handlers.length === 0) return new Map();
     const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
-    return new Set(handlers.filter((_, index) => found[index] !== null));
+    return new Map(
+      handlers.flatMap((handler, index) => {
+        const token = found[index];
+        return token ? [[handler, token.slice(0, token.lastIndexOf('.'))] as const] : [];
+      }),
+    );
   }
 
   /** The positions of all handlers: their consumer groups. */

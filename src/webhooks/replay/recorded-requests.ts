@@ -65,17 +65,18 @@ async function* records(
   }
 }
 
-function keyOf({ handler, events }: DeliveryRecord): string {
+/** What requests for the same first event to the same handler have in common. */
+export function keyOf({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
-/** Single lines of the journal; neighbours are read once. */
-class JournalLines {
+/** Single lines of the journal; neighbours are read once. To be closed. */
+export class JournalLines {
   readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
   #segment = 0;
 
-  constructor(journal: ReplayedJournal) {
+  constructor(journal: Pick<ReplayedJournal, 'openReader'>) {
     this.#reader = journal.openReader(() => {});
   }
 
@@ -94,7 +95,8 @@ class JournalLines {
   }
 }
 
-async function eventsOf(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
+/** The events of a record as the journal has them. @returns undefined when it does not have all of them any more */
+export async function eventsOf(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
     const position = text === undefined ? undefined : parsePosition(text);
@@ -106,7 +108,8 @@ async function eventsOf(record: DeliveryRecord, lines: JournalLines): Promise<Se
   return events;
 }
 
-function renderedOf({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
+/** What a record says that was sent. @returns undefined when that was too long to be kept */
+export function renderedOf({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   if (!body) return undefined;
   const shared = { contentType: content_type, query: [], recorded: body };
   if ('text' in body) return { ...shared, body: Buffer.from(body.text) };

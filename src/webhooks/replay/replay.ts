@@ -1,56 +1,17 @@
-import { type EventSelection, isSelected, journalEvents } from '../../events/journal/event-search.ts';
+import { journalEvents } from '../../events/journal/event-search.ts';
 import { DeliveryHistory } from '../records/delivery-history.ts';
-import { fileEvents, type SourceEvent } from './event-file.ts';
 import { type BadLineReport, recordedRequests } from './recorded-requests.ts';
 import type { ReplayLane } from './replay-lane.ts';
-import { type ReplayedJournal, UndeliveredEvents } from './undelivered-events.ts';
+import type { ReplaySelection, SelectedEvent } from './selected-events.ts';
+import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** The handler that deliveries to a URL without one are reported under: it takes every event. */
-export const plainHandler = 'url';
-
-/** Which events are sent again. */
-export interface ReplaySelection extends EventSelection {
-  /** Only what was not delivered. */
-  failed?: boolean;
-  /** Most events. */
-  limit?: number;
-  /** Also what the filters of a handler leave out. */
-  force?: boolean;
-}
-
-/**
- * Sends events of the journal, or of a file, to the handlers that want them.
- *
- * @param source path of the file, or `-` for stdin; undefined for the journal
- * @returns number of events that somebody wants
- */
-export async function replayEvents(
-  source: string | undefined,
-  journal: ReplayedJournal,
-  lanes: readonly ReplayLane[],
-  options: ReplaySelection,
-  bad: BadLineReport,
-  signal: AbortSignal,
-): Promise<number> {
-  const onBadLine = (place: string, reason: string) => bad.add(place, reason);
-  const events: AsyncIterable<SourceEvent> =
-    source === undefined ? journalEvents(journal, options.since, onBadLine) : fileEvents(source, onBadLine, signal);
-  const undelivered = options.failed
-    ? await UndeliveredEvents.read(journal, source !== undefined, (reason) => bad.add('records', reason))
-    : undefined;
+/** Sends selected events, each by the lanes of its takers. @returns number of events */
+export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: readonly ReplayLane[]): Promise<number> {
+  const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;
-  for await (const sent of events) {
-    if (signal.aborted) break;
-    if (!isSelected(sent.event, options)) continue;
-    const takers = lanes.filter(({ handler }) => {
-      if (handler.uuid === plainHandler) return undelivered?.isMissingSomewhere(sent.event, sent.group, sent.position) ?? true;
-      if (!options.force && !handler.wants(sent.event, sent.group)) return false;
-      return undelivered?.isMissing(handler.uuid, sent.event, sent.position) ?? true;
-    });
-    if (takers.length === 0) continue;
+  for await (const { sent, takers } of events) {
     matched++;
-    for (const lane of takers) await lane.add(sent);
-    if (options.limit !== undefined && matched >= options.limit) break;
+    for (const { uuid } of takers) await byHandler.get(uuid)?.add(sent);
   }
   return matched;
 }
@@ -65,8 +26,7 @@ export async function replayRecorded(
 ): Promise<number> {
   const history = await DeliveryHistory.read(journal.records, (reason) => bad.add('records', reason));
   const selected = new Set<string>();
-  for await (const { event } of journalEvents(journal, options.since, (place, reason) => bad.add(place, reason)))
-    if (isSelected(event, options)) selected.add(event.uuid);
+  for await (const { event } of journalEvents(journal, options, (place, reason) => bad.add(place, reason))) selected.add(event.uuid);
   const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;
   const requests = recordedRequests(journal, (handler, uuid) => byHandler.has(handler) && selected.has(uuid), bad);

@@ -2,7 +2,7 @@ import type { ServiceEvent } from '../../events/event.ts';
 import { journalEvents, type SearchedJournal } from '../../events/journal/event-search.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { EventHandlerOptions } from '../options.ts';
-import { DeliveryHistory } from '../records/delivery-history.ts';
+import { DeliveryHistory, type HistoryBounds } from '../records/delivery-history.ts';
 import type { DeliveryRecords } from '../records/delivery-record.ts';
 import { createSubscription, type Subscription } from '../subscription.ts';
 
@@ -10,35 +10,45 @@ import { createSubscription, type Subscription } from '../subscription.ts';
 export interface ReplayedJournal extends SearchedJournal {
   config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
   records: DeliveryRecords;
-  /** Where the handlers of a running service stand; undefined when none runs. */
-  runningPositions(): Promise<ReadonlyMap<string, LogPosition> | undefined>;
+  /** Where the handlers stand that are going to deliver what is behind: those that run, and those that are paused. */
+  waitingPositions(): Promise<ReadonlyMap<string, LogPosition>>;
 }
 
 /** What `--failed` selects: events that were failed, discarded or never sent, and that no running service is going to send. */
 export class UndeliveredEvents {
   readonly #history: DeliveryHistory;
-  readonly #waiting: WaitingEvents | undefined;
+  /** The events that a running service is still going to deliver: sending them by hand would double them. */
+  readonly #waiting: ReadonlyMap<string, LogPosition>;
   readonly #subscriptions: ReadonlyMap<string, Subscription>;
 
-  private constructor(history: DeliveryHistory, waiting: WaitingEvents | undefined, subscriptions: ReadonlyMap<string, Subscription>) {
+  private constructor(
+    history: DeliveryHistory,
+    waiting: ReadonlyMap<string, LogPosition>,
+    subscriptions: ReadonlyMap<string, Subscription>,
+  ) {
     this.#history = history;
     this.#waiting = waiting;
     this.#subscriptions = subscriptions;
   }
 
   /** @param isFile whether the events come from a file, where they have no places in the journal */
-  static async read(journal: ReplayedJournal, isFile: boolean, onBadLine: (reason: string) => void): Promise<UndeliveredEvents> {
+  static async read(
+    journal: ReplayedJournal,
+    isFile: boolean,
+    onBadLine: (reason: string) => void,
+    bounds?: HistoryBounds,
+  ): Promise<UndeliveredEvents> {
     const enabled = Object.entries(journal.config?.event_handlers ?? {}).filter(([, handler]) => handler.enabled);
     return new UndeliveredEvents(
-      await DeliveryHistory.read(journal.records, onBadLine, isFile),
-      isFile ? undefined : await WaitingEvents.read(journal),
+      await DeliveryHistory.read(journal.records, onBadLine, isFile, bounds),
+      isFile ? new Map() : await journal.waitingPositions(),
       new Map(enabled.map(([uuid, handler]) => [uuid, createSubscription(uuid, handler)])),
     );
   }
 
   /** Whether a handler that wants an event has not got it. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean {
-    return !this.#history.isDelivered(handler, event.uuid, position) && !this.#waiting?.isWaiting(handler, position);
+    return !this.#history.isDelivered(handler, event.uuid, position) && !this.#isWaiting(handler, position);
   }
 
   /** Whether some handler of the configuration wants an event and has not got it, or one that is gone failed with it. */
@@ -46,31 +56,20 @@ export class UndeliveredEvents {
     for (const [uuid, wants] of this.#subscriptions) if (wants(event, group) && this.isMissing(uuid, event, position)) return true;
     return this.#history.handlers.some((handler) => this.#history.isUndelivered(handler, event.uuid, position));
   }
-}
 
-/** The events that a running service is still going to deliver: sending them by hand would double them. */
-class WaitingEvents {
-  readonly #positions: ReadonlyMap<string, LogPosition>;
-
-  private constructor(positions: ReadonlyMap<string, LogPosition>) {
-    this.#positions = positions;
-  }
-
-  /** Looks where the handlers of a running service stand; nothing waits where none runs, or for a handler that stopped. */
-  static async read(journal: ReplayedJournal): Promise<WaitingEvents> {
-    const positions = await journal.runningPositions();
-    if (!positions) return new WaitingEvents(new Map());
-    const stopped = new Set<unknown>();
-    for await (const { event } of journalEvents(journal, undefined, () => {})) {
-      if (event.data.family !== 'event-handler') continue;
-      if (event.id === '20157') stopped.add(event.data.uuid);
-      if (event.id === '20156') stopped.delete(event.data.uuid);
-    }
-    return new WaitingEvents(new Map([...positions].filter(([uuid]) => !stopped.has(uuid))));
-  }
-
-  isWaiting(handler: string, position: LogPosition | undefined): boolean {
-    const from = this.#positions.get(handler);
+  #isWaiting(handler: string, position: LogPosition | undefined): boolean {
+    const from = this.#waiting.get(handler);
     return from !== undefined && position !== undefined && comparePositions(position, from) >= 0;
   }
+}
+
+/** Handlers that have stopped, as the journal's events tell. */
+export async function stoppedHandlers(journal: SearchedJournal): Promise<Set<string>> {
+  const stopped = new Set<string>();
+  for await (const { event } of journalEvents(journal, { id: [20156, 20157], uuid: [] }, () => {})) {
+    if (event.data.family !== 'event-handler') continue;
+    if (event.id === '20157') stopped.add(String(event.data.uuid));
+    if (event.id === '20156') stopped.delete(String(event.data.uuid));
+  }
+  return stopped;
 }

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLog } from '../../../src/lib/log.ts';
 import { createServer } from '../../../src/server/server.ts';
 import { Client } from '../../support/client.ts';
-import { append, begin, content, hidden, part, sha256, stored, whole } from '../../support/draft-uploads.ts';
+import { append, begin, content, hidden, newest, part, sha256, stored, whole } from '../../support/draft-uploads.ts';
 import { until } from '../../support/receiver.ts';
 import { startServer, testConfig } from '../../support/server.ts';
 import { SteppedClock } from '../../support/stepped-clock.ts';
@@ -62,16 +62,18 @@ test('progress is told and kept while content comes, but not to those with a dig
   const large = Buffer.alloc(80 * 1024 * 1024, 'x');
   const headers = { 'content-length': String(large.length) };
   const told = await new WatchedRequest(server, 'PUT', '/home/a', { ...whole, ...headers }).end(large);
-  const offsets = told.interim.slice(1).map(({ headers: { 'upload-offset': offset } }) => Number(offset));
-  assert.ok(offsets.length > 0 && offsets.every((offset) => offset > 0 && offset < large.length), String(offsets));
-  assert.deepEqual(
-    offsets,
-    offsets.toSorted((a, b) => a - b),
-  );
-  assert.equal(
-    told.interim.slice(1).some(({ headers: { location } }) => location !== undefined),
-    false,
-  );
+  const url = await begin(server, 'c', Buffer.alloc(0));
+  const appended = await new WatchedRequest(server, 'PATCH', url, { ...newest, ...append(0, true), ...headers }).end(large);
+  for (const interim of [told.interim.slice(1), appended.interim]) {
+    const offsets = interim.map(({ headers: { 'upload-offset': offset } }) => Number(offset));
+    assert.ok(offsets.length > 0 && offsets.every((offset) => offset > 0 && offset < large.length), String(offsets));
+    assert.deepEqual(
+      offsets,
+      offsets.toSorted((a, b) => a - b),
+    );
+    for (const { status, headers } of interim)
+      assert.deepEqual([status, headers['upload-draft-interop-version'], headers.location], [104, '9', undefined]);
+  }
   const secret = await new WatchedRequest(server, 'PUT', '/home/b', { ...whole, ...headers, 'content-digest': sha256(large) }).end(large);
   assert.deepEqual([secret.status, secret.interim.length], [201, 1]);
 });

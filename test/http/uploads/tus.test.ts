@@ -19,6 +19,7 @@ async function create(server: TestServer, length: number | undefined, pairs: Rec
   const reply = await server.send('POST', uploads, { headers: { ...tus, ...size, 'upload-metadata': metadata(pairs) } });
   assert.equal(reply.status, 201, reply.text);
   assert.equal(reply.headers['tus-resumable'], '1.0.0');
+  if (length !== 0) assert.ok(Date.parse(String(reply.headers['upload-expires'])) > Date.now());
   return String(reply.headers.location);
 }
 
@@ -26,8 +27,12 @@ const hidden = (server: TestServer) => readdirSync(server.home).filter((name) =>
 
 test('OPTIONS tells of versions and extensions, to anybody', async (t) => {
   const server = await startServer(t);
-  for (const target of [uploads, `${uploads}x`]) {
-    const reply = await server.send('OPTIONS', target, { user: null });
+  for (const [target, headers] of [
+    [uploads, {}],
+    [uploads, { 'tus-resumable': '0.2.2' }],
+    [`${uploads}x`, {}],
+  ] as const) {
+    const reply = await server.send('OPTIONS', target, { user: null, headers });
     assert.equal(reply.status, 204);
     assert.equal(reply.headers['tus-version'], '1.0.0');
     assert.equal(reply.headers['tus-resumable'], '1.0.0');
@@ -108,6 +113,10 @@ test('a checksum decides about all of a request', async (t) => {
     assert.equal((await server.send('HEAD', url, { headers: tus })).headers['upload-offset'], String(offset));
     const right = await server.send('PATCH', url, { headers: { ...append(offset), ...of(algorithm, chunk) }, body: chunk });
     assert.equal(right.status, 204, right.text);
+    if (offset === 0) {
+      const unknown = { ...append(100_000), 'upload-checksum': 'crc32 AAAA' };
+      assert.equal((await server.send('PATCH', url, { headers: unknown, body: chunk })).status, 400);
+    }
     offset += 100_000;
   }
   assert.deepEqual(readFileSync(join(server.home, 'a')), content);
@@ -160,6 +169,7 @@ test('bad requests are refused, and change nothing', async (t) => {
   for (const [status, headers, bytes] of patches) {
     const reply = await server.send('PATCH', url, { headers, body: content.subarray(0, bytes) });
     assert.equal(reply.status, status, `${JSON.stringify(headers)}: ${reply.text}`);
+    assert.equal(reply.headers['tus-resumable'], '1.0.0');
     if (!headers['transfer-encoding'])
       assert.equal((await server.send('HEAD', url, { headers: tus })).headers['upload-offset'], '400', JSON.stringify(headers));
   }

@@ -1,10 +1,13 @@
+import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent } from '../event-log.ts';
-import { signOfAccount } from '../newest-first.ts';
+import type { BadLine, EventBlock, EventReader, LoggedEvent, RawReader } from '../event-log.ts';
 import type { LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
+import type { EventSelection } from '../search/event-selection.ts';
+import type { CandidateBlock } from '../search/newest-first.ts';
+import { needlesOf } from '../search/selection-keys.ts';
 
 /** Most events of one block. */
 const blockEvents = 256;
@@ -19,6 +22,8 @@ export function positionOfId(id: string): LogPosition {
 }
 
 /** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
+export function streamSince(sinceMs: number): LogPosition;
+export function streamSince(sinceMs: number | undefined): LogPosition | undefined;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined {
   return sinceMs === undefined ? undefined : { segment: Math.max(Math.floor(sinceMs), 0), offset: 0 };
 }
@@ -52,28 +57,60 @@ export function fieldOf([, fields]: StreamEntry, name: string): string | undefin
   return undefined;
 }
 
-/** Entries that are looked at when somebody's page waits for it. */
-const mostLookedAt = 20_000;
-
-/** The events of one account in the journal's stream, the newest first, as far back as `mostLookedAt` entries. @throws ServiceError `unavailable` */
+/**
+ * Looks through the journal's stream from its end: what may be selected, the newest first.
+ *
+ * @param before begins there instead of at the end
+ * @throws ServiceError `unavailable`
+ */
 export async function* newestInStream(
   caller: Pick<RedisCaller, 'call'>,
   stream: string,
-  accountUuid: string,
-): AsyncGenerator<ServiceEvent> {
-  const sign = signOfAccount(accountUuid);
-  let before = '+';
-  for (let looked = 0; looked < mostLookedAt; looked += blockEvents) {
-    const entries = (await caller.call(['XREVRANGE', stream, before, '-', 'COUNT', String(blockEvents)])) as StreamEntry[];
-    for (const entry of entries) {
-      const text = fieldOf(entry, 'event') ?? '';
-      const event = text.includes(sign) ? parseEvent(text) : '';
-      if (typeof event !== 'string' && event.account.uuid === accountUuid) yield event;
-    }
+  selection: EventSelection,
+  before?: LogPosition,
+): AsyncGenerator<CandidateBlock> {
+  const needles = needlesOf(selection);
+  // An event gets into the stream when it happens, or later.
+  const oldest = selection.since === undefined ? '-' : idOfPosition(streamSince(selection.since));
+  for (let end = before ? idBefore(before) : '+'; ; ) {
+    const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];
     const last = entries.at(-1);
-    if (!last || entries.length < blockEvents) return;
-    before = `(${last[0]}`;
+    if (!last) return;
+    const candidates = entries.map((entry) => ({
+      raw: Buffer.from(fieldOf(entry, 'event') ?? ''),
+      position: positionOfId(entry[0]),
+      userGroup: () => fieldOf(entry, 'group'),
+      node: fieldOf(entry, 'node'),
+    }));
+    yield {
+      candidates: candidates.filter(({ raw }) => hasNeedles(raw, needles)),
+      from: positionOfId(last[0]),
+      readBytes: candidates.reduce((sum, { raw }) => sum + raw.length, 0),
+    };
+    if (entries.length < blockEvents) return;
+    end = idBefore(positionOfId(last[0]));
   }
+}
+
+async function entriesFrom(caller: Pick<RedisCaller, 'call'>, stream: string, from: LogPosition): Promise<StreamEntry[]> {
+  return (await caller.call(['XRANGE', stream, idOfPosition(from), '+', 'COUNT', String(blockEvents)])) as StreamEntry[];
+}
+
+/** Reads the events of the journal's stream as texts. */
+export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: string): RawReader {
+  return {
+    async next(from) {
+      const entries = await entriesFrom(caller, stream, from);
+      const events = entries.map((entry) => {
+        const position = positionOfId(entry[0]);
+        return { raw: Buffer.from(fieldOf(entry, 'event') ?? ''), position, next: positionAfter(position) };
+      });
+      return { events, next: events.at(-1)?.next ?? from };
+    },
+    close() {
+      // There is nothing open.
+    },
+  };
 }
 
 /** Reads events from the journal's stream. */
@@ -90,14 +127,7 @@ export class StreamReader implements EventReader {
 
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     const start = from ?? { segment: 0, offset: 0 };
-    const entries = (await this.#caller.call([
-      'XRANGE',
-      this.#stream,
-      idOfPosition(start),
-      '+',
-      'COUNT',
-      String(blockEvents),
-    ])) as StreamEntry[];
+    const entries = await entriesFrom(this.#caller, this.#stream, start);
     const events = entries.flatMap((entry) => this.#eventOf(entry) ?? []);
     const last = entries.at(-1);
     const next = last ? positionAfter(positionOfId(last[0])) : start;

@@ -6,10 +6,12 @@ import type { Log } from '../../../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../../../lib/redis/redis-link.ts';
 import { redisScript } from '../../../lib/redis/redis-script.ts';
 import type { ServiceEvent } from '../../event.ts';
-import type { Backlog, BadLine, EventLog, EventMarks, EventReader } from '../event-log.ts';
+import type { Backlog, BadLine, EventLog, EventMarks, EventReader, RawReader } from '../event-log.ts';
 import type { FileEventLog } from '../file-event-log.ts';
 import { Growth } from '../growth.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
+import type { EventSelection } from '../search/event-selection.ts';
+import type { CandidateBlock } from '../search/newest-first.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
 import { noteLoss } from './losses.ts';
@@ -20,6 +22,7 @@ import {
   newestInStream,
   positionAfter,
   positionOfId,
+  rawStreamReader,
   type StreamEntry,
   StreamReader,
   streamSince,
@@ -204,10 +207,20 @@ export class RedisEventLog implements EventLog {
   }
 
   openReader(onBadLine: (bad: BadLine) => void): EventReader {
-    const reader = new StreamReader(this.#options.link, this.#stream, onBadLine);
+    return this.#whileThere(new StreamReader(this.#options.link, this.#stream, onBadLine));
+  }
+
+  openRawReader(): RawReader {
+    return this.#whileThere(rawStreamReader(this.#options.link, this.#stream));
+  }
+
+  #whileThere<B extends { events: unknown[]; next: LogPosition }>(reader: {
+    next(from: LogPosition | undefined): Promise<B>;
+    close(): void;
+  }) {
     return {
       // What this node has written comes back to its own readers.
-      next: async (from) => {
+      next: async (from: LogPosition | undefined) => {
         await this.#forwarder.flush();
         try {
           const block = await reader.next(from);
@@ -224,9 +237,9 @@ export class RedisEventLog implements EventLog {
     };
   }
 
-  async *newestOfAccount(accountUuid: string): AsyncGenerator<ServiceEvent> {
+  async *newestBlocks(selection: EventSelection, before?: LogPosition): AsyncGenerator<CandidateBlock> {
     await this.#forwarder.flush();
-    yield* newestInStream(this.#options.link, this.#stream, accountUuid);
+    yield* newestInStream(this.#options.link, this.#stream, selection, before);
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,5 @@
 import { make } from './dom.ts';
-import { inFrames } from './frames.ts';
-import { formatTag } from './language.ts';
+import { formatTag } from './locale.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -12,11 +11,10 @@ const recentDays = 7;
 const relative = new Intl.RelativeTimeFormat(formatTag, { numeric: 'auto' });
 const time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short' });
 const date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium' });
-const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' });
 
 /** A whole time for people, in their own time zone. */
 export function wholeTime(timeMs: number): string {
-  return whole.format(timeMs);
+  return new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' }).format(timeMs);
 }
 
 /** The number of the reader's own day in which a time lies. */
@@ -42,38 +40,19 @@ function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
   return days < 2 ? [`${day}, ${time.format(timeMs)}`, date.format(timeMs)] : [day, rest];
 }
 
-/** Cells whose words change as time goes by. */
-let recent: HTMLElement[] = [];
-let growingOlder: ReturnType<typeof setInterval> | undefined;
-
-function write(cell: HTMLElement, timeMs: number, nowMs: number): void {
-  const [shown, rest] = wordsOf(timeMs, nowMs);
+/** Writes the time of an element (`data-time`, in seconds) as the reader says it. */
+export function showDate(place: HTMLElement): void {
+  const [shown, rest] = wordsOf(timeOf(place), Date.now());
   const words = shown.charAt(0).toLocaleUpperCase(formatTag) + shown.slice(1);
-  cell.replaceChildren(make('time', {}, words), make('span', { className: 'hidden' }, ` (${rest})`));
+  place.replaceChildren(make('time', {}, words), make('span', { className: 'hidden' }, ` (${rest})`));
 }
 
-function timeOf(cell: HTMLElement): number {
-  return Number(cell.dataset.time) * 1000;
+/** Whether the words for the time of an element change as it grows older. */
+export function growsOlder(place: HTMLElement): boolean {
+  return Date.now() - timeOf(place) < (recentDays + 1) * dayMs;
 }
 
-/** Writes the time of a cell of the listing (`data-time`, in seconds), and again as it grows older. */
-export function showDate(cell: HTMLElement): void {
-  const [timeMs, nowMs] = [timeOf(cell), Date.now()];
-  write(cell, timeMs, nowMs);
-  if (nowMs - timeMs < recentDays * dayMs) recent.push(cell);
-}
-
-/** Keeps the recent dates of a listing true, and tells the whole time where the pointer rests. */
-export function startDates(list: HTMLElement): void {
-  clearInterval(growingOlder);
-  growingOlder = setInterval(() => {
-    recent = recent.filter((cell) => cell.isConnected);
-    inFrames(recent, (cell) => write(cell, timeOf(cell), Date.now()));
-  }, minuteMs);
-  // A tooltip for each of 10,000 rows would take longer to write than their dates.
-  list.addEventListener('pointerover', ({ target }) => {
-    const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
-    const cell = shown?.closest('td');
-    if (shown && cell) shown.title = wholeTime(timeOf(cell));
-  });
+/** The time of an element, in milliseconds of Unix time. */
+export function timeOf(place: HTMLElement): number {
+  return Number(place.dataset.time) * 1000;
 }

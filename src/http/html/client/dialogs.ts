@@ -1,5 +1,5 @@
 import { type Child, make, makeButton } from './dom.ts';
-import { text } from './language.ts';
+import { sharedText } from './locale.ts';
 
 /** A button of a dialog; `value` is what the dialog gives when it is pressed. */
 export interface DialogButton {
@@ -44,7 +44,7 @@ export function ask(model: DialogModel): Promise<string> {
       button.label,
     ),
   );
-  const stop = makeButton(text('stop'), undefined, () => {
+  const stop = makeButton(sharedText('stop'), undefined, () => {
     stop.disabled = true;
     model.onStop?.();
   });
@@ -114,7 +114,7 @@ export function closeDialogs(): void {
 
 /** The button that closes a dialog without doing anything. */
 export function cancelButton(): DialogButton {
-  return { value: 'cancel', label: text('cancel') };
+  return { value: 'cancel', label: sharedText('cancel') };
 }
 
 /** A list of names in a dialog; long ones are cut. */
@@ -140,7 +140,7 @@ export function progressBar(label: string, total: number): ProgressBar {
   const show = (done: number) => {
     element.hidden = false;
     bar.value = done;
-    counter.textContent = text('running', { done, total });
+    counter.textContent = sharedText('running', { done, total });
   };
   return { element, show };
 }

@@ -21,12 +21,17 @@ const svgNamespace = 'http://www.w3.org/2000/svg';
 
 /** An icon, hidden from readers. */
 export function icon(name: IconName): SVGSVGElement {
+  return drawnIcon(iconShapes[name]);
+}
+
+/** An icon of a shape on a grid of 24, hidden from readers. */
+export function drawnIcon(shape: string): SVGSVGElement {
   const svg = document.createElementNS(svgNamespace, 'svg');
   svg.setAttribute('class', 'icon');
   svg.setAttribute('viewBox', '0 0 24 24');
   svg.setAttribute('aria-hidden', 'true');
   const path = document.createElementNS(svgNamespace, 'path');
-  path.setAttribute('d', iconShapes[name]);
+  path.setAttribute('d', shape);
   svg.append(path);
   return svg;
 }

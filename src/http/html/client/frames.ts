@@ -6,13 +6,14 @@ const budgetMs = 6;
  *
  * @returns stops it
  */
-export function inFrames<T>(items: readonly T[], action: (item: T) => void): () => void {
+export function inFrames<T>(items: readonly T[], action: (item: T) => void, whenDone = () => {}): () => void {
   let next = 0;
   let frame = 0;
   const work = () => {
     const endMs = performance.now() + budgetMs;
     while (next < items.length && performance.now() < endMs) action(items[next++] as T);
     if (next < items.length) frame = requestAnimationFrame(work);
+    else whenDone();
   };
   work();
   return () => cancelAnimationFrame(frame);

@@ -3,9 +3,7 @@ import { startDelete, startMemberForm, startNewFolder } from './actions/members.
 import { startCopy, startMove } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
-import { showDate, startDates } from './dates.ts';
-import { byId } from './dom.ts';
-import { startFilter } from './filter.ts';
+import { showDate } from './dates.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { startMenu } from './menu.ts';
 import { may } from './navigation/folder.ts';
@@ -14,9 +12,12 @@ import { openAskedLayer } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startNotices } from './notices.ts';
 import { startOpening } from './opening.ts';
-import { startRowClicks } from './row-clicks.ts';
-import { startRows } from './rows.ts';
-import { selectedRows, startSelection } from './selection.ts';
+import { startFilter } from './rows/filter.ts';
+import { startRowClicks } from './rows/row-clicks.ts';
+import { startRowDates } from './rows/row-dates.ts';
+import { finishRows, rowsAreWhole, startRows } from './rows/rows.ts';
+import { selectedRows, startSelection } from './rows/selection.ts';
+import { startSearchPage } from './search/search-page.ts';
 import { startSpace } from './space.ts';
 import { startThemes } from './theme.ts';
 import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbnails.ts';
@@ -34,21 +35,22 @@ const offerUploads = startUploads();
 startFolder();
 startFolderChanges(startFolder);
 startLinks();
-openAskedLayer();
+void rowsAreWhole().then(openAskedLayer);
 
 /** Starts what works on the page of a folder: once for each that is shown. */
 function startFolder(): void {
+  startRows();
   // A folder that may not be looked into has none.
   if (document.getElementById('list')) startListing();
   for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time], .found [data-time]')) showDate(place);
+  startSearchPage();
   offerUploads();
 }
 
 function startListing(): void {
-  startDates(byId('list'));
-  startRows();
-  startFilter();
+  startRowDates();
   startSelection();
+  startFilter();
   startRowClicks();
   startRowMenu();
   startView();
@@ -64,4 +66,5 @@ function startListing(): void {
     startDrag();
     void startRename().then((isOffered) => isOffered && startMove());
   }
+  finishRows();
 }

@@ -1,5 +1,5 @@
 import { byId, make, makeButton } from './dom.ts';
-import { text } from './language.ts';
+import { sharedText } from './locale.ts';
 
 /** How long a message stays, in milliseconds; what went wrong takes longer to read, and what can be pressed longer to reach. */
 const staysMs = { success: 6_000, action: 12_000, error: 15_000 } as const;
@@ -21,7 +21,7 @@ export interface NoticeAction {
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();
   const close = makeButton('', 'close', remove, 'quiet');
-  close.setAttribute('aria-label', text('close'));
+  close.setAttribute('aria-label', sharedText('close'));
   const offer = action && makeButton(action.label, undefined, action.run);
   const element = make('div', { className: `notice ${kind}` }, make('p', {}, message), offer, close);
   let timer = 0;

@@ -2,7 +2,7 @@ import { byId } from './dom.ts';
 import { canPreview, kindOf } from './file-kind.ts';
 import { whenLayerIsAsked } from './navigation/history.ts';
 import { loadPart } from './parts.ts';
-import { nameOf, type Row, shownRows } from './rows.ts';
+import { isThere, nameOf, type Row, shownRows } from './rows/rows.ts';
 
 async function open(row: Row): Promise<void> {
   if (kindOf(row) === 'audio') {
@@ -10,7 +10,7 @@ async function open(row: Row): Promise<void> {
     return part?.playFrom(row);
   }
   const part = await loadPart(() => import('./viewer/viewer.ts'));
-  if (part && row.isConnected && !document.querySelector('dialog[open]')) part.showFile(row);
+  if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
 /** Opens files on a plain click; with a modifier the browser does what it always does. */

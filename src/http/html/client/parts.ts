@@ -1,4 +1,4 @@
-import { text } from './language.ts';
+import { sharedText } from './locale.ts';
 import { notice } from './notices.ts';
 
 /**
@@ -11,7 +11,7 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T | undefined
   try {
     return await load();
   } catch {
-    notice(text('partMissing'), 'error');
+    notice(sharedText('partMissing'), 'error');
     return undefined;
   }
 }

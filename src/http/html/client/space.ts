@@ -1,5 +1,6 @@
 import { byId, make } from './dom.ts';
-import { sizeText, text } from './language.ts';
+import { text } from './language.ts';
+import { sizeText } from './locale.ts';
 import { folderUrl } from './navigation/folder.ts';
 import { scriptHeaders } from './server.ts';
 

@@ -12,6 +12,7 @@ export function startView(): void {
       event.preventDefault();
       const list = byId('list');
       list.classList.toggle('grid', view === 'grid');
+      byId('main').dataset.view = view;
       // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
       document.cookie = `SVC_VIEW=${view}; Path=/home/; SameSite=strict; Max-Age=31536000`;
       list.dispatchEvent(new Event('viewchange'));

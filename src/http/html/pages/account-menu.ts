@@ -51,7 +51,14 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
   { theme: 'dark', icon: 'moon', text: 'themeDark' },
 ];
 
-function themeChoice({ language, theme, url }: PageContext) {
+/** What the choices in a menu need to know of the page. */
+interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
+  /** The page that a choice leads back to; where there is none the page's script takes the choice. */
+  url?: string;
+}
+
+/** The choice of colours. */
+export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   const buttons = themes.map(
     (choice) =>
       html`<button class="quiet" name="theme" value="${choice.theme}"${pressed(choice.theme === theme)}>${icon(choice.icon)}${language.text(choice.text)}</button>`,
@@ -59,7 +66,8 @@ function themeChoice({ language, theme, url }: PageContext) {
   return choiceForm('theme', language.text('theme'), url, buttons);
 }
 
-function languageChoice({ language, url }: PageContext) {
+/** The choice of the language. */
+export function languageChoice({ language, url }: ChoiceContext): Html {
   const buttons = languages.map(
     ({ tag, name }) =>
       html`<button class="quiet" name="language" value="${tag}" lang="${tag}"${pressed(tag === language.tag)}>${name}</button>`,
@@ -67,9 +75,10 @@ function languageChoice({ language, url }: PageContext) {
   return choiceForm('language', language.text('language'), url, buttons);
 }
 
-function choiceForm(name: string, legend: string, url: string, buttons: readonly Html[]) {
-  return html`<form class="choice ${name}" method="post" action="/__svc__/${name}"><fieldset><legend>${legend}</legend>
-<input type="hidden" name="next" value="${url}">
+function choiceForm(name: string, legend: string, url: string | undefined, buttons: readonly Html[]) {
+  const target = url !== undefined && html` method="post" action="/__svc__/${name}"`;
+  return html`<form class="choice ${name}"${target}><fieldset><legend>${legend}</legend>
+${url !== undefined && html`<input type="hidden" name="next" value="${url}">`}
 ${buttons}
 </fieldset></form>`;
 }

@@ -5,3 +5,10 @@ const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069
 export function clearName(name: string): string {
   return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
+
+/** A text whose control characters are pictures of themselves (U+2400 to U+2421). */
+export function visibleControls(text: string): string {
+  return text
+    .replace(/[\u0000-\u001f]/g, (character) => String.fromCharCode(0x2400 + character.charCodeAt(0)))
+    .replace(/\u007f/g, '\u2421');
+}

@@ -2,9 +2,9 @@ import { segmentsOf } from '../../../lib/virtual-path.ts';
 import { html } from './html.ts';
 import { icon } from './icons.ts';
 import { layout } from './layout.ts';
-import type { FolderModel } from './listing-model.ts';
-import { folderHead } from './listing-page.ts';
-import { tools } from './listing-tools.ts';
+import type { FolderModel } from './listing/listing-model.ts';
+import { folderHead } from './listing/listing-page.ts';
+import { tools } from './listing/listing-tools.ts';
 import type { PageContext } from './page-context.ts';
 
 /** The page of a folder that can be written to but not looked into. */

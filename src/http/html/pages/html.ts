@@ -1,4 +1,4 @@
-import { clearName } from './clear-name.ts';
+import { clearName, visibleControls } from './clear-name.ts';
 
 /** Text that is HTML already. */
 export class Html {
@@ -17,10 +17,7 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 
 /** Escapes a text for HTML content and for quoted attributes. Control characters become visible pictures of themselves. */
 export function escapeHtml(text: string): string {
-  return text
-    .replace(/[&<>"']/g, (character) => entities[character] as string)
-    .replace(/[\u0000-\u001f]/g, (character) => String.fromCharCode(0x2400 + character.charCodeAt(0)))
-    .replace(/\u007f/g, '\u2421');
+  return visibleControls(text.replace(/[&<>"']/g, (character) => entities[character] as string));
 }
 
 /** Escapes a value that a form sends back: unlike a text for people it keeps every character. */

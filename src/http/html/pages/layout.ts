@@ -3,6 +3,7 @@ import { assetPaths, scriptTextsPath } from './assets.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { PageAccount, PageContext } from './page-context.ts';
+import { pageStart } from './page-start.ts';
 
 /** A page without its frame. */
 export interface PageModel {
@@ -12,6 +13,8 @@ export interface PageModel {
   /** Who is signed in, and where the account's own pages are. */
   account?: PageAccount | undefined;
   refreshTo?: string | undefined;
+  /** Where a browser goes on that runs no scripts. */
+  unscriptedTo?: string | undefined;
   /** Whether the page works with the script of the listing. */
   hasScript?: boolean;
   /** Styles and scripts instead of the page's own. */
@@ -20,17 +23,12 @@ export interface PageModel {
 
 /** The frame of every page. */
 export function layout(context: PageContext, model: PageModel): string {
-  const { appearance, language, theme } = context;
+  const { appearance, language } = context;
   const name = appearance.title || language.text('files');
-  return html`<!doctype html>
-<html lang="${language.tag}" dir="ltr"${theme !== 'system' && html` data-theme="${theme}"`}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">
+  return html`${pageStart(context)}
 <title>${model.title === name ? name : `${model.title} – ${name}`}</title>
 ${model.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${model.refreshTo}">`}
+${model.unscriptedTo !== undefined && html`<noscript><meta http-equiv="refresh" content="0; url=${model.unscriptedTo}"></noscript>`}
 <link rel="icon" href="${appearance.logoPath ?? assetPaths.icon}">
 ${model.head ?? html`<link rel="stylesheet" href="${assetPaths.style}">`}
 ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appearance.stylePath}">`}

@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import type { ListingModel } from './listing-model.ts';
+import type { ListingModel } from './listing/listing-model.ts';
 import type { Language } from './locales/language.ts';
 
 type Key = NonNullable<ListingModel['metadata']>['keys'][number];

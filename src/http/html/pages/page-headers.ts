@@ -8,7 +8,8 @@ const policy = [
   "media-src 'self'",
   // The preview of a PDF: bytes that the script fetched, under the fixed type application/pdf.
   'frame-src blob:',
-  "connect-src 'self'",
+  // A drawing is parsed by a request for what the script holds already.
+  "connect-src 'self' blob:",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",

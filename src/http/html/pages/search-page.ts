@@ -5,8 +5,8 @@ import { fileLook } from './file-looks.ts';
 import { Html, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import { layout, type PageModel } from './layout.ts';
-import { folderHead } from './listing-page.ts';
-import { searchForm } from './listing-tools.ts';
+import { folderHead } from './listing/listing-page.ts';
+import { searchForm } from './listing/listing-tools.ts';
 import type { PageContext } from './page-context.ts';
 
 /** What the page of a search shows. */
@@ -14,14 +14,29 @@ export interface SearchModel {
   /** The folder that is searched, with all below it. */
   path: VirtualPath;
   text: string;
-  found: Search;
   account: PageModel['account'];
 }
 
 /** The page of a search, in chunks as it finds something. */
-export async function* searchPage(context: PageContext, model: SearchModel): AsyncGenerator<string> {
+export async function* searchPage(context: PageContext, model: SearchModel, found: Search): AsyncGenerator<string> {
+  const [before, after] = aroundFound(context, model, html`<ul class="found">`);
+  yield before;
+  let count = 0;
+  for await (const batch of found) {
+    count += batch.length;
+    yield batch.map((entry) => line(context, entry).text).join('');
+  }
+  yield `</ul>${searchEnd(context, count, found.isTruncated).text}${after}`;
+}
+
+/** The page of a search that a script fills. */
+export function emptySearchPage(context: PageContext, model: SearchModel): string {
+  return aroundFound(context, model, html`<ul class="found" data-pending></ul>`).join('');
+}
+
+/** What stands before the first thing that is found, and after the last. @param list begins it */
+function aroundFound(context: PageContext, { path, text, account }: SearchModel, list: Html): [before: string, after: string] {
   const { language } = context;
-  const { found, path, text } = model;
   const marker = '<!--found-->';
   const title = language.text('searchFor', { text });
   const body = html`<main id="main" data-may="">
@@ -29,21 +44,11 @@ ${folderHead(context, { path, flash: undefined })}
 <div class="tools" id="tools">${searchForm(context, text)}</div>
 <div id="members" tabindex="-1">
 <h2>${new Html(nameHtml(title))}</h2>
-<ul class="found">
-${new Html(marker)}
+${list}${new Html(marker)}
 </div>
 </main>`;
-  const page = layout(context, { title, body, account: model.account, hasScript: true });
-  const [before = '', after = ''] = page.split(marker);
-  yield before;
-  // What is there so far is shown while the search goes on.
-  yield '';
-  let count = 0;
-  for await (const batch of found) {
-    count += batch.length;
-    yield batch.map((entry) => line(context, entry).text).join('');
-  }
-  yield `</ul>${searchEnd(context, count, found.isTruncated).text}${after}`;
+  const [before = '', after = ''] = layout(context, { title, body, account, hasScript: true }).split(marker);
+  return [before, after];
 }
 
 function searchEnd({ language }: PageContext, count: number, isTruncated: boolean): Html {

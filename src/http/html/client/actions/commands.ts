@@ -2,9 +2,9 @@ import { byId } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
-import { allRows, type Member, nameOf, refreshRows } from '../rows.ts';
-import { clearSelection } from '../selection.ts';
-import { memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
+import { allRows, type Member, nameOf, refreshRows } from '../rows/rows.ts';
+import { deselect } from '../rows/selection.ts';
+import { linesOf, memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
 
 /** What became of members that a command was run on. */
 export interface Outcome {
@@ -98,7 +98,8 @@ export async function showOutcome(
   tell: (message: string) => void = (message) => void notice(message),
 ): Promise<void> {
   const { names, problems, isLost, isStopped } = outcome;
-  clearSelection();
+  // What is selected meanwhile stays.
+  deselect(names);
   if (isStopped && doneText !== 'copied') {
     // The line of what was under way when it was stopped has not come: the folder itself says it.
     await refreshRows();
@@ -113,7 +114,8 @@ export async function showOutcome(
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
   if (!isStopped) await refreshRows();
-  byId('members').focus();
+  // The bar of the actions, in which the focus was, may be gone.
+  if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
 /**
@@ -147,14 +149,4 @@ function* requestsOf(names: readonly string[]): Generator<string[]> {
     characters += name.length;
   }
   if (part.length > 0) yield part;
-}
-
-async function* linesOf(reply: Response): AsyncGenerator<string> {
-  const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
-  for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) {
-    const lines = (rest + read.value).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
 }

@@ -1,8 +1,8 @@
 import { byId, make } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { checkboxOf, isFolder, linkOf, memberOf, nameOf, type Row } from '../rows.ts';
-import { selectedRows } from '../selection.ts';
+import { isFolder, linkOf, memberOf, nameOf, type Row } from '../rows/rows.ts';
+import { isSelected, selectedRows } from '../rows/selection.ts';
 import { runCommand, showOutcome } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
@@ -35,7 +35,7 @@ export function startDrag(): void {
 
 /** A row of the selection takes all of it along, another one goes alone. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
-  dragged = checkboxOf(row).checked ? selectedRows() : [row];
+  dragged = isSelected(row) ? selectedRows() : [row];
   // Elsewhere it is a link as ever.
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');

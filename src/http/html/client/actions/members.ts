@@ -2,7 +2,7 @@ import { ask, cancelButton, nameList, progressBar } from '../dialogs.ts';
 import { byId, make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
 import { notice } from '../notices.ts';
-import { nameOf, type Row, refreshRows } from '../rows.ts';
+import { nameOf, type Row, refreshRows } from '../rows/rows.ts';
 import { memberUrl, obstacle, reasonOf, send } from '../server.ts';
 import { type Outcome, runCommand, showOutcome } from './commands.ts';
 

@@ -1,12 +1,11 @@
 import type { IconName } from '../../pages/icons.ts';
 import { byId, icon, make } from '../dom.ts';
 import { canPreview } from '../file-kind.ts';
-import { normalised } from '../filter.ts';
-import { inFrames } from '../frames.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
-import { allRows, checkboxOf, isFolder, linkOf, nameOf, type Row, whenRowsChange } from '../rows.ts';
-import { actionsFor, selectedRows, selectOnly, toggleRow } from '../selection.ts';
+import { normalised } from '../rows/filter.ts';
+import { isFolder, linkOf, nameOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 
 /** One line of the menu. */
@@ -70,8 +69,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   if (may('read')) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
   for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
   if (isOne) {
-    const isSelected = checkboxOf(row).checked;
-    list.push({ label: text(isSelected ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
+    list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
   }
   if (may('delete')) list.push({ label: text('delete'), icon: 'trash', run: () => void deleteRows(rows), isDanger: true });
   return list;
@@ -103,8 +101,12 @@ function items(): HTMLElement[] {
   return [...menu.querySelectorAll<HTMLElement>('[role=menuitem]')];
 }
 
+function isOpen(): boolean {
+  return menu.matches(':popover-open');
+}
+
 function close(givesFocusBack: boolean): void {
-  if (!menu.matches(':popover-open')) return;
+  if (!isOpen()) return;
   menu.hidePopover();
   document.querySelector('#list [aria-expanded=true]')?.setAttribute('aria-expanded', 'false');
   if (givesFocusBack) opener?.focus({ preventScroll: true });
@@ -140,7 +142,6 @@ const template = make(
 );
 
 function addButton(row: Row): void {
-  if (row.lastElementChild?.className === 'more') return;
   const cell = template.cloneNode(true) as HTMLTableCellElement;
   cell.firstElementChild?.setAttribute('aria-label', text('actionsFor', { name: nameOf(row) }));
   row.append(cell);
@@ -154,7 +155,7 @@ export function startRowMenu(): void {
   const list = byId('list');
   const heading = make('th', { className: 'more', role: 'columnheader' }, make('span', { className: 'hidden' }, text('actions')));
   list.querySelector('thead tr')?.append(heading);
-  whenRowsChange(() => inFrames(allRows(), addButton));
+  whenRowIsWritten(addButton);
   list.addEventListener('click', (event) => {
     const button = (event.target as Element).closest<HTMLElement>('.more button');
     const row = button?.closest<Row>('tr');
@@ -180,5 +181,5 @@ export function startRowMenus(): void {
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });
   for (const type of ['resize', 'blur'] as const) window.addEventListener(type, () => close(true));
-  window.addEventListener('scroll', () => Math.abs(scrollY - openedAt) > mostScroll && close(true), { passive: true });
+  window.addEventListener('scroll', () => isOpen() && Math.abs(scrollY - openedAt) > mostScroll && close(true), { passive: true });
 }

@@ -1,6 +1,6 @@
 import { text } from '../language.ts';
 import { type NoticeAction, notice } from '../notices.ts';
-import { type Member, refreshRows } from '../rows.ts';
+import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers } from '../server.ts';
 import { mostProblems, renameMember, runCommand } from './commands.ts';
 

@@ -1,10 +1,10 @@
 import { deleteRows } from '../actions/members.ts';
 import { openRowMenu } from '../actions/row-menu.ts';
 import { undoLast } from '../actions/undo.ts';
-import { focusFilter } from '../filter.ts';
 import { may } from '../navigation/folder.ts';
-import { focusedRow, focusRow } from '../rows.ts';
-import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../selection.ts';
+import { focusFilter } from '../rows/filter.ts';
+import { focusedRow, focusRow } from '../rows/rows.ts';
+import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 import { hasShortcuts, showHelp, startHelp } from './help.ts';
 import { stepTo } from './steps.ts';
 import { isTypingAhead, typeAhead } from './type-ahead.ts';

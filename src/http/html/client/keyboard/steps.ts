@@ -1,5 +1,6 @@
 import { byId } from '../dom.ts';
-import { focusedRow, type Row, shownRows } from '../rows.ts';
+import { tilesOfLine } from '../rows/row-window.ts';
+import { focusedRow, type Row, shownRows } from '../rows/rows.ts';
 
 /** Where a key leads from the row that has the focus. @returns undefined when it leads nowhere */
 export type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
@@ -15,19 +16,11 @@ function by(count: number): Step {
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
-    const here = from.getBoundingClientRect();
-    let best: Row | undefined;
-    let bestTop = here.top;
-    for (let at = rows.indexOf(from) + direction; rows[at]; at += direction) {
-      const row = rows[at] as Row;
-      const { top, left } = row.getBoundingClientRect();
-      if (top === here.top) continue;
-      if (best && top !== bestTop) break;
-      const isNearer = !best || Math.abs(left - here.left) < Math.abs(best.getBoundingClientRect().left - here.left);
-      if (isNearer) best = row;
-      bestTop = top;
-    }
-    return best ?? from;
+    const tiles = tilesOfLine();
+    const [at, last] = [rows.indexOf(from), rows.length - 1];
+    const next = at + direction * tiles;
+    const hasNext = next >= 0 && Math.floor(Math.min(next, last) / tiles) !== Math.floor(at / tiles);
+    return hasNext ? rows[Math.min(next, last)] : from;
   };
 }
 

@@ -1,5 +1,5 @@
-import { comparableName, normalised } from '../filter.ts';
-import { focusedRow, focusRow, shownRows } from '../rows.ts';
+import { comparableName, normalised } from '../rows/filter.ts';
+import { focusedRow, focusRow, shownRows } from '../rows/rows.ts';
 
 /** Time in milliseconds after which a letter begins a new name. */
 const pauseMs = 1000;

@@ -1,13 +1,13 @@
 import { closeDialogs } from '../dialogs.ts';
 import { byId } from '../dom.ts';
-import { filterText, setFilter } from '../filter.ts';
 import { text } from '../language.ts';
 import { notice } from '../notices.ts';
-import { checkboxOf, focusedRow, focusRow, nameOf, shownRows } from '../rows.ts';
-import { selectedRows, updateSelection } from '../selection.ts';
+import { filterText, setFilter } from '../rows/filter.ts';
+import { focusedRow, focusRow, nameOf, rowsAreWhole, shownRows } from '../rows/rows.ts';
+import { selectedRows, selectOnly } from '../rows/selection.ts';
 import { reasonFor } from '../server.ts';
 import { folderUrl, pageOf, setShownPage, shownPage } from './folder.ts';
-import { entryIndex, pushPage, stepBack, whenPageIsAsked } from './history.ts';
+import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 import { fetchPage, type PageReply } from './page-request.ts';
 
 /** How a folder was left: so Back finds it again. */
@@ -58,11 +58,11 @@ export async function showFolder(page: URL): Promise<void> {
     left.set(shownEntry, howItIs());
     const before = filterText();
     const isSame = pageOf(reply.url).pathname === folderUrl();
-    if (pageOf(reply.url).href !== shownPage().href) pushPage(pageOf(reply.url));
+    if (pageOf(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
     takeOver(reply);
     if (isSame && document.getElementById('list')) setFilter(before);
     scrollTo(0, 0);
-    return;
+    return openAskedLayer();
   }
   if (isRefusal(reply)) notice(text('error', { reason: refusalOf(reply) }), 'error');
   else location.assign(page);
@@ -84,7 +84,11 @@ async function travel(page: URL): Promise<void> {
     return stepBack(shownEntry);
   }
   if (!reply.page || !isLike(reply.page)) return location.reload();
-  takeOver(reply, left.get(entryIndex()));
+  takeOver(reply);
+  const before = left.get(entryIndex());
+  const change = changes;
+  await rowsAreWhole();
+  if (before && change === changes) restore(before);
 }
 
 /** @returns undefined when another call came meanwhile */
@@ -127,7 +131,7 @@ function howItIs(): Left {
 }
 
 /** Puts a page's parts in the place of this one's. */
-function takeOver({ url, page }: PageReply, before?: Left): void {
+function takeOver({ url, page }: PageReply): void {
   const fresh = page?.getElementById('main');
   if (!page || !fresh) return;
   changes++;
@@ -142,7 +146,7 @@ function takeOver({ url, page }: PageReply, before?: Left): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  restore(before);
+  focusHeading();
 }
 
 // The forms of the menu lead back to the page on which they are.
@@ -153,17 +157,20 @@ function takeOverHead(page: Document): void {
   if (link) document.querySelector('.account > a')?.setAttribute('href', link);
 }
 
-function restore(before: Left | undefined): void {
+function focusHeading(): void {
   const heading = document.querySelector<HTMLElement>('#members h2') ?? document.querySelector<HTMLElement>('h1');
   if (heading) heading.tabIndex = -1;
   heading?.focus({ preventScroll: true });
-  if (!before) return;
+}
+
+function restore(before: Left): void {
   if (document.getElementById('list')) {
     setFilter(before.filter);
-    for (const row of shownRows()) checkboxOf(row).checked = before.selected.has(nameOf(row));
-    updateSelection();
+    selectOnly(shownRows().filter((row) => before.selected.has(nameOf(row))));
   }
   const row = before.focused === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === before.focused);
   if (row) focusRow(row);
+  // What a search finds comes later.
+  if (document.querySelector('.found')) byId('main').style.minHeight = `${before.scrollY + innerHeight}px`;
   scrollTo(0, before.scrollY);
 }

@@ -32,9 +32,10 @@ export function entryIndex(): number {
   return index;
 }
 
-/** Adds an entry for another page. */
-export function pushPage(page: URL): void {
-  history.pushState({ index: ++index }, '', page);
+/** Adds an entry for another page, or for a file above it, which Back and closing the file lead away from. @param url of both */
+export function pushPage(url: URL): void {
+  const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };
+  history.pushState({ index: ++index, ...isLayer }, '', url);
 }
 
 /** Goes back to the entry whose page is still shown, after a step to one that cannot be. @param to its place */

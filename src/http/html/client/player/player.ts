@@ -4,8 +4,8 @@ import { text } from '../language.ts';
 import { notice } from '../notices.ts';
 import { addStyle } from '../parts.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows.ts';
-import { obstacle } from '../server.ts';
+import { focusRow, nameOf, type Row, shownRows } from '../rows/rows.ts';
+import { memberUrl, obstacle } from '../server.ts';
 import { clockText } from './clock.ts';
 import style from './player.css';
 
@@ -24,7 +24,7 @@ export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => kindOf(row) === 'audio');
   player ??= new Player();
   player.start(
-    rows.map((row) => ({ name: nameOf(row), url: linkOf(row).pathname })),
+    rows.map((row) => ({ name: nameOf(row), url: memberUrl(nameOf(row)) })),
     rows.indexOf(first),
   );
 }

@@ -5,6 +5,12 @@ import { previewText } from './preview-text.ts';
 /** Why a file cannot be read, for people. */
 export class Refusal extends Error {}
 
+/** A part of a file that is read when it is opened. */
+interface Part {
+  start: number;
+  bytes: Uint8Array;
+}
+
 /** A file of the service, read in parts: all of them of the file that it was when it was opened. */
 export class RemoteFile {
   readonly name: string;
@@ -12,28 +18,36 @@ export class RemoteFile {
   readonly url: string;
   readonly sizeBytes: number;
   readonly #etag: string | null;
+  readonly #part: Part;
   readonly #signal: AbortSignal;
 
-  private constructor(name: string, url: string, reply: Response, signal: AbortSignal) {
+  private constructor(name: string, reply: Response, sizeBytes: number, part: Part, signal: AbortSignal) {
     this.name = name;
-    this.url = url;
-    this.sizeBytes = Number(reply.headers.get('content-length'));
+    this.url = new URL(reply.url).pathname + new URL(reply.url).search;
+    this.sizeBytes = sizeBytes;
     this.#etag = reply.headers.get('etag');
+    this.#part = part;
     this.#signal = signal;
   }
 
   /**
-   * Asks for a file, and for the password when the session has ended.
+   * Reads a part of a file, which tells how large it is; asks for the password when the session has ended.
    *
    * @param path of its URL
+   * @param lengthBytes of the part: at the beginning of the file, or below zero at its end
    * @param signal ends all that is read of it
    * @throws Refusal
    */
-  static async open(name: string, path: string, signal: AbortSignal): Promise<RemoteFile> {
-    const url = `${path}?inline`;
-    const reply = await answered(send('HEAD', url));
-    if (!reply.ok) throw new Refusal(reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined));
-    return new RemoteFile(name, url, reply, signal);
+  static async open(name: string, path: string, lengthBytes: number, signal: AbortSignal): Promise<RemoteFile> {
+    const range = lengthBytes > 0 ? `bytes=0-${lengthBytes - 1}` : `bytes=${lengthBytes}`;
+    const reply = await answered(send('GET', `${path}?inline`, { headers: { range }, signal }));
+    // Of a file without content there is no part.
+    const isEmpty = reply.status === 416 && reply.headers.get('content-range') === 'bytes */0';
+    if (!reply.ok && !isEmpty) throw new Refusal(reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined));
+    const [, start = '0', size = '0'] = /^bytes (\d+)-\d+\/(\d+)$/.exec(reply.headers.get('content-range') ?? '') ?? [];
+    if (!isEmpty && reply.status !== 206) throw new Refusal(previewText('changedMeanwhile'));
+    const bytes = isEmpty ? new Uint8Array() : new Uint8Array(await answered(reply.arrayBuffer()));
+    return new RemoteFile(name, reply, Number(size), { start: Number(start), bytes }, signal);
   }
 
   /**
@@ -43,6 +57,11 @@ export class RemoteFile {
    */
   async *stream(start: number, length: number): AsyncGenerator<Uint8Array> {
     if (length === 0) return;
+    const { start: from, bytes } = this.#part;
+    if (start >= from && start + length <= from + bytes.length) {
+      yield bytes.subarray(start - from, start - from + length);
+      return;
+    }
     const reply = await answered(send('GET', this.url, { headers: { range: `bytes=${start}-${start + length - 1}` } }));
     if (!reply.ok) throw new Refusal(await reasonOf(reply));
     const reader = reply.body?.getReader();

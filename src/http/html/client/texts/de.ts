@@ -21,6 +21,8 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   searchBelow: 'In Unterordnern suchen',
   clearFilter: 'Filter leeren',
   selected: { one: '{count} ausgewählt', other: '{count} ausgewählt' },
+  selectName: '{name} auswählen',
+  folder: 'Ordner',
   selectAll: 'Alles auswählen',
   clearSelection: 'Auswahl aufheben',
   download: 'Herunterladen',

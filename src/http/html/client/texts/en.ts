@@ -20,6 +20,8 @@ export const scriptTexts = {
   searchBelow: 'Search in sub-folders',
   clearFilter: 'Clear the filter',
   selected: { one: '{count} selected', other: '{count} selected' },
+  selectName: 'Select {name}',
+  folder: 'folder',
   selectAll: 'Select all',
   clearSelection: 'Clear the selection',
   download: 'Download',

@@ -21,6 +21,8 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   searchBelow: 'Buscar en las subcarpetas',
   clearFilter: 'Borrar el filtro',
   selected: { one: '{count} seleccionado', other: '{count} seleccionados' },
+  selectName: 'Seleccionar {name}',
+  folder: 'carpeta',
   selectAll: 'Seleccionar todo',
   clearSelection: 'Quitar la selección',
   download: 'Descargar',

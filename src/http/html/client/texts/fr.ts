@@ -21,6 +21,8 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   searchBelow: 'Chercher dans les sous-dossiers',
   clearFilter: 'Effacer le filtre',
   selected: { one: '{count} sélectionné', other: '{count} sélectionnés' },
+  selectName: 'Sélectionner {name}',
+  folder: 'dossier',
   selectAll: 'Tout sélectionner',
   clearSelection: 'Annuler la sélection',
   download: 'Télécharger',

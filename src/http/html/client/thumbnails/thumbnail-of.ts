@@ -1,5 +1,5 @@
 import { kindOf } from '../file-kind.ts';
-import { linkOf, type Row } from '../rows.ts';
+import { linkOf, type Row } from '../rows/rows.ts';
 import { scriptHeaders } from '../server.ts';
 import { drawSmall } from './draw.ts';
 import { headBytes, pictureHead } from './picture-head.ts';

@@ -1,5 +1,7 @@
 import { byId } from '../dom.ts';
-import { linkOf, type Row, whenRowsChange } from '../rows.ts';
+import { kindOf } from '../file-kind.ts';
+import { isWritten } from '../rows/row-cells.ts';
+import { allRows, linkOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
 import { forgetThumbnails } from './thumbnail-cache.ts';
 
 /** Pictures and films that are fetched at the same time. */
@@ -38,7 +40,7 @@ async function show(row: Row): Promise<void> {
   try {
     const { thumbnailOf } = await import('./thumbnail-of.ts');
     const thumbnail = await thumbnailOf(row);
-    if (!thumbnail || !row.isConnected) return;
+    if (!thumbnail) return;
     thumbnail.className = 'thumbnail';
     linkOf(row).prepend(thumbnail);
   } catch {
@@ -50,12 +52,16 @@ async function show(row: Row): Promise<void> {
 export function startThumbnails(): void {
   observer.disconnect();
   waiting.clear();
-  const watch = () => {
-    if (!byId('list').classList.contains('grid')) return observer.disconnect();
-    for (const row of document.querySelectorAll<Row>('#list tbody tr:has(a.image, a.video)')) if (!known.has(row)) observer.observe(row);
+  const list = byId('list');
+  const watch = (row: Row) => {
+    const isShown = list.classList.contains('grid') && ['image', 'video'].includes(kindOf(row) ?? '');
+    if (isShown && !known.has(row)) observer.observe(row);
   };
-  whenRowsChange(watch);
-  byId('list').addEventListener('viewchange', watch);
+  whenRowIsWritten(watch);
+  list.addEventListener('viewchange', () => {
+    observer.disconnect();
+    allRows().filter(isWritten).forEach(watch);
+  });
 }
 
 /** Has nothing stay in the browser of what an account saw. */

@@ -1,5 +1,6 @@
 import { icon, make, makeButton } from '../dom.ts';
-import { durationText, sizeText, text } from '../language.ts';
+import { text } from '../language.ts';
+import { durationText, sizeText } from '../locale.ts';
 import type { ScriptTextName } from '../texts/en.ts';
 import type { UploadQueue } from './queue.ts';
 import { Speed } from './speed.ts';

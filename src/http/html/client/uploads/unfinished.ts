@@ -1,6 +1,7 @@
 import { wholeTime } from '../dates.ts';
 import { byId, make, makeButton } from '../dom.ts';
-import { sizeText, text } from '../language.ts';
+import { text } from '../language.ts';
+import { sizeText } from '../locale.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { whenFree } from './claims.ts';

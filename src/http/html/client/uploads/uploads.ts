@@ -3,7 +3,7 @@ import { text } from '../language.ts';
 import { askMetadata } from '../metadata.ts';
 import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
-import { refreshRows } from '../rows.ts';
+import { refreshRows } from '../rows/rows.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
 import { ensureFolder } from './folders.ts';
 import { UploadPanel } from './panel.ts';

@@ -1,4 +1,7 @@
-import type { Point } from './zoom.ts';
+import { type Point, swipeOf } from './zoom.ts';
+
+/** Height of the controls at the foot of a film, in CSS pixels, with the line to go back and forth: what a finger does there is theirs. */
+const controlsHeight = 80;
 
 /** What pointers and the wheel ask for; points are seen from the middle of the stage. */
 export interface Gestures {
@@ -66,6 +69,39 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
       gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(pointOf(event)));
     },
     { passive: false, signal },
+  );
+  return watch;
+}
+
+/**
+ * Watches a finger that swipes over a film, beside the film's own controls: these get all that they are touched for. @returns what ends it
+ *
+ * @param go asked to show another file, so many further on
+ */
+export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
+  const watch = new AbortController();
+  const { signal } = watch;
+  let start: PointerEvent | undefined;
+  const isOfControls = ({ target, clientY }: PointerEvent) =>
+    target === film && clientY > film.getBoundingClientRect().bottom - controlsHeight;
+  const down = (event: PointerEvent) => {
+    // A second finger is no swipe, and a film that fills the screen is alone.
+    const isFirst = event.isPrimary && event.pointerType !== 'mouse' && document.fullscreenElement === null;
+    start = isFirst && !isOfControls(event) ? event : undefined;
+  };
+  const up = (event: PointerEvent) => {
+    const by = start?.pointerId === event.pointerId ? swipeOf({ x: event.clientX - start.clientX, y: event.clientY - start.clientY }) : 0;
+    start = undefined;
+    if (by !== 0) go(by);
+  };
+  stage.addEventListener('pointerdown', down, { signal });
+  stage.addEventListener('pointerup', up, { signal });
+  stage.addEventListener(
+    'pointercancel',
+    () => {
+      start = undefined;
+    },
+    { signal },
   );
   return watch;
 }

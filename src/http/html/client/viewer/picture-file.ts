@@ -2,9 +2,10 @@ import { make } from '../dom.ts';
 import { kindOf } from '../file-kind.ts';
 import { text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { linkOf, nameOf, type Row } from '../rows.ts';
+import { linkOf, nameOf, type Row } from '../rows/rows.ts';
 import { reasonFor, scriptHeaders, send } from '../server.ts';
 import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
+import { judgeDrawing, mostDrawingBytes } from './drawing.ts';
 
 /** Pixels up to which a picture is shown: unpacked, each takes four bytes of memory. */
 const mostPixels = 100_000_000;
@@ -44,20 +45,40 @@ export async function pictureOf(row: Row): Promise<Picture> {
   return picture;
 }
 
-// The browser loads the picture by itself, which could not ask for the password in the page, and would unpack whatever comes: so its
-// beginning is looked at first.
-async function begin(row: Row, ask: (url: string, headers: Record<string, string>) => Promise<Response>): Promise<Picture> {
-  const url = `${linkOf(row).pathname}?inline`;
+async function begin(row: Row, ask: Asker): Promise<Picture> {
+  const src = `${linkOf(row).pathname}?inline`;
+  return (await pictureProblem(src, ask)) ?? make('img', { src, alt: nameOf(row), draggable: false });
+}
+
+/** Sends a request, for the beginning of a picture. */
+type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
+
+/**
+ * Looks at a picture before the browser loads it by itself, which could not ask for the password in the page, and would unpack or draw whatever
+ * comes.
+ *
+ * @returns what stands in the way, for people; undefined when nothing does
+ */
+export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {
   try {
     const reply = await ask(url, { range: `bytes=0-${headBytes - 1}` });
     // An empty file has no such range.
     if (reply.status === 416) return previewText('brokenPicture');
     if (!reply.ok) return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
+    if (reply.headers.get('content-type')?.startsWith('image/svg')) return await drawingProblem(url, reply, ask);
     const head = pictureHead(new Uint8Array(await reply.arrayBuffer()));
     const { width = 0, height = 0 } = head ?? {};
-    if (width * height > mostPixels) return previewText('tooManyPixels', { width, height });
+    return width * height > mostPixels ? previewText('tooManyPixels', { width, height }) : undefined;
   } catch {
     return text('noConnection');
   }
-  return make('img', { src: url, alt: nameOf(row), draggable: false });
+}
+
+async function drawingProblem(url: string, start: Response, ask: Asker): Promise<string | undefined> {
+  const sizeBytes = Number(start.headers.get('content-range')?.split('/')[1]);
+  if (!(sizeBytes <= mostDrawingBytes)) return previewText('drawingTooLarge');
+  const whole = sizeBytes <= headBytes ? start : await ask(url, { range: `bytes=0-${sizeBytes - 1}` });
+  const verdict = await judgeDrawing(new Uint8Array(await whole.arrayBuffer()));
+  if (verdict === undefined) return previewText('brokenPicture');
+  return verdict === 'drawable' ? undefined : previewText('drawingTooLarge');
 }

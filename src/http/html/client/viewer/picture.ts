@@ -1,6 +1,6 @@
 import { makeButton } from '../dom.ts';
 import { previewText } from '../previews/preview-text.ts';
-import type { Row } from '../rows.ts';
+import type { Row } from '../rows/rows.ts';
 import { watchGestures } from './gestures.ts';
 import { pictureOf } from './picture-file.ts';
 import { alert, type Shown } from './shown.ts';

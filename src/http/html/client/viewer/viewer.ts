@@ -8,11 +8,10 @@ import { addStyle } from '../parts.ts';
 import { contentOf } from '../preview.ts';
 import { previewText } from '../previews/preview-text.ts';
 import { shownFile } from '../previews/shown-file.ts';
-import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows.ts';
-import { obstacle } from '../server.ts';
+import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows/rows.ts';
 import { showPicture } from './picture.ts';
 import { fetchAhead, forgetPictures } from './picture-file.ts';
-import { alert, type Shown } from './shown.ts';
+import type { Shown } from './shown.ts';
 import style from './viewer.css';
 
 addStyle(style);
@@ -56,7 +55,17 @@ class Viewer {
     this.#rows = sequenceOf(row);
     this.#download.append(make('span', { className: 'wide' }, text('download')));
     this.#remove.hidden = !may('delete');
-    const header = make('header', {}, this.#title, this.#place, this.#tools, ...this.#steps, this.#download, this.#remove, this.#close);
+    const header = make(
+      'header',
+      { attributes: { role: 'group' } },
+      this.#title,
+      this.#place,
+      this.#tools,
+      ...this.#steps,
+      this.#download,
+      this.#remove,
+      this.#close,
+    );
     this.#dialog.append(header, this.#stage);
     this.#dialog.classList.toggle('seen', isSeen(row));
     this.#dialog.addEventListener('keydown', (event) => this.#onKey(event));
@@ -123,8 +132,7 @@ class Viewer {
     if (kindOf(row) === 'image') return showPicture(row, this.#stage, (by) => this.#go(by));
     if (kindOf(row) === 'text') return shownFile(row, () => import('../previews/text/text-file.ts'));
     if (kindOf(row) === 'zip') return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
-    const problem = await obstacle(linkOf(row).pathname);
-    return problem === undefined ? contentOf(row) : alert(problem);
+    return contentOf(row, this.#stage, (by) => this.#go(by));
   }
 
   #rowAfter(by: number): Row {

@@ -1,9 +1,11 @@
 import type { ErrorCode } from '../../../../lib/errors.ts';
 import type { PageTextName } from './en.ts';
+import { foundTexts } from './found/de.ts';
 import type { Text } from './text.ts';
 
 /** German: texts of the pages. */
 export const pageTexts: Record<PageTextName, Text> = {
+  ...foundTexts,
   files: 'Dateien',
   path: 'Pfad',
   signIn: 'Anmelden',
@@ -30,7 +32,6 @@ export const pageTexts: Record<PageTextName, Text> = {
   size: 'Größe',
   modified: 'Geändert',
   modifiedUtc: 'Geändert (UTC)',
-  folder: 'Ordner',
   asGrid: 'Als Kacheln zeigen',
   asList: 'Als Liste zeigen',
   foldersFirst: 'Ordner zuerst',
@@ -57,11 +58,6 @@ export const pageTexts: Record<PageTextName, Text> = {
   nextPage: 'Nächste Seite',
   searchHint: 'Unterhalb dieses Ordners suchen',
   searchFor: 'Suche nach „{text}“',
-  found: { one: 'Ein Eintrag wurde gefunden.', other: '{count} Einträge wurden gefunden.' },
-  nothingFound: 'Nichts unterhalb dieses Ordners hat das im Namen.',
-  nothingFoundHint: 'Versuchen Sie einen kürzeren Teil des Namens oder einen Ordner weiter oben.',
-  searchTruncated:
-    'Die Suche wurde beendet, bevor sie alles gesehen hatte: Es kann mehr geben. Suchen Sie in einem Ordner weiter unten oder nach mehr vom Namen.',
   uploadFiles: 'Dateien hochladen',
   upload: 'Hochladen',
   newFolder: 'Neuer Ordner',

@@ -1,7 +1,9 @@
+import { foundTexts } from './found/en.ts';
 import type { Text } from './text.ts';
 
 /** English: texts of the pages. The other languages have the same names. */
 export const pageTexts = {
+  ...foundTexts,
   files: 'Files',
   path: 'Path',
   signIn: 'Sign in',
@@ -28,7 +30,6 @@ export const pageTexts = {
   size: 'Size',
   modified: 'Modified',
   modifiedUtc: 'Modified (UTC)',
-  folder: 'folder',
   asGrid: 'Show as a grid',
   asList: 'Show as a list',
   foldersFirst: 'Folders first',
@@ -55,11 +56,6 @@ export const pageTexts = {
   nextPage: 'Next page',
   searchHint: 'Search below this folder',
   searchFor: 'Search for “{text}”',
-  found: { one: 'One item was found.', other: '{count} items were found.' },
-  nothingFound: 'Nothing below this folder has this in its name.',
-  nothingFoundHint: 'Try a shorter part of the name, or a folder further up.',
-  searchTruncated:
-    'The search was ended before it had seen everything: there may be more. Search a folder further down, or for more of the name.',
   uploadFiles: 'Upload files',
   upload: 'Upload',
   newFolder: 'New folder',

@@ -1,9 +1,11 @@
 import type { ErrorCode } from '../../../../lib/errors.ts';
 import type { PageTextName } from './en.ts';
+import { foundTexts } from './found/es.ts';
 import type { Text } from './text.ts';
 
 /** Spanish: texts of the pages. */
 export const pageTexts: Record<PageTextName, Text> = {
+  ...foundTexts,
   files: 'Archivos',
   path: 'Ruta',
   signIn: 'Iniciar sesión',
@@ -30,7 +32,6 @@ export const pageTexts: Record<PageTextName, Text> = {
   size: 'Tamaño',
   modified: 'Modificado',
   modifiedUtc: 'Modificado (UTC)',
-  folder: 'carpeta',
   asGrid: 'Mostrar en cuadrícula',
   asList: 'Mostrar en lista',
   foldersFirst: 'Carpetas primero',
@@ -57,11 +58,6 @@ export const pageTexts: Record<PageTextName, Text> = {
   nextPage: 'Página siguiente',
   searchHint: 'Buscar en esta carpeta y por debajo',
   searchFor: 'Búsqueda de «{text}»',
-  found: { one: 'Se ha encontrado un elemento.', other: 'Se han encontrado {count} elementos.' },
-  nothingFound: 'Nada en esta carpeta ni por debajo tiene esto en su nombre.',
-  nothingFoundHint: 'Pruebe con una parte más corta del nombre o con una carpeta superior.',
-  searchTruncated:
-    'La búsqueda terminó antes de haberlo visto todo: puede haber más. Busque en una carpeta inferior o más parte del nombre.',
   uploadFiles: 'Subir archivos',
   upload: 'Subir',
   newFolder: 'Carpeta nueva',

@@ -1,9 +1,11 @@
 import type { ErrorCode } from '../../../../lib/errors.ts';
 import type { PageTextName } from './en.ts';
+import { foundTexts } from './found/fr.ts';
 import type { Text } from './text.ts';
 
 /** French: texts of the pages. */
 export const pageTexts: Record<PageTextName, Text> = {
+  ...foundTexts,
   files: 'Fichiers',
   path: 'Chemin',
   signIn: 'Se connecter',
@@ -30,7 +32,6 @@ export const pageTexts: Record<PageTextName, Text> = {
   size: 'Taille',
   modified: 'Modifié',
   modifiedUtc: 'Modifié (UTC)',
-  folder: 'dossier',
   asGrid: 'Afficher en grille',
   asList: 'Afficher en liste',
   foldersFirst: 'Dossiers d’abord',
@@ -57,11 +58,6 @@ export const pageTexts: Record<PageTextName, Text> = {
   nextPage: 'Page suivante',
   searchHint: 'Chercher dans ce dossier et en dessous',
   searchFor: 'Recherche de « {text} »',
-  found: { one: 'Un élément trouvé.', other: '{count} éléments trouvés.' },
-  nothingFound: 'Rien dans ce dossier ni en dessous ne porte ceci dans son nom.',
-  nothingFoundHint: 'Essayez une partie plus courte du nom, ou un dossier plus haut.',
-  searchTruncated:
-    'La recherche a pris fin avant d’avoir tout vu : il peut y en avoir plus. Cherchez dans un dossier plus bas, ou une plus grande partie du nom.',
   uploadFiles: 'Envoyer des fichiers',
   upload: 'Envoyer',
   newFolder: 'Nouveau dossier',

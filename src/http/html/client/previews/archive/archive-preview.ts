@@ -1,7 +1,8 @@
 import { clearName } from '../../../pages/clear-name.ts';
 import { fileLook } from '../../../pages/file-looks.ts';
 import { icon, make, makeButton } from '../../dom.ts';
-import { formatTag, sizeText, text } from '../../language.ts';
+import { text } from '../../language.ts';
+import { formatTag, sizeText } from '../../locale.ts';
 import { growingList } from '../growing-list.ts';
 import { previewText } from '../preview-text.ts';
 import type { RemoteFile } from '../remote-file.ts';
@@ -9,10 +10,14 @@ import { Archive } from './archive.ts';
 import { faultText } from './fault-text.ts';
 import { memberFile } from './member-file.ts';
 import { showMember } from './show-member.ts';
+import { tailBytes } from './zip-directory.ts';
 import type { ZipMember } from './zip-member.ts';
 
 /** Members that are shown at first, and so many more each time. */
 const batch = 500;
+
+/** The end of an archive tells where its directory is; a short one is there with that. */
+export const firstBytes = -tailBytes;
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 

@@ -22,6 +22,10 @@ export interface ZipDirectory {
 
 const endBytes = 22;
 const locatorBytes = 20;
+
+/** Bytes at the end of a file in which the end record stands, and the locator of ZIP64 before it. */
+export const tailBytes = endBytes + 0xffff + locatorBytes;
+
 const end64Bytes = 56;
 
 /**
@@ -30,7 +34,7 @@ const end64Bytes = 56;
  * @throws ZipFault when there is none
  */
 export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
-  const tailStart = Math.max(0, file.sizeBytes - endBytes - 0xffff - locatorBytes);
+  const tailStart = Math.max(0, file.sizeBytes - tailBytes);
   const tail = viewOf(await file.read(tailStart, file.sizeBytes - tailStart));
   const at = endIn(tail);
   if (at === undefined) throw new ZipFault('no-archive');

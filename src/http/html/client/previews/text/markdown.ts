@@ -1,5 +1,7 @@
 import type { Token, Tokens } from 'marked';
 import { make } from '../../dom.ts';
+import { send } from '../../server.ts';
+import { pictureProblem } from '../../viewer/picture-file.ts';
 import { previewText } from '../preview-text.ts';
 import { decodeEntities, withoutTags } from './html-text.ts';
 import { type DocumentPlace, linkUrl, pictureUrl } from './markdown-links.ts';
@@ -31,6 +33,7 @@ export async function showMarkdown(text: string, options: MarkdownOptions): Prom
 class MarkdownElements {
   readonly #options: MarkdownOptions;
   #pictures = 0;
+  #lookedAt = Promise.resolve();
 
   constructor(options: MarkdownOptions) {
     this.#options = options;
@@ -105,8 +108,15 @@ class MarkdownElements {
     const alt = decodeEntities(words);
     if (src === undefined || this.#pictures >= mostPictures) return make('span', { className: 'hint' }, `[${alt || href}]`);
     this.#pictures++;
-    const picture = make('img', { loading: 'lazy', alt, title: title ?? '', src });
-    picture.addEventListener('error', () => picture.replaceWith(`[${alt || href}]`));
+    const picture = make('img', { loading: 'lazy', alt, title: title ?? '' });
+    const giveUp = () => picture.replaceWith(`[${alt || href}]`);
+    picture.addEventListener('error', giveUp);
+    // One after the other.
+    this.#lookedAt = this.#lookedAt.then(async () => {
+      if (this.#options.signal.aborted) return;
+      if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();
+      else picture.src = src;
+    });
     return picture;
   }
 }

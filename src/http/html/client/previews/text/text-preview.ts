@@ -10,7 +10,7 @@ import { showTable } from './table.ts';
 import { decodeText } from './text-decoding.ts';
 
 /** Bytes of a text that are shown. */
-const mostBytes = 512 * 1024;
+export const mostBytes = 512 * 1024;
 
 /** JSON is folded when it is no larger: it has to be there as a whole. */
 const mostJsonBytes = 2 * 1024 * 1024;

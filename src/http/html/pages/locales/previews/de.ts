@@ -27,6 +27,7 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   zoomIn: 'Vergrößern',
   zoomOut: 'Verkleinern',
   tooManyPixels: 'Dieses Bild hat {width} × {height} Pixel, zu viele, um es hier zu zeigen. Sie können es herunterladen.',
+  drawingTooLarge: 'Diese Zeichnung ist zu groß oder zu kompliziert, um hier gezeigt zu werden. Sie können sie herunterladen.',
   brokenPicture: 'Dieses Bild lässt sich nicht zeigen: Es ist beschädigt, oder Ihr Browser kennt seine Art nicht.',
   brokenMedia: 'Das kann nicht abgespielt werden: Es ist beschädigt oder von einer Art, die Ihr Browser nicht kennt.',
   player: 'Wiedergabe',

@@ -26,6 +26,7 @@ export const previewTexts = {
   zoomIn: 'Zoom in',
   zoomOut: 'Zoom out',
   tooManyPixels: 'This picture has {width} × {height} pixels, too many to be shown here. You can download it.',
+  drawingTooLarge: 'This drawing is too large or too complicated to be shown here. You can download it.',
   brokenPicture: 'This picture cannot be shown: it is damaged, or of a kind that your browser does not know.',
   brokenMedia: 'This cannot be played: it is damaged, or of a kind that your browser does not know.',
   player: 'Player',

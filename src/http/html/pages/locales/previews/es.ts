@@ -27,6 +27,7 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   zoomIn: 'Acercar',
   zoomOut: 'Alejar',
   tooManyPixels: 'Esta imagen tiene {width} × {height} píxeles, demasiados para mostrarla aquí. Puede descargarla.',
+  drawingTooLarge: 'Este dibujo es demasiado grande o complejo para mostrarse aquí. Puede descargarlo.',
   brokenPicture: 'Esta imagen no se puede mostrar: está dañada o su navegador no conoce este tipo.',
   brokenMedia: 'No se puede reproducir: está dañado o es de un tipo que su navegador no conoce.',
   player: 'Reproductor',

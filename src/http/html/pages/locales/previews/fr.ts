@@ -27,6 +27,7 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   zoomIn: 'Agrandir',
   zoomOut: 'Réduire',
   tooManyPixels: 'Cette image a {width} × {height} pixels, trop pour être affichée ici. Vous pouvez la télécharger.',
+  drawingTooLarge: 'Ce dessin est trop grand ou trop complexe pour être affiché ici. Vous pouvez le télécharger.',
   brokenPicture: 'Cette image ne peut pas être affichée : elle est endommagée, ou votre navigateur ne connaît pas ce format.',
   brokenMedia: 'Lecture impossible : le fichier est endommagé ou d’un type que votre navigateur ne connaît pas.',
   player: 'Lecteur',

@@ -1,0 +1,62 @@
+// What the pages weigh, for the documentation (docs.mjs): by what is built, so that nobody has to believe it.
+import { gzipSync } from 'fflate';
+import { scriptStarts, style } from './bundle-options.mjs';
+import { pageScripts } from './page-scripts.mjs';
+
+/** What the parts of the script are there for, in the order of the table; those of no name are shared by several. */
+const purposes = {
+  'page.js': 'the script of every page, with English texts',
+  language: 'the texts of German, French or Spanish',
+  'thumbnail-of.js': 'thumbnails, in the grid',
+  'viewer.js': 'the viewer, with pictures, films and PDF',
+  'text-file.js': 'all texts, in archives too',
+  'archive-preview.js': 'what is in a ZIP archive',
+  shared: 'what other parts share',
+  'player.js': 'the player of sounds',
+  'found.js': 'what a search finds',
+};
+
+const languages = ['de.js', 'es.js', 'fr.js'];
+
+/** Names of parts that other parts ask for change with what is in them. */
+function purposeOf(file, inputs) {
+  if (languages.includes(file)) return 'language';
+  // Members of archives are shown by it, too.
+  if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-file.js';
+  return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');
+}
+
+/** Kilobytes, rounded up. */
+function kilobytes(bytes) {
+  return `${Math.ceil(bytes / 1000)} kB`;
+}
+
+function packedBytes(text) {
+  return gzipSync(Buffer.from(text), { level: 9, mtime: 1 }).length;
+}
+
+/** @param {string} styleText the style of all pages. @returns the table, as Markdown */
+export async function pageWeights(styleText) {
+  const { files, inputsOf } = await pageScripts(scriptStarts['svc:page-scripts'].pathname, [style]);
+  const weights = new Map();
+  const libraries = new Map();
+  for (const [file, text] of Object.entries(files)) {
+    const purpose = purposeOf(file, inputsOf[file]);
+    if (!(purpose in purposes)) throw new Error(`The weights do not say what ${file} is for.`);
+    const bytes = packedBytes(text);
+    const before = weights.get(purpose) ?? 0;
+    weights.set(purpose, purpose === 'language' ? Math.max(before, bytes) : before + bytes);
+    for (const [path, { bytesInOutput }] of Object.entries(inputsOf[file])) {
+      const library = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
+      if (library === undefined) continue;
+      const known = libraries.get(purpose) ?? new Map();
+      libraries.set(purpose, known.set(library, (known.get(library) ?? 0) + bytesInOutput));
+    }
+  }
+  const rows = Object.entries(purposes).map(([purpose, meaning]) => {
+    const used = [...(libraries.get(purpose) ?? [])].map(([name, bytes]) => `${name} ${kilobytes(bytes)}`);
+    return `| ${meaning} | ${kilobytes(weights.get(purpose))} | ${used.join(', ')} |`;
+  });
+  rows.unshift(`| the style of every page | ${kilobytes(packedBytes(styleText))} | |`);
+  return `| part | gzip | libraries in it, unpacked |\n|---|---:|---|\n${rows.join('\n').replaceAll('|  |', '| |')}\n`;
+}

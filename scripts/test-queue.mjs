@@ -1,0 +1,77 @@
+// What the processes do in which scripts/test.mjs runs test files. SVC_TESTS is the folder of the run, which has queue.json.
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+const ownFigures = '/proc/self/stat';
+
+const folder = process.env.SVC_TESTS;
+const own = basename(process.argv[1]);
+
+/**
+ * Takes the next file of the queue that no other process has taken, one after the other, as to load what all of them need takes half a
+ * second of CPU.
+ */
+export async function runQueue() {
+  /** @type {{ files: { path: string, bundle: string }[], mostTogether: number }} */
+  const { files, mostTogether } = JSON.parse(readFileSync(join(folder, 'queue.json'), 'utf8'));
+  let taken = 0;
+  for (const [index, file] of files.entries()) {
+    if (taken === mostTogether) break;
+    if (!take(index)) continue;
+    taken++;
+    await run(file);
+  }
+  endInTime();
+}
+
+/** Runs one file. @param {{ path: string, bundle: string }} file */
+export async function runAlone(file) {
+  await run(file);
+  endInTime();
+}
+
+async function run({ path, bundle }) {
+  const before = used();
+  await import(pathToFileURL(bundle).href);
+  // Tests run in the order in which they were made: when this one has its turn, all of the file have ended.
+  await test(path, () => {});
+  const after = used();
+  const took = { path, wallMs: after.wallMs - before.wallMs, cpuMs: after.cpuMs - before.cpuMs };
+  appendFileSync(join(folder, 'times.ndjson'), `${JSON.stringify(took)}\n`);
+}
+
+/** What a test leaves open does not keep its process until the time limit of all: it is named, and the process fails. */
+function endInTime() {
+  const graceMs = Number(process.env.SVC_TEST_GRACE_MS ?? 20_000);
+  const giveUp = () => {
+    console.error(`still open after the last test: ${process.getActiveResourcesInfo().join(', ')}`);
+    process.exit(1);
+  };
+  setTimeout(giveUp, graceMs).unref();
+}
+
+/** @returns whether no other process has taken it */
+function take(index) {
+  try {
+    writeFileSync(join(folder, `taken-${index}`), own, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Time, and the CPU of this process and of its children that have ended; what goes on behind a file is counted with the next one. */
+function used() {
+  const { user, system } = process.cpuUsage();
+  return { wallMs: performance.now(), cpuMs: (user + system) / 1000 + childrenMs() };
+}
+
+/** CPU of children that have ended, where Linux tells (proc(5): cutime and cstime, in hundredths of a second). */
+function childrenMs() {
+  if (!existsSync(ownFigures)) return 0;
+  const fields = readFileSync(ownFigures, 'latin1').split(') ')[1].split(' ');
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}

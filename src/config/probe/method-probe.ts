@@ -1,0 +1,175 @@
+import type { GroupConfiguration } from '../../accounts/account.ts';
+import { AccountsFile } from '../../accounts/accounts-file.ts';
+import { withDefaultGroup } from '../../accounts/options.ts';
+import { PasswordVerifier } from '../../accounts/passwords.ts';
+import { ApplicationMethod } from '../../auth/application.ts';
+import type { AuthResult } from '../../auth/auth-method.ts';
+import { createCalloutEndpoint } from '../../auth/callout.ts';
+import { verdictOf } from '../../auth/callout-reply.ts';
+import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
+import {
+  type ApplicationOptions,
+  type AuthenticationOptions,
+  accountsFilePath,
+  type CalloutOptions,
+  calloutOptions,
+  methodsInForce,
+} from '../../auth/options.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
+import type { RemoteResult } from '../../lib/remote/remote-endpoint.ts';
+import { shownUrl } from '../../lib/remote/shown-url.ts';
+import { readingOf } from '../cases/auth-reading.ts';
+import type { Config } from '../schema/schema.ts';
+import { isFileService } from '../schema/services.ts';
+import type { MethodReport } from './method-report.ts';
+import { replyWarnings } from './reply-warnings.ts';
+
+/** What is asked, and how the answer is read. */
+export interface Target {
+  chain: [string, AuthenticationOptions][];
+  /** UUID of the SSH service whose chain it is. */
+  sshService: string | undefined;
+  /** All groups by UUID; undefined without a configuration: any group is fine. */
+  groups: ReadonlyMap<string, GroupConfiguration> | undefined;
+  config: Config | undefined;
+}
+
+/** The target of `--url`: one endpoint, no configuration. */
+export function urlTarget(options: { url: string; headers: string[]; basic: string | undefined; timeout: number | undefined }): Target {
+  const colon = options.basic?.indexOf(':') ?? -1;
+  const parsed = calloutOptions.safeParse({
+    type: 'http',
+    url: options.url,
+    headers: options.headers,
+    username: options.basic?.slice(0, Math.max(colon, 0)) ?? '',
+    password: options.basic?.slice(colon + 1) ?? '',
+    ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+  });
+  if (!parsed.success)
+    throw new ServiceError(
+      'bad-request',
+      `--${parsed.error.issues[0]?.path[0] === 'headers' ? 'header' : String(parsed.error.issues[0]?.path[0])}: ${parsed.error.issues[0]?.message}`,
+    );
+  return { chain: [['url', parsed.data]], sshService: undefined, groups: undefined, config: undefined };
+}
+
+/** The target of a configuration: one method, or the chain of its first service that has one, with `isOverSsh` rather one of SSH. */
+export function configTarget(config: Config, method: string | undefined, isOverSsh: boolean): Target {
+  const all = methodsInForce(config.authentications);
+  const services = Object.entries(config.services).filter(([, candidate]) => candidate.enabled && isFileService(candidate));
+  const ssh = isOverSsh ? services.find(([, { type }]) => type === 'ssh') : undefined;
+  const [, service] = ssh ?? services[0] ?? [];
+  const order = service && isFileService(service) ? service.authentications : null;
+  const chain = method === undefined ? chainOf(all, order) : all.filter(([uuid]) => uuid === method);
+  if (chain.length === 0)
+    throw new ServiceError(
+      'bad-request',
+      method === undefined ? 'The configuration has no enabled authentication method.' : `There is no authentication method "${method}".`,
+    );
+  return { chain, sshService: ssh?.[0], groups: withDefaultGroup(config.groups), config };
+}
+
+function chainOf(all: [string, AuthenticationOptions][], order: string[] | null): [string, AuthenticationOptions][] {
+  const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
+  return ordered.filter(([, options]) => options.enabled);
+}
+
+/**
+ * Asks the methods in order until one accepts or rejects.
+ *
+ * @returns one report for each method that was asked
+ * @throws the reason of the signal when that aborts
+ */
+export async function probe(target: Target, credentials: Credentials, signal?: AbortSignal): Promise<MethodReport[]> {
+  const reports: MethodReport[] = [];
+  for (const [uuid, options] of target.chain) {
+    signal?.throwIfAborted();
+    const report = await probeMethod(target, uuid, options, credentials, signal);
+    reports.push(report);
+    if (report.outcome !== 'next') break;
+  }
+  return reports;
+}
+
+async function probeMethod(
+  target: Target,
+  uuid: string,
+  options: AuthenticationOptions,
+  credentials: Credentials,
+  signal: AbortSignal | undefined,
+): Promise<MethodReport> {
+  if (options.type === 'http') return probeEndpoint(target, uuid, options, credentials, signal);
+  const startedMs = systemClock.monotonicMs();
+  const result: AuthResult =
+    options.type === 'anonymous'
+      ? { outcome: 'next', reason: 'This method takes requests without credentials only.' }
+      : await localMethod(target, uuid, options).authenticate(credentials);
+  const base = {
+    method: uuid,
+    type: options.type,
+    credentials: credentials.type,
+    warnings: [],
+    duration_ms: Math.round(systemClock.monotonicMs() - startedMs),
+  };
+  return { ...base, invalid: false, ...readingOf(target.groups, credentials.username, result, { uuid, type: options.type }) };
+}
+
+function localMethod({ config }: Target, uuid: string, options: ApplicationOptions): ApplicationMethod {
+  const path = accountsFilePath(options, config?.server.data_folder_path ?? '.');
+  const accounts = new AccountsFile(path, config?.accounts ?? {}, systemClock, silentLog);
+  return new ApplicationMethod({ uuid, name: uuid, accounts, passwords: new PasswordVerifier() });
+}
+
+async function probeEndpoint(
+  target: Target,
+  uuid: string,
+  options: CalloutOptions,
+  credentials: Credentials,
+  signal: AbortSignal | undefined,
+): Promise<MethodReport> {
+  const endpoint = createCalloutEndpoint(options, systemClock);
+  const body = credentialsRequestBody(credentials, target.config?.server.uuid ?? 'svc-auth-test');
+  let result: RemoteResult | undefined;
+  let asked = '';
+  try {
+    for (const url of options.url) {
+      asked = url;
+      result = await endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body, signal });
+      if (result.kind !== 'no-reply') break;
+    }
+  } finally {
+    endpoint.close();
+  }
+  const reply = result as RemoteResult;
+  const common = {
+    method: uuid,
+    type: 'http',
+    credentials: credentials.type,
+    url: shownUrl(asked),
+    warnings: replyWarnings(reply, options.timeout * 1000),
+    duration_ms: Math.round(reply.durationMs),
+  };
+  if (reply.kind !== 'reply') {
+    return {
+      ...common,
+      outcome: 'rejected',
+      invalid: true,
+      reason: `${reply.kind === 'no-reply' ? 'no reply' : 'invalid reply'}: ${reply.message}`,
+    };
+  }
+  const groups = target.groups ? new Set(target.groups.keys()) : anything;
+  const verdict = verdictOf(reply, groups);
+  // A 200 that is not taken was meant as a yes: what is wrong with it is its body.
+  const invalid = verdict.outcome === 'rejected' && reply.status === 200;
+  return {
+    ...common,
+    status: reply.status,
+    status_reason: reply.reason,
+    invalid,
+    ...readingOf(target.groups, credentials.username, verdict, { uuid, type: 'http' }),
+  };
+}
+
+const anything = { has: () => true } as unknown as ReadonlySet<string>;

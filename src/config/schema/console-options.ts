@@ -1,0 +1,63 @@
+import * as z from 'zod';
+import { passwordHash } from '../../accounts/options.ts';
+import { isUserName } from '../../accounts/user-names.ts';
+import { forwardedHeader, proxyRanges, servicePort } from '../../auth/service-options.ts';
+import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
+
+/** What administrators may do: look, or also change something. */
+export const administratorRoles = ['viewer', 'operator'] as const;
+export type AdministratorRole = (typeof administratorRoles)[number];
+
+const administratorOptions = z.strictObject({
+  password: passwordHash.describe('Password hash, as `svc hash-password` prints it.'),
+  role: z
+    .enum(administratorRoles, { error: 'must be viewer or operator' })
+    .default('viewer')
+    .describe('`viewer` sees everything and changes nothing; `operator` also acts.'),
+});
+
+const administratorName = z
+  .string()
+  .refine(isUserName, 'must be a name of 1 to 150 characters, without control characters, "/" and "\\"')
+  .refine((name) => !name.includes(':'), 'must not contain ":", which ends a name in HTTP Basic');
+
+/** A service of type console. */
+export const consoleOptions = z.strictObject({
+  type: z.literal('console').describe('Pages and API for those who run the service; no files.'),
+  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  description: z.string().default('').describe('Free text.'),
+  enabled: yesNo().default(true).describe('A disabled service is not started.'),
+  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
+  port: servicePort(9101),
+  administrators: z
+    .record(administratorName, administratorOptions)
+    .default({})
+    .describe('Who may log in, by name. Accounts for files are nobody here.'),
+  idle_connection_timeout: number(1, 86_400).default(900).describe('Seconds without a request after which a session ends.'),
+  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
+  maximum_concurrent_connections: integer(1, 1_000_000).default(2000).describe('Connections at once; more are closed.'),
+  accepted_origins: originList()
+    .default([])
+    .describe('Origins under which the console is known to browsers, for example behind a proxy that ends TLS.'),
+  client_forwarded_header: forwardedHeader(),
+  trusted_proxies: proxyRanges().describe(
+    'Addresses and ranges of proxies whose `client_forwarded_header` is believed. Default: loopback and private ranges.',
+  ),
+  tls_certificate_path: optionalText()
+    .default('')
+    .describe('PEM file of the certificate chain; with it the console is reached by https; of several, for keys of different kinds.'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key, or of one for each chain.'),
+  tls_client_ca_path: optionalText()
+    .default('')
+    .describe('PEM file of authorities: who connects must show a certificate of theirs, beside logging in.'),
+  tls_minimum_version: z
+    .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
+    .default('TLSv1.2')
+    .describe('Lowest TLS version.'),
+});
+export type ConsoleOptions = z.infer<typeof consoleOptions>;
+
+/** Whether the console is reached by https. */
+export function usesTls({ tls_certificate_path, tls_key_path }: Pick<ConsoleOptions, 'tls_certificate_path' | 'tls_key_path'>): boolean {
+  return tls_certificate_path !== '' || tls_key_path !== '';
+}

@@ -1,0 +1,64 @@
+import { noteInternalError } from '../events/internal-error.ts';
+import { faultHeaders, faultOf, statusOf } from '../http/reply/error-reply.ts';
+import { type ConsoleContext, eventContext } from './environment.ts';
+
+/** The headers of every reply of the API: what it says is for whoever asked, now, and never a page. */
+const baseHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+type Headers = Record<string, string>;
+
+/** Answers with a value as JSON. */
+export function answerJson(
+  c: ConsoleContext,
+  value: unknown,
+  { status = 200, headers = {} }: { status?: number; headers?: Headers } = {},
+): Response {
+  const body = JSON.stringify(value);
+  const length = String(Buffer.byteLength(body));
+  return new Response(body, {
+    status,
+    headers: { ...headersOf(c), 'content-type': 'application/json; charset=utf-8', 'content-length': length, ...headers },
+  });
+}
+
+/** Answers with 204. */
+export function answerNothing(c: ConsoleContext, headers: Headers = {}): Response {
+  return new Response(null, { status: 204, headers: { ...headersOf(c), ...headers } });
+}
+
+/** Answers with what was thrown: the one place where a fault becomes a reply. */
+export function answerFault(c: ConsoleContext, error: unknown): Response {
+  const fault = faultOf(error);
+  const status = statusOf[fault.code];
+  let { message } = fault;
+  if (fault.code === 'internal') {
+    const { method, path, request, service } = c.env;
+    const { reference } = noteInternalError(service, fault, {
+      logged: { request_id: request.id, method, path },
+      context: () => eventContext(c.env),
+      data: { status, method, path },
+    });
+    message = `Internal error. Reference: ${reference}`;
+  }
+  const headers: Headers = {};
+  for (const [name, value] of Object.entries(faultHeaders(fault))) if (value !== undefined) headers[name] = String(value);
+  if (fault.code === 'unauthorized') headers['www-authenticate'] = challengeFor(c);
+  // What is left of a body that is too large is not worth its connection.
+  if (fault.code === 'too-large') headers.connection = 'close';
+  return answerJson(c, { errors: [{ code: fault.code, message }] }, { status, headers });
+}
+
+/** The headers of every reply to a request. */
+export function headersOf({ env: { request } }: ConsoleContext): Headers {
+  return { ...baseHeaders, 'x-request-id': request.id };
+}
+
+/** Whoever sent Basic is asked for it again; a browser that did not would put its own password box before the page that knows how to ask. */
+function challengeFor({ env: { incoming } }: ConsoleContext): string {
+  return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';
+}

@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import type { Credentials } from '../../auth/credentials.ts';
+import { configTarget } from '../../config/probe/method-probe.ts';
+import { commonNameOf, publicKeyBlob } from '../../config/probe/presented.ts';
+import { probeLogin } from '../../config/probe/probed-login.ts';
+import { withoutSecrets } from '../../config/probe/without-secrets.ts';
+import { peerAt } from '../../events/event-factory.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
+import { FairTurns } from '../../lib/turns/fair-turns.ts';
+import { answerJson } from '../answer.ts';
+import { administratorOf, type ConsoleContext, recordAction } from '../environment.ts';
+import { readRequest } from './read-request.ts';
+
+/** Tests at once, of all administrators together. */
+export const testsAtOnce = 4;
+
+/** Longest time for one test, whatever the methods' own limits are, in seconds. */
+export const longestTestS = 30;
+
+const text = z.string().max(32_768);
+
+/** Who comes with what; names are those of `svc auth-test`. */
+export const authTestRequest = z.strictObject({
+  username: text.optional().describe('Name of the account; that of a certificate where it is left out.'),
+  password: text.optional(),
+  ssh_key: text.optional().describe('Line of an OpenSSH public key.'),
+  certificate: text.optional().describe('Client certificate in PEM.'),
+  method: text.optional().describe('UUID of the one method to ask; the chain of a service where it is left out.'),
+  peer: text.optional().describe('`ADDRESS` or `ADDRESS:PORT` of the client; 127.0.0.1 where it is left out.'),
+  creator_type: text.optional().describe('Type of the service that the client reaches: https where it is left out, ssh with a key.'),
+});
+type AuthTestRequest = z.infer<typeof authTestRequest>;
+
+const turns = new FairTurns({ atOnce: testsAtOnce, waitingOfOne: 4, waiting: 16 });
+
+/**
+ * `POST /api/auth-test`: asks the methods of the configuration in force about credentials, which are kept nowhere. Event 20191 with the account's
+ * name alone.
+ */
+export async function testLogin(c: ConsoleContext): Promise<Response> {
+  const asked = await readRequest(c, authTestRequest);
+  const presented = presentedBy(asked);
+  const { config } = c.env.service.sources.configuration.running();
+  const target = configTarget(config, asked.method, creatorTypeOf(asked) === 'ssh');
+  if (presented.length > 1 && target.sshService === undefined)
+    throw new ServiceError('bad-request', 'Only an ssh service takes a password and a key together.');
+  await recordAction(c, 'auth-test', (presented[0] as Credentials).username);
+  const endTurn = await turns.take(administratorOf(c).name);
+  try {
+    const { outcome, methods, login } = await withinTime(c, (signal) => probeLogin(target, presented, signal));
+    const secrets = [...presented.map(({ content }) => content), asked.ssh_key ?? ''];
+    return answerJson(c, withoutSecrets({ outcome, methods, login }, secrets));
+  } finally {
+    endTurn();
+  }
+}
+
+/** Gives a test up that takes too long, or that nobody waits for any more. */
+async function withinTime<T>({ env }: ConsoleContext, test: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { outgoing, service } = env;
+  const abort = new AbortController();
+  const giveUp = () => abort.abort(new ServiceError('unavailable', `The authentication methods did not answer within ${longestTestS} s.`));
+  const timer = service.clock.after(longestTestS * 1000, giveUp);
+  outgoing.once('close', giveUp);
+  try {
+    return await test(abort.signal);
+  } finally {
+    timer.cancel();
+    outgoing.removeListener('close', giveUp);
+  }
+}
+
+function creatorTypeOf({ creator_type, ssh_key }: AuthTestRequest): string {
+  return creator_type ?? (ssh_key === undefined ? 'https' : 'ssh');
+}
+
+/** @throws ServiceError `bad-request` */
+function presentedBy(asked: AuthTestRequest): Credentials[] {
+  const { username, password, ssh_key, certificate } = asked;
+  if (certificate === undefined ? password === undefined && ssh_key === undefined : password !== undefined || ssh_key !== undefined)
+    throw new ServiceError('bad-request', 'Give one of "password", "ssh_key" and "certificate", or a key and a password.');
+  const client = parseAddressPort(asked.peer ?? '127.0.0.1:0');
+  if (!client) throw new ServiceError('bad-request', '"peer" must be ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
+  const common = { peer: peerAt(client.address, client.port), creator: { uuid: 'svc-auth-test', type: creatorTypeOf(asked) } };
+  if (certificate !== undefined)
+    return [{ type: 'ssl-certificate', username: username ?? nameIn(certificate), content: certificate, ...common }];
+  if (username === undefined) throw new ServiceError('bad-request', '"username" is missing.');
+  const presented: Credentials[] = [];
+  if (ssh_key !== undefined) presented.push({ type: 'ssh-key', username, content: blobOf(ssh_key), ...common });
+  if (password !== undefined) presented.push({ type: 'password', username, content: password, ...common });
+  return presented;
+}
+
+function blobOf(line: string): string {
+  const blob = publicKeyBlob(line);
+  if (blob === undefined) throw new ServiceError('bad-request', '"ssh_key" is no OpenSSH public key.');
+  return blob;
+}
+
+function nameIn(certificate: string): string {
+  let name: string | undefined;
+  try {
+    name = commonNameOf(certificate);
+  } catch (error) {
+    throw new ServiceError('bad-request', '"certificate" is no certificate in PEM.', { cause: error });
+  }
+  if (name === undefined) throw new ServiceError('bad-request', 'The certificate has no common name; give "username".');
+  return name;
+}

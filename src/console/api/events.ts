@@ -1,0 +1,163 @@
+import type { EventLog } from '../../events/journal/event-log.ts';
+import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
+import { type EventSelection, timeOf } from '../../events/journal/search/event-selection.ts';
+import { type FoundEvent, newestEvents, searchPage } from '../../events/journal/search/search.ts';
+import { clientGone } from '../../http/reply/outgoing.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { guarded } from '../../lib/guarded.ts';
+import { FairTurns } from '../../lib/turns/fair-turns.ts';
+import { newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
+import { answerJson, headersOf } from '../answer.ts';
+import { administratorOf, type ConsoleContext, type ConsoleExchange } from '../environment.ts';
+import { shownDelivery } from './deliveries.ts';
+import { selectionNames, selectionOf } from './event-filter.ts';
+import { Parameters, pathPart } from './parameters.ts';
+
+const usualOfPage = 100;
+const mostOfPage = 1000;
+
+/** How far a search goes for one page. */
+const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
+
+/** How far the search for one event goes. */
+const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
+
+/** The events of a request are looked for so long before and after the one that is opened, in milliseconds, and most of them. */
+const requestSpanMs = 3_600_000;
+const mostOfRequest = 500;
+
+/** An event is looked for so long before and after the time that the request gives, in milliseconds. */
+const atSpanMs = 60_000;
+
+const mostDeliveries = 100;
+
+/** Searches at once, and how many may wait; streams of all that matches have places of their own, for they last. */
+const searches = new FairTurns({ atOnce: 2, waitingOfOne: 20, waiting: 100 });
+const streams = new FairTurns({ atOnce: 4, waitingOfOne: 0, waiting: 0 });
+
+/** Bytes of events that are written to a stream at once. */
+const pieceBytes = 64 * 1024;
+
+/** `GET /api/events`: a page of events, the newest first; as NDJSON all that match. */
+export async function listEvents(c: ConsoleContext): Promise<Response> {
+  const { query, service } = c.env;
+  const parameters = Parameters.ofQuery(query, [...selectionNames, 'limit', 'cursor']);
+  const selection = selectionOf(parameters);
+  const before = cursorOf(parameters.text('cursor'));
+  const journal = service.sources.journal();
+  if (/\bapplication\/x-ndjson\b/i.test(c.env.incoming.headers.accept ?? '')) {
+    const most = parameters.number('limit', { usual: Number.POSITIVE_INFINITY, most: 999_999_999 });
+    return streamEvents(c, journal, selection, { before, most });
+  }
+  const events = parameters.number('limit', { usual: usualOfPage, most: mostOfPage });
+  const page = await inTurn(c, (signal) =>
+    searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
+  );
+  return answerJson(c, {
+    events: page.events.map(({ event }) => event),
+    next: page.next ? formatPosition(page.next) : null,
+    searched: page.searched,
+    is_complete: page.isComplete,
+  });
+}
+
+/** `GET /api/events/{uuid}`: an event, what became of it at the handlers, and the other events of its request. */
+export async function showEvent(c: ConsoleContext): Promise<Response> {
+  const { clock, sources } = c.env.service;
+  const atMs = Parameters.ofQuery(c.env.query, ['at']).timeMs('at');
+  const uuid = pathPart(c, 'uuid');
+  const journal = sources.journal();
+  const find = (selection: Partial<EventSelection>, events: number) =>
+    inTurn(c, (signal) => searchPage(journal, { id: [], uuid: [], ...selection }, { limits: { ...eventLimits, events }, clock, signal }));
+  const around = atMs === undefined ? {} : { since: atMs - atSpanMs, until: atMs + atSpanMs };
+  const { events, isComplete } = await find({ uuid: [uuid], ...around }, 1);
+  const [found] = events;
+  if (!found && !isComplete) throw new ServiceError('unavailable', 'The search took too long; say with "at" when it happened.');
+  if (!found) throw new ServiceError('not-found', 'There is no such event, or it is not kept any more.');
+  const { event } = found;
+  const eventMs = timeOf(event);
+  const span = { since: eventMs - requestSpanMs, until: eventMs + requestSpanMs };
+  const requestId = event.data.request_id;
+  const ofRequest = requestId === undefined ? [] : (await find({ requestId: [String(requestId)], ...span }, mostOfRequest)).events;
+  const filter = { sinceMs: eventMs, eventUuid: uuid };
+  const deliveries = await newestDeliveries(sources.deliveries.records, filter, { limit: mostDeliveries });
+  return answerJson(c, {
+    event,
+    deliveries: (deliveries?.deliveries ?? []).map(shownDelivery),
+    request_events: ofRequest
+      .map((other) => other.event)
+      .filter((other) => other.uuid !== uuid)
+      .toReversed(),
+  });
+}
+
+/** Reads a cursor: any place of a journal. */
+function cursorOf(text: string | undefined): LogPosition | undefined {
+  if (text === undefined) return undefined;
+  const position = parsePosition(text);
+  if (!position) throw new ServiceError('bad-request', '"cursor" must be what "next" of a page before says.');
+  return position;
+}
+
+/** Runs a search when it is its turn; it ends when the client is gone. */
+async function inTurn<T>(c: ConsoleContext, search: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const endTurn = await searches.take(administratorOf(c).name);
+  try {
+    return await search(goneSignal(c.env));
+  } finally {
+    endTurn();
+  }
+}
+
+function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
+  const gone = new AbortController();
+  const abort = () => gone.abort(clientGone());
+  if (outgoing.destroyed) abort();
+  outgoing.once('close', guarded(abort, abort));
+  return gone.signal;
+}
+
+async function streamEvents(
+  c: ConsoleContext,
+  journal: EventLog,
+  selection: EventSelection,
+  { before, most }: { before: LogPosition | undefined; most: number },
+): Promise<Response> {
+  const headers = { ...headersOf(c), 'content-type': 'application/x-ndjson' };
+  if (c.env.method === 'HEAD') return new Response(null, { headers });
+  const endTurn = await streams.take(administratorOf(c).name);
+  const signal = goneSignal(c.env);
+  signal.addEventListener('abort', endTurn, { once: true });
+  const pieces = inPieces(newestEvents(journal, selection, { before, signal }), most);
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await pieces.return(undefined);
+    },
+  });
+  return new Response(body, { headers });
+}
+
+/** The lines of events, many in one piece. */
+async function* inPieces(events: AsyncGenerator<FoundEvent>, most: number): AsyncGenerator<Buffer, void> {
+  let lines: Buffer[] = [];
+  let bytes = 0;
+  let count = 0;
+  for await (const { raw } of events) {
+    lines.push(raw, newline);
+    bytes += raw.length + 1;
+    if (bytes >= pieceBytes) {
+      yield Buffer.concat(lines);
+      lines = [];
+      bytes = 0;
+    }
+    if (++count >= most) break;
+  }
+  if (lines.length > 0) yield Buffer.concat(lines);
+}
+
+const newline = Buffer.from('\n');

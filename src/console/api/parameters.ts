@@ -1,0 +1,88 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { ConsoleContext } from '../environment.ts';
+
+/** Reads what a request says, and refuses what it should not say: a name that is mistyped must not widen what is done. */
+export class Parameters {
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  /** @throws ServiceError `bad-request` for a name that is not known */
+  constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
+    this.#values = values;
+    for (const name of Object.keys(values))
+      if (!known.includes(name)) throw new ServiceError('bad-request', `"${name}" is not known here; known: ${known.join(', ')}.`);
+  }
+
+  /** Those of a query. A name that stands there several times has a list. */
+  static ofQuery(query: URLSearchParams, known: readonly string[]): Parameters {
+    return new Parameters(Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)])), known);
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values[name];
+    const [first, ...others] = Array.isArray(value) ? value : [value];
+    if (first === undefined) return undefined;
+    if (typeof first !== 'string' || others.length > 0) throw new ServiceError('bad-request', `"${name}" must be one text.`);
+    return first;
+  }
+
+  /**
+   * Texts as they are: what people name, such as accounts and paths, may have commas.
+   *
+   * @returns undefined when there are none. @throws ServiceError `bad-request` for more than `most`
+   */
+  texts(name: string, most: number): string[] | undefined {
+    return this.#items(name, most, (text) => [text]);
+  }
+
+  /** Texts without commas, which may also stand in one text with commas between them. @returns and throws as `texts` */
+  codes(name: string, most: number): string[] | undefined {
+    return this.#items(name, most, (text) => text.split(',').map((code) => code.trim()));
+  }
+
+  #items(name: string, most: number, itemsOf: (text: string) => string[]): string[] | undefined {
+    const value = this.#values[name];
+    if (value === undefined) return undefined;
+    const items = (Array.isArray(value) ? value : [value]).flatMap((item) => {
+      if (typeof item !== 'string') throw new ServiceError('bad-request', `"${name}" must be a list of texts.`);
+      return itemsOf(item);
+    });
+    if (items.length > most) throw new ServiceError('bad-request', `"${name}" has more than ${most} items.`);
+    return items.filter((item) => item !== '');
+  }
+
+  oneOf<T extends string>(name: string, known: readonly T[]): T[] | undefined {
+    return this.codes(name, known.length)?.map((text) => {
+      const item = known.find((candidate) => candidate === text);
+      if (item === undefined) throw new ServiceError('bad-request', `"${name}" must be of ${known.join(', ')}.`);
+      return item;
+    });
+  }
+
+  flag(name: string): boolean {
+    const value = this.#values[name] ?? false;
+    if (typeof value !== 'boolean') throw new ServiceError('bad-request', `"${name}" must be true or false.`);
+    return value;
+  }
+
+  /** A time in ISO 8601 with its offset. @returns Unix time in milliseconds */
+  timeMs(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const timeMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+    if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `"${name}" must be a time such as 2026-01-31T12:00:00Z.`);
+    return timeMs;
+  }
+
+  number(name: string, { usual, most }: { usual: number; most: number }): number {
+    const text = this.text(name);
+    if (text === undefined) return usual;
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= 1 && value <= most)) throw new ServiceError('bad-request', `"${name}" must be a number from 1 to ${most}.`);
+    return value;
+  }
+}
+
+/** A part of the path of a request, by the name that its route gives it. */
+export function pathPart(c: ConsoleContext, name: string): string {
+  return c.req.param(name) ?? '';
+}

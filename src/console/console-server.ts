@@ -1,0 +1,242 @@
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { PasswordVerifier } from '../accounts/passwords.ts';
+import { type ConsoleOptions, usesTls } from '../config/schema/console-options.ts';
+import type { EventComponent } from '../events/event.ts';
+import { clientPeer } from '../http/connection/client-peer.ts';
+import { garbageReply, headerLimitBytes } from '../http/connection/garbage-reply.ts';
+import { readTlsContext } from '../http/connection/tls-context.ts';
+import { watchTlsFiles } from '../http/connection/tls-watch.ts';
+import { requestTrace } from '../http/request/request-trace.ts';
+import { acceptAnyHead } from '../lib/adapter-request.ts';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
+import type { Timer } from '../lib/clock.ts';
+import { systemErrorCode } from '../lib/errors.ts';
+import { guarded } from '../lib/guarded.ts';
+import { authority, listen } from '../lib/listen.ts';
+import { createConsoleApp } from './console-app.ts';
+import type { ConsoleExchange, ConsoleService } from './environment.ts';
+import { EventStreams } from './event-stream.ts';
+import { LiveFeed } from './live-feed.ts';
+import { Administrators } from './login/administrators.ts';
+import { LoginLinks } from './login/login-links.ts';
+import { AdministratorSessions } from './login/sessions.ts';
+
+/** A client has so long to send its header section, and so long for the whole request, in milliseconds. */
+const headerTimeoutMs = 30_000;
+const requestTimeoutMs = 60_000;
+
+/** A connection that nothing is asked on is closed after so long, in milliseconds. */
+const keepAliveTimeoutMs = 60_000;
+
+/** What consoles have of the server. */
+export type ConsoleSurroundings = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
+  passwords: PasswordVerifier;
+};
+
+/** The listening side of one `console` service, with its sessions; outlives reloads that keep its address. */
+export class ConsoleServer {
+  readonly #surroundings: ConsoleSurroundings;
+  readonly #links: LoginLinks;
+  readonly #sessions: AdministratorSessions;
+  readonly #streams: EventStreams;
+  readonly #live: LiveFeed;
+  #service: ConsoleService;
+  readonly #server: Server | HttpsServer;
+  readonly #sockets = new Set<Socket>();
+  #tlsWatch: Timer | undefined;
+
+  /** @throws ServiceError `unavailable` when the TLS files cannot be used */
+  constructor(uuid: string, options: ConsoleOptions, surroundings: ConsoleSurroundings) {
+    this.#surroundings = surroundings;
+    this.#links = new LoginLinks(surroundings.clock);
+    this.#sessions = new AdministratorSessions(
+      surroundings.clock,
+      () => this.#lifetimes,
+      (session) => this.#streams.endOf(session),
+    );
+    this.#streams = new EventStreams(surroundings.clock, (session) => this.#sessions.touch(session));
+    this.#live = new LiveFeed(() => surroundings.sources.overview(), surroundings.samples, surroundings);
+    this.#service = this.#make(uuid, options);
+    this.#server = this.#createServer();
+    this.#server.headersTimeout = headerTimeoutMs;
+    this.#server.requestTimeout = requestTimeoutMs;
+    this.#server.keepAliveTimeout = keepAliveTimeoutMs;
+    this.#server.maxConnections = options.maximum_concurrent_connections;
+    const onGarbage = (error: Error, socket: Socket) => {
+      if (socket.writable && systemErrorCode(error) !== 'ECONNRESET') socket.end(garbageReply(error, 'svc').reply);
+      else socket.destroy();
+    };
+    const cut = (_: unknown, __: unknown, socket: Socket) => socket.destroy();
+    this.#server.on('clientError', guarded(onGarbage, cut));
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  get component(): EventComponent {
+    return this.#service.component;
+  }
+
+  /**
+   * Begins to accept connections.
+   *
+   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+   */
+  async listen(): Promise<void> {
+    const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
+    await listen(this.#server, this.#service.options, onError);
+    if (!('setSecureContext' in this.#server)) return;
+    this.#tlsWatch = watchTlsFiles(
+      () => this.#service.options,
+      this.#service.clock,
+      () => this.#renewTls(),
+    );
+  }
+
+  /** The address that clients use, with the port that the system chose for port 0. */
+  get url(): string {
+    const { options } = this.#service;
+    return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
+  }
+
+  /** The port that it listens on. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connections at present. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Whether `replace` can take over such options: same address, and TLS as before. */
+  keepsListening(options: ConsoleOptions): boolean {
+    const { address, port, tls_client_ca_path, ...rest } = this.#service.options;
+    return (
+      address === options.address &&
+      port === options.port &&
+      usesTls(rest) === usesTls(options) &&
+      // Node.js fixes with the listener whether it asks for certificates.
+      (tls_client_ca_path === '') === (options.tls_client_ca_path === '')
+    );
+  }
+
+  /** @throws ServiceError `unavailable` when `replace` could not take over such options */
+  checkReplaceable(options: ConsoleOptions): void {
+    if (usesTls(options)) readTlsContext(options);
+  }
+
+  /** Takes over new options; requests under way keep the old ones. Who is no administrator as before any more is logged out. */
+  replace(options: ConsoleOptions): void {
+    const context = 'setSecureContext' in this.#server ? readTlsContext(options) : undefined;
+    this.#service = this.#make(this.#service.uuid, options);
+    this.#server.maxConnections = options.maximum_concurrent_connections;
+    if (context) (this.#server as HttpsServer).setSecureContext(context);
+    this.#sessions.keepOnly(this.#service.administrators);
+    this.#streams.keepOnly(this.#service.administrators);
+  }
+
+  /** A URL that logs an administrator (by name) in without a password: once, within five minutes. */
+  loginLink(administrator: string): string {
+    // What stands in the fragment is sent to nobody, and in no log.
+    return `${this.url}/#token=${this.#links.issue(administrator)}`;
+  }
+
+  /** Ends everything at once: nothing here takes long that matters. */
+  async close(): Promise<void> {
+    this.#tlsWatch?.cancel();
+    this.#sessions.close();
+    this.#streams.close();
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #make(uuid: string, options: ConsoleOptions): ConsoleService {
+    const { passwords, ...surroundings } = this.#surroundings;
+    const { client_forwarded_header: header } = options;
+    return {
+      ...surroundings,
+      uuid,
+      options,
+      component: { uuid, type: options.type, name: options.name || uuid },
+      administrators: new Administrators(options.administrators, passwords),
+      sessions: this.#sessions,
+      links: this.#links,
+      streams: this.#streams,
+      live: this.#live,
+      proxies: { header, isProxy: header === '' ? () => false : compileAddressRanges(options.trusted_proxies) },
+    };
+  }
+
+  get #lifetimes() {
+    const { idle_connection_timeout, session_maximum_age } = this.#service.options;
+    return { idleMs: idle_connection_timeout * 1000, maximumAgeMs: session_maximum_age * 1000 };
+  }
+
+  #createServer(): Server | HttpsServer {
+    const app = createConsoleApp();
+    const exchanges = new WeakMap<object, ConsoleExchange>();
+    const create = (options: object, listener: RequestListener) => {
+      const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        exchanges.set(incoming, this.#exchange(incoming, outgoing));
+        acceptAnyHead(incoming);
+        listener(incoming, outgoing);
+      };
+      const serverOptions = { ...options, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };
+      if (!usesTls(this.#service.options)) return createHttpServer(serverOptions, onRequest);
+      const context = readTlsContext(this.#service.options);
+      const needsCertificate = context.ca !== undefined;
+      return createHttpsServer(
+        { ...serverOptions, ...context, requestCert: needsCertificate, rejectUnauthorized: needsCertificate },
+        onRequest,
+      );
+    };
+    return createAdaptorServer({
+      fetch: async (request, { incoming, outgoing }) => {
+        const response = await app.fetch(request, exchanges.get(incoming));
+        return (outgoing as ServerResponse).headersSent ? RESPONSE_ALREADY_SENT : response;
+      },
+      hostname: 'console',
+      overrideGlobalObjects: true,
+      autoCleanupIncoming: false,
+      createServer: create as typeof createHttpServer,
+    }) as Server;
+  }
+
+  #exchange(incoming: IncomingMessage, outgoing: ServerResponse): ConsoleExchange {
+    const service = this.#service;
+    const [path = '', ...query] = (incoming.url ?? '').split('?');
+    return {
+      service,
+      incoming,
+      outgoing,
+      method: incoming.method ?? 'GET',
+      path,
+      query: new URLSearchParams(query.join('?')),
+      host: incoming.headers.host,
+      peer: clientPeer(incoming, service.proxies),
+      request: requestTrace(incoming.headers),
+      administrator: undefined,
+      session: undefined,
+    };
+  }
+
+  // The certificate may be there before its key: what does not fit together yet is tried again, and the old pair stays.
+  #renewTls(): boolean {
+    const { log, uuid, options } = this.#service;
+    try {
+      (this.#server as HttpsServer).setSecureContext(readTlsContext(options));
+      log.info('the TLS files changed and are in use', { service: uuid });
+      return true;
+    } catch (error) {
+      log.warn('the TLS files changed and cannot be used; the old ones stay', { service: uuid, reason: error });
+      return false;
+    }
+  }
+}

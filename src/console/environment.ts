@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { LoginAttempts } from '../auth/login-attempts.ts';
+import type { ConsoleOptions } from '../config/schema/console-options.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../events/event.ts';
+import { peerAccount } from '../events/event-factory.ts';
+import type { ForwardedTrust } from '../http/connection/client-peer.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { EventStreams } from './event-stream.ts';
+import type { LiveFeed } from './live-feed.ts';
+import type { Administrator, Administrators } from './login/administrators.ts';
+import type { LoginLinks } from './login/login-links.ts';
+import type { AdministratorSession, AdministratorSessions } from './login/sessions.ts';
+import type { Samples } from './samples.ts';
+import type { ConsoleSources } from './sources.ts';
+
+/** One console: what all its requests share. Replaced as a whole at a reload. */
+export interface ConsoleService {
+  readonly uuid: string;
+  readonly options: ConsoleOptions;
+  readonly component: EventComponent;
+  readonly sources: ConsoleSources;
+  readonly administrators: Administrators;
+  readonly sessions: AdministratorSessions;
+  readonly links: LoginLinks;
+  readonly streams: EventStreams;
+  readonly live: LiveFeed;
+  readonly samples: Samples;
+  readonly attempts: LoginAttempts;
+  readonly events: EventDispatcher;
+  readonly proxies: ForwardedTrust;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** One request to a console and its reply; `c.env` of every handler and middleware. */
+export interface ConsoleExchange {
+  readonly service: ConsoleService;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly method: string;
+  /** As the client sent it, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly host: string | undefined;
+  readonly peer: EventPeer;
+  readonly request: RequestTrace;
+  /** Set once the administrator is known. */
+  administrator: Administrator | undefined;
+  /** The session, when a session authenticated the request. */
+  session: AdministratorSession | undefined;
+}
+
+export interface ConsoleEnvironment {
+  Bindings: ConsoleExchange;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: Hono infers the names of parameters by the path that a handler is given for.
+export type ConsoleContext = Context<ConsoleEnvironment, any>;
+export type ConsoleMiddleware = MiddlewareHandler<ConsoleEnvironment>;
+
+/** Who sends a request that has passed `authenticate`. */
+export function administratorOf({ env: { administrator } }: ConsoleContext): Administrator {
+  if (!administrator) throw new Error('This request was not authenticated.');
+  return administrator;
+}
+
+/** What events of a request are about. */
+export function eventContext({ peer, service, request }: ConsoleExchange): EventContext {
+  return { account: peerAccount(peer), component: service.component, request };
+}
+
+/**
+ * Records what an administrator has done: event 20191, on disk when the promise resolves.
+ *
+ * @param action a verb and what it is done to, such as `session-end`
+ * @param target what it was done to, for people: never a secret
+ */
+export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
+  const data = { action, target, administrator: administratorOf(c).name };
+  await c.env.service.events.emitDurable({ id: 20191, context: eventContext(c.env), data });
+}

@@ -1,0 +1,157 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock, Timer } from '../lib/clock.ts';
+import { guarded } from '../lib/guarded.ts';
+import type { Administrator, Administrators } from './login/administrators.ts';
+import type { AdministratorSession } from './login/sessions.ts';
+
+/** How often those who listen hear something, so that neither they nor proxies give up, in milliseconds. */
+const beatEveryMs = 15_000;
+
+/** A reader that has taken nothing for so long, or that so many bytes wait for, is cut off. */
+const longestBehindMs = 30_000;
+const mostWaitingBytes = 1024 * 1024;
+
+/** Who listens, and where. */
+interface Reader {
+  outgoing: ServerResponse;
+  administrator: Administrator;
+  session: AdministratorSession | undefined;
+}
+
+/** One Server-Sent Event (WHATWG HTML, 9.2). */
+interface SentEvent {
+  event?: string;
+  /** What the browser sends as `Last-Event-ID` when it comes again; without line breaks. */
+  id?: string;
+  /** Sent as JSON. */
+  data: unknown;
+}
+
+/** Server-Sent Events to one reader. Whoever sends looks at what `send` returns: nothing is kept for a reader that is behind. */
+export class EventStream {
+  /** Aborts when the reader is gone, or may listen no more. */
+  readonly signal: AbortSignal;
+  readonly reader: Reader;
+  readonly #end = new AbortController();
+  readonly #outgoing: ServerResponse;
+  readonly #clock: Clock;
+  readonly #waiting = new Set<() => void>();
+  #behindSinceMs: number | undefined;
+
+  constructor(reader: Reader, clock: Clock, head: Record<string, string>) {
+    this.reader = reader;
+    this.signal = this.#end.signal;
+    this.#outgoing = reader.outgoing;
+    this.#clock = clock;
+    const cut = () => this.end();
+    this.#outgoing.once('close', guarded(cut, cut));
+    this.#outgoing.on(
+      'drain',
+      guarded(() => this.#caughtUp(), cut),
+    );
+    this.#outgoing.writeHead(200, head);
+    this.#outgoing.flushHeaders();
+  }
+
+  /** Whether what was sent waits for the reader. */
+  get isBehind(): boolean {
+    return this.#behindSinceMs !== undefined;
+  }
+
+  /** @returns whether the reader takes more; if not, wait for `caughtUp` */
+  send({ event, id, data }: SentEvent): boolean {
+    const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
+    return this.write([...lines, `data: ${JSON.stringify(data)}`, '', ''].join('\n'));
+  }
+
+  /** Sends events that are written out already. @returns as `send` */
+  write(text: string | Buffer): boolean {
+    if (this.signal.aborted) return false;
+    if (this.#outgoing.write(text)) return true;
+    this.#behindSinceMs ??= this.#clock.monotonicMs();
+    if (this.#outgoing.writableLength > mostWaitingBytes) this.end();
+    return false;
+  }
+
+  /** Resolves once the reader has taken everything, or the stream has ended. */
+  caughtUp(): Promise<void> {
+    if (!this.isBehind || this.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+
+  /** Says that there is nothing to say, or gives up a reader that does not read. */
+  beat(): void {
+    if (this.#behindSinceMs === undefined) this.write(':\n\n');
+    else if (this.#clock.monotonicMs() - this.#behindSinceMs > longestBehindMs) this.end();
+  }
+
+  end(): void {
+    if (this.signal.aborted) return;
+    this.#end.abort();
+    this.#outgoing.destroy();
+    this.#caughtUp();
+  }
+
+  #caughtUp(): void {
+    this.#behindSinceMs = undefined;
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+}
+
+/** The streams of a console that are open. */
+export class EventStreams {
+  readonly #clock: Clock;
+  readonly #onBeat: (session: AdministratorSession) => void;
+  readonly #open = new Set<EventStream>();
+  #beat: Timer | undefined;
+
+  /** @param onBeat told again and again of the sessions whose pages listen */
+  constructor(clock: Clock, onBeat: (session: AdministratorSession) => void) {
+    this.#clock = clock;
+    this.#onBeat = onBeat;
+  }
+
+  /** Begins to answer with events. @param headers of every reply */
+  open(reader: Reader, headers: Record<string, string>): EventStream {
+    // Proxies such as nginx would keep back what is sent little by little.
+    const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+    const stream = new EventStream(reader, this.#clock, head);
+    this.#open.add(stream);
+    this.#beat ??= this.#clock.every(beatEveryMs, () => this.#beatAll());
+    stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
+    return stream;
+  }
+
+  /** Ends those of a session that is over. */
+  endOf(session: AdministratorSession): void {
+    for (const stream of [...this.#open]) if (stream.reader.session === session) stream.end();
+  }
+
+  /** Ends those of who is not an administrator as before any more. */
+  keepOnly(administrators: Administrators): void {
+    for (const stream of [...this.#open]) {
+      if (!administrators.knows(stream.reader.administrator)) stream.end();
+    }
+  }
+
+  close(): void {
+    for (const stream of [...this.#open]) stream.end();
+  }
+
+  #forget(stream: EventStream): void {
+    this.#open.delete(stream);
+    if (this.#open.size > 0) return;
+    this.#beat?.cancel();
+    this.#beat = undefined;
+  }
+
+  // A page that listens is in use: its session goes on.
+  #beatAll(): void {
+    for (const stream of [...this.#open]) {
+      stream.beat();
+      const { session } = stream.reader;
+      if (session && !stream.signal.aborted) this.#onBeat(session);
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { header } from '../../http/request/exchange.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
+import { type ConsoleExchange, type ConsoleMiddleware, eventContext } from '../environment.ts';
+import { type Administrator, longestCheckMs } from './administrators.ts';
+import { isReading, sessionCookie } from './check-origin.ts';
+
+/** How somebody logged in, as events tell it. */
+type LoginWay = 'password' | 'basic' | 'link';
+
+/**
+ * Finds out who sends a request: Basic in `Authorization`, else the session cookie. What is no reading needs the role `operator` and a journal
+ * that can record it.
+ *
+ * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a viewer who would change something
+ */
+export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) => {
+  const authorization = header(exchange, 'authorization');
+  if (authorization !== undefined) exchange.administrator = await checkBasic(exchange, authorization);
+  else {
+    exchange.session = sessionOf(exchange);
+    exchange.administrator = exchange.session?.administrator;
+  }
+  if (!exchange.administrator) throw new ServiceError('unauthorized', 'Log in first.');
+  if (!isReading(exchange)) {
+    if (exchange.administrator.role !== 'operator')
+      throw new ServiceError('forbidden', 'Administrators of the role viewer change nothing.');
+    exchange.service.events.assertWritable();
+  }
+  return next();
+};
+
+/** The session of a request's cookie while it is active. */
+export function sessionOf({ incoming, service }: ConsoleExchange) {
+  const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
+  const session = id === undefined ? undefined : service.sessions.find(id);
+  // A reload may have changed who is an administrator.
+  return session && service.administrators.knows(session.administrator) ? session : undefined;
+}
+
+/** Reads Basic credentials (RFC 7617), UTF-8. */
+async function checkBasic(exchange: ConsoleExchange, authorization: string): Promise<Administrator> {
+  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = Math.max(text.indexOf(':'), 0);
+  return checkPassword(exchange, text.slice(0, colon), text.slice(colon + 1), 'basic');
+}
+
+/**
+ * Checks a name and a password as often as they may be guessed at, and tells of it with event 20190; of a script that sends them with every request,
+ * once in a while.
+ *
+ * @throws ServiceError `unauthorized`, `too-many-requests` with event 20005 for a banned address or name
+ */
+export function checkPassword(exchange: ConsoleExchange, name: string, password: string, way: LoginWay): Promise<Administrator> {
+  const { administrators } = exchange.service;
+  const { address } = exchange.peer;
+  return counted(exchange, { name, secret: password, way }, (isKnown) => administrators.check(name, password, { address, isKnown }));
+}
+
+/** Checks the token of a login link, likewise. @throws as `checkPassword` */
+export function checkLink(exchange: ConsoleExchange, token: string): Promise<Administrator> {
+  const { administrators, links } = exchange.service;
+  return counted(exchange, { name: '', secret: token, way: 'link' }, async () => {
+    const name = links.redeem(token);
+    return name === undefined ? undefined : administrators.named(name);
+  });
+}
+
+async function counted(
+  exchange: ConsoleExchange,
+  { name, secret, way }: { name: string; secret: string; way: LoginWay },
+  check: (isKnown: boolean) => Promise<Administrator | undefined>,
+): Promise<Administrator> {
+  const { service, peer } = exchange;
+  // Apart from the accounts of the file services: who guesses at a name there keeps no administrator of that name away.
+  const attempt = { type: 'password', username: `administrator ${name}`, content: secret, address: peer.address } as const;
+  const outcomeOf = (administrator: Administrator | undefined) => (administrator ? 'succeeded' : 'failed');
+  const result = await service.attempts.counted(attempt, longestCheckMs, check, outcomeOf);
+  if (result.kind === 'refused') throw refuse(exchange, result.retryAfterS, name);
+  const administrator = result.result;
+  const isNews = way !== 'basic' || !administrator || !result.isKnown;
+  if (isNews) {
+    const data = { administrator: administrator?.name ?? name, outcome: administrator ? 'accepted' : 'refused', way };
+    await service.events.emitDurable({ id: 20190, context: eventContext(exchange), data });
+  }
+  if (!administrator) throw new ServiceError('unauthorized', way === 'link' ? linkRefused : 'The name or the password is not correct.');
+  return administrator;
+}
+
+const linkRefused = 'The link was used before, or is more than five minutes old.';
+
+function refuse(exchange: ConsoleExchange, retryAfterS: number, username: string): ServiceError {
+  const data = { address: exchange.peer.address, retry_after: retryAfterS, username };
+  exchange.service.events.emit({ id: 20005, context: eventContext(exchange), data });
+  return new ServiceError('too-many-requests', 'Too many failed attempts, try again later.', { details: { retry_after_s: retryAfterS } });
+}

@@ -1,0 +1,32 @@
+import { header } from '../../http/request/exchange.ts';
+import { isOwnOrigin } from '../../http/request/own-origin.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
+import type { ConsoleExchange, ConsoleMiddleware } from '../environment.ts';
+
+/** Name of the session cookie. */
+export const sessionCookie = 'svc_console';
+
+/** Whether a request changes nothing (RFC 9110 §9.2.1). */
+export function isReading({ method }: ConsoleExchange): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/**
+ * Refuses changes that a page of somebody else made a browser send. What a browser adds by itself, the session cookie, counts only
+ * beside a word of the browser that the page is one of the console's.
+ *
+ * @throws ServiceError `forbidden`
+ */
+export const checkOrigin: ConsoleMiddleware = async ({ env: exchange }, next) => {
+  if (isReading(exchange) || isOfOwnPage(exchange)) return next();
+  throw new ServiceError('forbidden', 'The request does not come from a page of this console.');
+};
+
+function isOfOwnPage(exchange: ConsoleExchange): boolean {
+  const site = header(exchange, 'sec-fetch-site');
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+  const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
+  if (origin !== undefined) return URL.canParse(origin) && isOwnOrigin(exchange, new URL(origin));
+  return site === 'same-origin' || cookieValue(header(exchange, 'cookie'), sessionCookie) === undefined;
+}

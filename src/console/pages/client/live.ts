@@ -1,0 +1,39 @@
+import { ask } from './request.ts';
+
+/** What is listened to: the data of each kind of message, read as JSON, and the state of the connection. */
+interface Listeners {
+  messages: Readonly<Record<string, (data: never) => void>>;
+  /** Whether the messages come just now. */
+  onState?: (isOpen: boolean) => void;
+}
+
+/** Waits so long before a stream that the console ended is asked for again, in milliseconds. */
+const pauseMs = 3000;
+
+/**
+ * Listens to Server-Sent Events until the signal says that nobody looks any more. After a lost connection the browser connects anew by itself,
+ * and says what it has seen last.
+ */
+export function listen(path: string, signal: AbortSignal, { messages, onState }: Listeners): void {
+  if (signal.aborted) return;
+  const source = new EventSource(path);
+  for (const [type, take] of Object.entries(messages))
+    source.addEventListener(type, ({ data }: MessageEvent<string>) => take(JSON.parse(data) as never));
+  source.addEventListener('open', () => onState?.(true));
+  let timer = 0;
+  source.addEventListener('error', () => {
+    onState?.(false);
+    if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
+    // The browser does not tell the status: whether the session has ended another request does.
+    timer = window.setTimeout(() => {
+      void ask('GET', '/api/me', { signal }).then(
+        () => listen(path, signal, { messages, ...(onState && { onState }) }),
+        () => {},
+      );
+    }, pauseMs);
+  });
+  signal.addEventListener('abort', () => {
+    clearTimeout(timer);
+    source.close();
+  });
+}

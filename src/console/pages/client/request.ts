@@ -1,0 +1,87 @@
+import { text } from './language.ts';
+
+/** A request that the console refused, with what it says about it. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What a request has besides method and path. */
+interface RequestOptions {
+  /** Sent as JSON. */
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+  accept?: string;
+}
+
+/**
+ * Asks the console's API.
+ *
+ * @throws Refused when it was refused, with the status 0 when the console cannot be reached; AbortError
+ */
+export async function send(
+  method: string,
+  path: string,
+  { body, signal, accept = 'application/json' }: RequestOptions = {},
+): Promise<Response> {
+  const reply = await fetch(path, {
+    method,
+    headers: { accept, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: signal ?? null,
+  }).catch((error: unknown) => {
+    throw error instanceof TypeError ? new Refused(0, text('noConnection')) : error;
+  });
+  if (reply.ok) return reply;
+  // At a login it says that the password is wrong.
+  if (reply.status === 401 && !path.startsWith('/api/login')) document.dispatchEvent(new Event('signedout'));
+  throw new Refused(reply.status, await messageOf(reply));
+}
+
+/** Asks the console's API for a value. @throws as `send` */
+export async function ask<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
+  const reply = await send(method, path, options);
+  return (reply.status === 204 ? undefined : await reply.json()) as T;
+}
+
+/** Path of the API with what is searched for; fields that are empty are left out. */
+export function withQuery(path: string, query: URLSearchParams | Record<string, string | undefined>): string {
+  const fields = query instanceof URLSearchParams ? [...query] : Object.entries(query);
+  const used = new URLSearchParams(fields.filter((field): field is [string, string] => field[1] !== undefined && field[1] !== ''));
+  return used.size === 0 ? path : `${path}?${used}`;
+}
+
+/** The lines of a reply of NDJSON, as they come. @throws as `send` */
+export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
+  const { body } = await send('GET', path, { signal, accept: 'application/x-ndjson' });
+  if (!body) return;
+  let rest = '';
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    const parts = (rest + (value ?? '')).split('\n');
+    rest = done ? '' : (parts.pop() ?? '');
+    for (const line of parts) if (line !== '') yield JSON.parse(line) as T;
+    if (done) return;
+  }
+}
+
+/** What went wrong, for people. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function messageOf(reply: Response): Promise<string> {
+  try {
+    const { errors } = (await reply.json()) as { errors?: { message?: string }[] };
+    const message = errors?.map((error) => error.message).find((candidate) => candidate);
+    if (message) return message;
+  } catch {
+    // A proxy answered.
+  }
+  return text('refused', { status: String(reply.status) });
+}

@@ -1,0 +1,34 @@
+/** The sections of the console, as the fragment of the URL names them. */
+export const sectionNames = ['overview', 'events', 'deliveries', 'handlers', 'accounts', 'configuration'] as const;
+export type SectionName = (typeof sectionNames)[number];
+
+/** What the page shows: a section, perhaps one thing of it, and how it was searched for. */
+export interface Route {
+  section: SectionName;
+  /** One thing of the section: an event, a delivery, `replays/…`. */
+  id: string;
+  query: URLSearchParams;
+}
+
+/** Reads the fragment of a URL. Of what is no section the first one is shown. */
+export function routeOf(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
+  const [name, ...rest] = path.split('/');
+  const section = sectionNames.find((candidate) => candidate === name) ?? 'overview';
+  return { section, id: rest.map(decoded).join('/'), query: new URLSearchParams(query) };
+}
+
+/** The fragment of a URL that shows something. @param id with `/` between its parts */
+export function hashOf(section: SectionName, id = '', query: URLSearchParams | Record<string, string> = {}): string {
+  const path = [section, ...id.split('/').filter((part) => part !== '')].map(encodeURIComponent).join('/');
+  const search = new URLSearchParams(query).toString();
+  return `#${path}${search && `?${search}`}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import { clientGone } from '../http/reply/outgoing.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { guarded } from '../lib/guarded.ts';
+import { isObject, parseJson } from '../lib/json.ts';
+import type { ConsoleContext } from './environment.ts';
+
+/** Largest body of a request, in bytes. */
+const bodyLimitBytes = 1024 * 1024;
+
+/**
+ * Reads a JSON object.
+ *
+ * @throws ServiceError `media-type-unsupported`, `bad-request` when it is no JSON object, `too-large`, `client-gone`
+ */
+export async function readJsonObject({ env: { incoming } }: ConsoleContext, limitBytes = bodyLimitBytes): Promise<Record<string, unknown>> {
+  // Forms of other origins can send any other type without being asked first (Fetch, CORS-safelisted request-header).
+  if (!/^application\/json(?:\s*;|$)/i.test(incoming.headers['content-type'] ?? ''))
+    throw new ServiceError('media-type-unsupported', 'The body must be application/json.');
+  const bytes = await readBody(incoming, limitBytes);
+  let value: unknown;
+  try {
+    value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    // What the parser says shows a part of the text, which may be a password, and logs have causes, too.
+    throw new ServiceError('bad-request', 'The request body is not valid JSON.');
+  }
+  if (!isObject(value)) throw new ServiceError('bad-request', 'The request body must be a JSON object.');
+  return value;
+}
+
+function readBody(incoming: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let sizeBytes = 0;
+    const onData = (chunk: Buffer) => {
+      sizeBytes += chunk.length;
+      if (sizeBytes <= limitBytes) return void chunks.push(chunk);
+      incoming.pause();
+      throw new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
+    };
+    incoming.on('data', guarded(onData, reject));
+    incoming.once(
+      'end',
+      guarded(() => resolve(Buffer.concat(chunks)), reject),
+    );
+    const onGone = guarded(() => reject(clientGone()), reject);
+    incoming.once('close', onGone);
+    incoming.once('error', onGone);
+  });
+}

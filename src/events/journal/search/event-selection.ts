@@ -1,0 +1,86 @@
+import { type EventGroup, eventDefinition, isEventId } from '../../catalogue.ts';
+import type { ServiceEvent } from '../../event.ts';
+
+/**
+ * Which events are searched for; without anything given all. What is given must all hold; of a list one item is enough, and an empty
+ * list is as good as none.
+ */
+export interface EventSelection {
+  id: number[];
+  uuid: string[];
+  /** Unix time in milliseconds: not older than this. */
+  since?: number;
+  /** Unix time in milliseconds: older than this. */
+  until?: number;
+  /** Groups of the catalogue, as filters of handlers have them. */
+  group?: EventGroup[];
+  /** Groups of accounts. */
+  userGroup?: string[];
+  /** Names or UUIDs of accounts, and names that somebody tried to log in with. */
+  account?: string[];
+  /** Paths of files and folders, virtual or on disk; one that ends in `/` is a folder with all that is below it. */
+  path?: string[];
+  /** Addresses of clients. */
+  address?: string[];
+  requestId?: string[];
+  /** Stands in some value of the event, as it is: no pattern, and capitals count. */
+  text?: string;
+}
+
+/**
+ * Whether an event is selected.
+ *
+ * @param userGroup the group of its account, which is no part of the event
+ */
+export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
+  const { id, uuid, since, until, group, userGroup: userGroups, account, path, address, requestId, text } = selection;
+  if (id.length > 0 && !id.includes(Number(event.id))) return false;
+  if (uuid.length > 0 && !uuid.includes(event.uuid)) return false;
+  const atMs = timeOf(event);
+  if ((since !== undefined && atMs < since) || (until !== undefined && atMs >= until)) return false;
+  if (isGiven(group) && !groupsOf(event).some((name) => group.includes(name))) return false;
+  if (isGiven(userGroups) && (userGroup === undefined || !userGroups.includes(userGroup))) return false;
+  if (isGiven(account) && !accountsOf(event).some((name) => account.includes(name))) return false;
+  if (isGiven(path) && !pathsOf(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
+  if (isGiven(address) && !address.includes(event.account.peer.address)) return false;
+  if (isGiven(requestId) && !requestId.includes(String(event.data.request_id))) return false;
+  return text === undefined || text === '' || hasText(event, text);
+}
+
+/** When an event happened, Unix time in milliseconds. */
+export function timeOf({ timestamp }: ServiceEvent): number {
+  return Number(timestamp.timestamp) * 1000;
+}
+
+/** Whether a list selects anything. */
+export function isGiven<T>(list: readonly T[] | undefined): list is readonly T[] {
+  return list !== undefined && list.length > 0;
+}
+
+/** What a search for an account finds an event by. */
+export function accountsOf({ account, data }: ServiceEvent): string[] {
+  return [account.uuid, account.name, ...textsOf([data.username])];
+}
+
+/** The paths that an event is about, without a final slash. */
+export function pathsOf({ data }: ServiceEvent): string[] {
+  return textsOf([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
+}
+
+function groupsOf({ id }: ServiceEvent): readonly EventGroup[] {
+  // The journal of a newer version may have kinds of events that this one does not know.
+  return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
+}
+
+function textsOf(values: readonly unknown[]): string[] {
+  return values.filter((value): value is string => typeof value === 'string' && value !== '');
+}
+
+function isAtOrBelow(own: string, wanted: string): boolean {
+  return wanted.endsWith('/') ? `${own}/`.startsWith(wanted) : own === wanted;
+}
+
+function hasText(value: unknown, text: string): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some((member) => hasText(member, text));
+  return String(value).includes(text);
+}

@@ -1,0 +1,253 @@
+import type { Clock } from '../../../lib/clock.ts';
+import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
+import { FairTurns } from '../../../lib/turns/fair-turns.ts';
+import type { ServiceEvent } from '../../event.ts';
+import type { EventLog, RawEvent } from '../event-log.ts';
+import { comparePositions, type LogPosition } from '../position.ts';
+import { parseEvent } from '../reader.ts';
+import { type EventSelection, isSelected } from './event-selection.ts';
+import { needlesOf } from './selection-keys.ts';
+
+/** The newest events that all who follow share: who is further behind is told that there were more. */
+const mostEvents = 1024;
+const mostBytes = 4 * 1024 * 1024;
+
+/** The journal is looked at so often while it grows, and who follows hears of it so often, in milliseconds. */
+const lookEveryMs = 50;
+const tellEveryMs = 250;
+
+/** Most events that are told at once: a thousand a second. */
+const mostAtOnce = 250;
+
+/** Most blocks that are read again for one who comes back, and how many are read for at once. */
+const mostBlocksBack = 64;
+const readersBack = 2;
+
+/** What happened since the last time. */
+export interface LiveBatch {
+  events: RawEvent[];
+  /** Events that were left out, selected or not, and where they stand; before `events`. */
+  lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
+  /** Where to come back to. */
+  next: LogPosition;
+}
+
+/** What those who follow want; of the groups of accounts nothing is known here. */
+type LiveSelection = Omit<EventSelection, 'userGroup'>;
+
+/** An event that is parsed once at most, and only when somebody may want it. */
+class LiveEvent {
+  readonly raw: Buffer;
+  readonly position: LogPosition;
+  readonly next: LogPosition;
+  #event: ServiceEvent | string | undefined;
+
+  constructor({ raw, position, next }: RawEvent) {
+    this.raw = raw;
+    this.position = position;
+    this.next = next;
+  }
+
+  isSelected(selection: LiveSelection, needles: readonly Buffer[][]): boolean {
+    if (!hasNeedles(this.raw, needles)) return false;
+    this.#event ??= parseEvent(this.raw);
+    return typeof this.#event !== 'string' && isSelected(this.#event, selection);
+  }
+}
+
+/**
+ * The events of a journal as they happen, for any number of those who follow: one reader reads for all of them, and keeps what is newest once,
+ * whoever is slow. Nobody reads while nobody follows.
+ */
+export class LiveEvents {
+  readonly #journal: Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
+  readonly #clock: Clock;
+  readonly #turnsBack = new FairTurns({ atOnce: readersBack, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
+  #events: LiveEvent[] = [];
+  #bytes = 0;
+  /** Number of the first of `#events`, counted from when the reader began. */
+  #first = 0;
+  #end: LogPosition;
+  #followers = 0;
+  #stop: AbortController | undefined;
+  #fault: unknown;
+  readonly #waiting = new Set<() => void>();
+  /** Over when those who follow hear of what came meanwhile: all at once, so that they hear of the same events. */
+  #turn: Promise<void> | undefined;
+
+  constructor(journal: Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>, clock: Clock) {
+    this.#journal = journal;
+    this.#clock = clock;
+    this.#end = journal.end;
+  }
+
+  /** How many follow at present. */
+  get followers(): number {
+    return this.#followers;
+  }
+
+  /** The newest event that is kept for those who follow. */
+  get newest(): RawEvent | undefined {
+    return this.#events.at(-1);
+  }
+
+  /**
+   * Follows the journal until the signal aborts. The next batch is made when it is asked for: nothing is kept for one who is slow.
+   *
+   * @param from `next` of a batch before, to hear what came meanwhile; any place will do
+   * @throws ServiceError `unavailable` when the journal cannot be read at present
+   */
+  async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
+    this.#begin();
+    const needles = needlesOf(selection);
+    try {
+      let position = from && comparePositions(from, this.#end) < 0 ? from : this.#end;
+      let number = this.#numberOf(position);
+      if (comparePositions(position, this.#begins) < 0)
+        for await (const { number: reached, batch } of this.#missed(selection, position, signal)) {
+          number = reached;
+          position = batch.next;
+          yield batch;
+        }
+      while (!signal.aborted) {
+        if (this.#fault !== undefined) throw this.#fault;
+        const skipped = Math.max(this.#first - number, 0);
+        number += skipped;
+        const oldest = this.#events[number - this.#first];
+        if (!oldest) {
+          await this.#grown(signal);
+          continue;
+        }
+        const lag = skipped === 0 ? undefined : { from: position, to: oldest.position, skipped };
+        const events: RawEvent[] = [];
+        while (events.length < mostAtOnce) {
+          const logged = this.#events[number - this.#first];
+          if (!logged) break;
+          if (logged.isSelected(selection, needles)) events.push(logged);
+          position = logged.next;
+          number++;
+        }
+        if (events.length > 0 || lag) yield { events, lag, next: position };
+        await this.#nextTurn();
+      }
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** Where the events that are kept begin. */
+  get #begins(): LogPosition {
+    return this.#events[0]?.position ?? this.#end;
+  }
+
+  #numberOf(position: LogPosition): number {
+    const index = this.#events.findIndex((event) => comparePositions(event.position, position) >= 0);
+    return this.#first + (index < 0 ? this.#events.length : index);
+  }
+
+  /** What came since somebody followed before, up to the events that are kept, and the number of the event to go on with. */
+  async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
+    const endTurn = await this.#turnsBack.take('');
+    let isBroken = false;
+    const reader = this.#journal.openReader(() => {
+      isBroken = true;
+    }, selection);
+    try {
+      for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
+        const { events, next } = await reader.next(position);
+        // From here to the reckoning of the number nothing may be waited for: the events that are kept go on.
+        const to = this.#begins;
+        const isLast = comparePositions(next, to) >= 0 || comparePositions(next, position) === 0;
+        const isTooFar = !isLast && blocks === mostBlocksBack;
+        isThere = isLast || isTooFar;
+        const own = events.filter((logged) => comparePositions(logged.position, to) < 0 && isSelected(logged.event, selection));
+        const reached = isLast ? to : next;
+        const number = this.#first;
+        const lag = isBroken ? { from: position, to: events[0]?.position ?? reached, skipped: undefined } : undefined;
+        isBroken = false;
+        yield { number, batch: { events: own, lag, next: reached } };
+        if (isTooFar) yield { number, batch: { events: [], lag: { from: reached, to, skipped: undefined }, next: to } };
+        position = next;
+      }
+    } finally {
+      reader.close();
+      endTurn();
+    }
+  }
+
+  #nextTurn(): Promise<void> {
+    this.#turn ??= this.#clock
+      .sleep(tellEveryMs, this.#stop?.signal)
+      .catch(() => {})
+      .then(() => {
+        this.#turn = undefined;
+      });
+    return this.#turn;
+  }
+
+  #begin(): void {
+    if (this.#followers++ > 0) return;
+    this.#end = this.#journal.end;
+    this.#fault = undefined;
+    this.#stop = new AbortController();
+    void this.#read(this.#stop.signal);
+  }
+
+  #leave(): void {
+    if (--this.#followers > 0) return;
+    this.#stop?.abort();
+    this.#first += this.#events.length;
+    this.#events = [];
+    this.#bytes = 0;
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const reader = this.#journal.openRawReader();
+    try {
+      for (;;) {
+        await this.#journal.waitForMore(this.#end, signal);
+        for (let isMore = true; isMore; ) {
+          const { events, next } = await reader.next(this.#end);
+          if (signal.aborted) return;
+          isMore = events.length > 0;
+          this.#end = next;
+          for (const event of events) this.#keep(new LiveEvent(event));
+          if (isMore) this.#wake();
+        }
+        await this.#clock.sleep(lookEveryMs, signal);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#fault = error;
+      this.#wake();
+    } finally {
+      reader.close();
+    }
+  }
+
+  #keep(event: LiveEvent): void {
+    this.#events.push(event);
+    this.#bytes += event.raw.length;
+    while (this.#events.length > 1 && (this.#events.length > mostEvents || this.#bytes > mostBytes)) {
+      this.#bytes -= (this.#events.shift() as LiveEvent).raw.length;
+      this.#first++;
+    }
+  }
+
+  #wake(): void {
+    for (const resolve of [...this.#waiting]) resolve();
+  }
+
+  #grown(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = () => {
+        this.#waiting.delete(settle);
+        signal.removeEventListener('abort', settle);
+        resolve();
+      };
+      if (signal.aborted) return resolve();
+      this.#waiting.add(settle);
+      signal.addEventListener('abort', settle);
+    });
+  }
+}

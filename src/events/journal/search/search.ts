@@ -1,0 +1,115 @@
+import type { Clock } from '../../../lib/clock.ts';
+import type { ServiceEvent } from '../../event.ts';
+import { isSpecialAccount } from '../../event-factory.ts';
+import type { LogPosition } from '../position.ts';
+import { parseEvent } from '../reader.ts';
+import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
+import type { Candidate, NewestFirstJournal } from './newest-first.ts';
+
+/** An event that was searched for. */
+export interface FoundEvent {
+  event: ServiceEvent;
+  /** The event's JSON byte for byte. */
+  raw: Buffer;
+  position: LogPosition;
+  /** The node that it happened on, in the journal of several. */
+  node: string | undefined;
+}
+
+/** How far one page of a search goes. */
+export interface SearchLimits {
+  events: number;
+  /** What is read, in bytes, give or take a block. */
+  bytes: number;
+  timeMs: number;
+}
+
+/** One page of what was searched for. */
+export interface EventPage {
+  /** The newest first. */
+  events: FoundEvent[];
+  /** Where to go on: the next page is what comes before; undefined at the beginning of the journal. */
+  next: LogPosition | undefined;
+  /** Files that were looked at, and what was read of them. */
+  searched: { files: number; bytes: number };
+  /** False when the search ended at its limits of bytes or time before the page was full. */
+  isComplete: boolean;
+}
+
+/** What the events of one page take at most, in bytes, whatever their number. */
+const largestPage = 8 * 1024 * 1024;
+
+/**
+ * Searches a journal for a page of events, the newest first. Other work of the process gets its turn between blocks of some hundred events.
+ *
+ * @param before the `next` of the page before
+ * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
+ */
+export async function searchPage(
+  journal: NewestFirstJournal,
+  selection: EventSelection,
+  { before, limits, clock, signal }: { before?: LogPosition | undefined; limits: SearchLimits; clock: Clock; signal?: AbortSignal },
+): Promise<EventPage> {
+  const endMs = clock.monotonicMs() + limits.timeMs;
+  const events: FoundEvent[] = [];
+  const files = new Set<number>();
+  let bytes = 0;
+  let pageBytes = 0;
+  const page = (next: LogPosition | undefined, isComplete: boolean) => ({
+    events,
+    next,
+    searched: { files: files.size, bytes },
+    isComplete,
+  });
+  for await (const { candidates, from, readBytes } of journal.newestBlocks(selection, before)) {
+    signal?.throwIfAborted();
+    files.add(from.segment);
+    bytes += readBytes;
+    for (const candidate of candidates) {
+      const found = foundIn(candidate, selection);
+      if (!found) continue;
+      events.push(found);
+      pageBytes += found.raw.length;
+      if (events.length >= limits.events || pageBytes >= largestPage) return page(found.position, true);
+    }
+    if (bytes >= limits.bytes || clock.monotonicMs() >= endMs) return page(from, false);
+  }
+  return page(undefined, true);
+}
+
+/**
+ * All events that are selected, the newest first.
+ *
+ * @param before begins there instead of at the end
+ * @param mostBytes how far to go back at most, in bytes that are read
+ * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
+ */
+export async function* newestEvents(
+  journal: NewestFirstJournal,
+  selection: EventSelection,
+  {
+    before,
+    mostBytes = Number.POSITIVE_INFINITY,
+    signal,
+  }: { before?: LogPosition | undefined; mostBytes?: number; signal?: AbortSignal } = {},
+): AsyncGenerator<FoundEvent> {
+  let bytes = 0;
+  for await (const { candidates, readBytes } of journal.newestBlocks(selection, before)) {
+    signal?.throwIfAborted();
+    for (const candidate of candidates) {
+      const found = foundIn(candidate, selection);
+      if (found) yield found;
+    }
+    bytes += readBytes;
+    if (bytes >= mostBytes) return;
+  }
+}
+
+function foundIn({ raw, position, userGroup, node }: Candidate, selection: EventSelection): FoundEvent | undefined {
+  const event = parseEvent(raw);
+  if (typeof event === 'string') return undefined;
+  const isGroupWanted = isGiven(selection.userGroup) && !isSpecialAccount(event.account.uuid);
+  if (!isSelected(event, selection, isGroupWanted ? userGroup() : undefined)) return undefined;
+  // A view would keep all that was read with it.
+  return { event, raw: Buffer.from(raw), position, node };
+}

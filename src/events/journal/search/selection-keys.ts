@@ -1,0 +1,99 @@
+import { eventCatalogue } from '../../catalogue.ts';
+import type { ServiceEvent } from '../../event.ts';
+import { accountsOf, type EventSelection, isGiven, pathsOf } from './event-selection.ts';
+
+/** What a summary has a filter of for each block of a journal file; the order is that of its sections. */
+export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
+export type FilterKind = (typeof filterKinds)[number];
+
+/** Folders above a path that a filter has: a path of very many would fill it alone. */
+const mostFolders = 16;
+
+/** The keys of the events of a block. */
+export type BlockKeys = Record<FilterKind, Set<string>>;
+
+export function noKeys(): BlockKeys {
+  return Object.fromEntries(filterKinds.map((kind) => [kind, new Set<string>()])) as BlockKeys;
+}
+
+/** Adds the keys of an event to those of its block. @param userGroup the group of its account */
+export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string | undefined): void {
+  for (const account of accountsOf(event)) keys.accounts.add(account);
+  for (const path of pathsOf(event)) {
+    if (keys.paths.has(path)) continue;
+    keys.paths.add(path);
+    for (const folder of foldersAbove(path)) keys.paths.add(folder);
+  }
+  keys.addresses.add(event.account.peer.address);
+  if (event.data.request_id !== undefined) keys.requests.add(String(event.data.request_id));
+  keys.uuids.add(event.uuid);
+  keys.ids.add(String(Number(event.id)));
+  if (userGroup !== undefined) keys.userGroups.add(userGroup);
+}
+
+/** Keys of which a block must have one to have a selected event. */
+export interface WantedKeys {
+  kind: FilterKind;
+  keys: string[];
+}
+
+/** What a block must have to have a selected event, apart from its time. */
+export function wantedKeys(selection: EventSelection): WantedKeys[] {
+  const { id, uuid, group, userGroup, account, path, address, requestId } = selection;
+  const wanted: [FilterKind, readonly string[] | undefined][] = [
+    ['uuids', uuid],
+    ['requests', requestId],
+    ['paths', isGiven(path) && !path.includes('/') ? path.flatMap(keysOfPath) : undefined],
+    ['accounts', account],
+    ['addresses', address],
+    ['userGroups', userGroup],
+    ['ids', id.map(String)],
+    ['ids', isGiven(group) ? idsOf(group) : undefined],
+  ];
+  return wanted.flatMap(([kind, keys]) => (isGiven(keys) ? [{ kind, keys: [...keys] }] : []));
+}
+
+/**
+ * Bytes of which the JSON of a selected event has at least one out of each list, those first that are likely to be rare: what has none is
+ * not parsed. Values are written by `JSON.stringify`, so that they always look the same.
+ */
+export function needlesOf(selection: EventSelection): Buffer[][] {
+  const { id, uuid, account, path, address, requestId, text } = selection;
+  const lists: string[][] = [
+    uuid.map(quoted),
+    (requestId ?? []).map(quoted),
+    (path ?? []).includes('/') ? [] : (path ?? []).map(needleOfPath),
+    text === undefined || text === '' ? [] : [quoted(text).slice(1, -1)],
+    (account ?? []).map(quoted),
+    (address ?? []).map(quoted),
+    id.map((one) => quoted(String(one))),
+  ];
+  return lists.filter(isGiven).map((list) => list.map((needle) => Buffer.from(needle)));
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+// A folder is found with all below it.
+function needleOfPath(path: string): string {
+  return path.endsWith('/') ? quoted(path.slice(0, -1)).slice(0, -1) : quoted(path);
+}
+
+function keysOfPath(path: string): string[] {
+  if (!path.endsWith('/')) return [path];
+  const folders = foldersAbove(`${path}x`);
+  return [folders.at(-1) as string, path.slice(0, -1)];
+}
+
+/** The folders above a path, the highest first, each with its final slash. */
+function foldersAbove(path: string): string[] {
+  const folders: string[] = [];
+  for (let at = path.indexOf('/', 1); at >= 0 && folders.length < mostFolders; at = path.indexOf('/', at + 1))
+    folders.push(path.slice(0, at + 1));
+  return folders;
+}
+
+function idsOf(groups: readonly string[]): string[] {
+  return eventCatalogue.filter((definition) => definition.groups.some((group) => groups.includes(group))).map(({ id }) => String(id));
+}

@@ -1,0 +1,66 @@
+import { closeSync } from 'node:fs';
+import { openIfThere } from '../../../lib/disk/descriptors.ts';
+import type { BadLine, EventBlock, EventReader } from '../event-log.ts';
+import type { LogPosition } from '../position.ts';
+import { JournalReader } from '../reader.ts';
+import { listSegments, type Segment } from '../segments.ts';
+import type { EventSelection } from './event-selection.ts';
+import { type Range, Summary } from './summary.ts';
+
+/** Reads a journal's files in order and passes over those parts that have no selected event, as far as summaries tell. */
+export class SelectiveReader implements EventReader {
+  readonly #folder: string;
+  readonly #wanted: EventSelection;
+  readonly #reader: JournalReader;
+  #segment: Segment | undefined;
+  /** The parts of that file that are to be read; undefined for all of it. */
+  #ranges: Range[] | undefined;
+
+  constructor(folder: string, wanted: EventSelection, onBadLine: (bad: BadLine) => void) {
+    this.#folder = folder;
+    this.#wanted = wanted;
+    this.#reader = new JournalReader(folder, onBadLine);
+  }
+
+  /** Other events come, too, where they stand among those that are wanted. */
+  async next(from: LogPosition | undefined): Promise<EventBlock> {
+    return this.#reader.next(await this.#firstWanted(from));
+  }
+
+  close(): void {
+    this.#reader.close();
+  }
+
+  async #firstWanted(from: LogPosition | undefined): Promise<LogPosition | undefined> {
+    for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
+      if (this.#segment?.number !== position.segment) await this.#turnTo(position);
+      const segment = this.#segment;
+      // What was removed is told by the reader.
+      if (!segment || (segment.number !== position.segment && position.segment > 0)) return from && position;
+      const offset = segment.number === position.segment ? position.offset : 0;
+      if (!this.#ranges) return from && { segment: segment.number, offset };
+      const range = this.#ranges.find(({ end }) => end > offset);
+      if (range) return { segment: segment.number, offset: Math.max(range.start, offset) };
+      const later = listSegments(this.#folder).find(({ number }) => number > segment.number);
+      if (!later) return { segment: segment.number, offset };
+      position = { segment: later.number, offset: 0 };
+    }
+  }
+
+  /** Looks at the file of a position, or the first behind it. */
+  async #turnTo({ segment: number }: LogPosition): Promise<void> {
+    this.#ranges = undefined;
+    this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);
+    if (!this.#segment) return;
+    const fd = openIfThere(this.#segment.path);
+    if (fd === undefined) return;
+    try {
+      const summary = await Summary.open(this.#segment.path, fd);
+      // Somebody wants to hear of lines that are no events.
+      if (summary?.badLines === 0) this.#ranges = await summary.rangesOf(this.#wanted);
+      summary?.close();
+    } finally {
+      closeSync(fd);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { closeSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import type { Clock, Timer } from '../../../lib/clock.ts';
+import { openIfThere } from '../../../lib/disk/descriptors.ts';
+import type { Log } from '../../../lib/log.ts';
+import { listSegments } from '../segments.ts';
+import { summarise } from './summarise.ts';
+import { Summary } from './summary.ts';
+
+/** How often it is looked whether there are files without a summary. */
+const lookEveryMs = 10_000;
+
+/** How much longer than it worked it rests: while others have much to do, and while there is little. */
+const restWhenBusy = 199;
+const restWhenIdle = 4;
+
+/** A piece that took long, as the machine was asleep meanwhile, is no reason to rest for hours. */
+const longestRestMs = 10_000;
+
+/** Share of its time that a busy event loop is at work. */
+const busyShare = 0.05;
+
+/** What a summary that was being written when the process was killed leaves behind. */
+const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
+
+export interface SummariserOptions {
+  /** Folder of the journal. */
+  folder: string;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * Writes the summaries of the journal files that are written no more, those that are missing, torn or of another version, the newest first.
+ * It works in pieces of a few milliseconds and rests between them, so that nobody waits for it: searches are right without summaries, too.
+ */
+export class Summariser {
+  readonly #options: SummariserOptions;
+  readonly #timer: Timer;
+  readonly #stop = new AbortController();
+  /** Files whose summary was looked at, or cannot be written. */
+  readonly #settled = new Set<number>();
+  #run: Promise<void> | undefined;
+
+  constructor(options: SummariserOptions) {
+    this.#options = options;
+    const { folder, clock } = options;
+    for (const name of readdirSync(folder)) if (leftBehind.test(name)) rmSync(join(folder, name), { force: true });
+    this.#timer = clock.every(lookEveryMs, () => this.#look());
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.#timer.cancel();
+    this.#stop.abort();
+    await this.#run;
+  }
+
+  #look(): void {
+    this.#run ??= this.#summariseAll().finally(() => {
+      this.#run = undefined;
+    });
+  }
+
+  async #summariseAll(): Promise<void> {
+    const ended = listSegments(this.#options.folder).slice(0, -1).toReversed();
+    const numbers = new Set(ended.map(({ number }) => number));
+    for (const number of this.#settled) if (!numbers.has(number)) this.#settled.delete(number);
+    for (const segment of ended) {
+      if (this.#settled.has(segment.number)) continue;
+      try {
+        if (!(await hasSummary(segment.path))) await summarise(segment, this.#pace());
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        this.#options.log.warn('a journal file has no summary; searches read all of it', { path: segment.path, reason: error });
+      }
+      this.#settled.add(segment.number);
+    }
+  }
+
+  /** @returns what rests after a piece of work, in proportion to it */
+  #pace(): () => Promise<void> {
+    const { clock } = this.#options;
+    let beganMs = clock.monotonicMs();
+    let rest = restWhenIdle;
+    return async () => {
+      const before = performance.eventLoopUtilization();
+      await clock.sleep(Math.min((clock.monotonicMs() - beganMs) * rest, longestRestMs), this.#stop.signal);
+      rest = performance.eventLoopUtilization(before).utilization > busyShare ? restWhenBusy : restWhenIdle;
+      beganMs = clock.monotonicMs();
+    };
+  }
+}
+
+async function hasSummary(path: string): Promise<boolean> {
+  const journalFd = openIfThere(path);
+  if (journalFd === undefined) return false;
+  try {
+    const summary = await Summary.open(path, journalFd);
+    try {
+      return (await summary?.isWhole()) ?? false;
+    } finally {
+      summary?.close();
+    }
+  } finally {
+    closeSync(journalFd);
+  }
+}

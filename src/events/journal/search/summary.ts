@@ -1,0 +1,176 @@
+import { closeSync, fstatSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+import { openIfThere, readAsync } from '../../../lib/disk/descriptors.ts';
+import { bloomFilter, hashOf, mayHold } from './bloom-filter.ts';
+import type { EventSelection } from './event-selection.ts';
+import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
+
+/*
+ * A summary stands beside a journal file that is written no more and says which of its blocks can hold an event. It is one line
+ * `svc-summary VERSION LENGTH CRC32` about the header, the header (JSON), and for each kind of filter a section: the filters of all blocks
+ * in a row. Whatever is torn, or belongs to another file, is as good as none: then the journal file itself is read.
+ */
+const version = 1;
+const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
+const longestFirstLine = 64;
+
+/** How much of the beginning of a journal file tells it from others of the same name and size. */
+const fingerprintBytes = 1024;
+
+/** A part of a journal file: whole lines. */
+export interface BlockSummary {
+  bytes: number;
+  /** When its first and last events happened, Unix time in milliseconds; the block may have no events. */
+  first_ms: number | null;
+  last_ms: number | null;
+  /** Size of each of its filters in bytes, in the order of `filterKinds`. */
+  filters: number[];
+}
+
+interface SummaryHeader {
+  journal_bytes: number;
+  journal_crc32: number;
+  /** Lines that are no events. */
+  bad_lines: number;
+  blocks: BlockSummary[];
+  /** One for each of `filterKinds`. */
+  sections: { bytes: number; crc32: number }[];
+}
+
+/** A part of a journal file that may hold what is searched for. */
+export interface Range {
+  start: number;
+  end: number;
+}
+
+/** The path of the summary of a journal file, for example `events-00000001.summary`. */
+export function summaryPath(segmentPath: string): string {
+  return segmentPath.replace(/\.ndjson$/, '.summary');
+}
+
+/** What a summary is made of, block by block. */
+export class SummaryBuilder {
+  readonly #blocks: BlockSummary[] = [];
+  readonly #sections = filterKinds.map((): Buffer[] => []);
+
+  add(bytes: number, times: Pick<BlockSummary, 'first_ms' | 'last_ms'>, keys: BlockKeys): void {
+    const filters = filterKinds.map((kind) => bloomFilter(keys[kind]));
+    for (const [index, filter] of filters.entries()) this.#sections[index]?.push(filter);
+    this.#blocks.push({ bytes, ...times, filters: filters.map(({ length }) => length) });
+  }
+
+  /** The bytes of the summary. */
+  build(journal: Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32' | 'bad_lines'>): Buffer {
+    const sections = this.#sections.map((filters) => Buffer.concat(filters));
+    const described = sections.map((section) => ({ bytes: section.length, crc32: crc32(section) }));
+    const header: SummaryHeader = { ...journal, blocks: this.#blocks, sections: described };
+    const text = Buffer.from(JSON.stringify(header));
+    return Buffer.concat([Buffer.from(`svc-summary ${version} ${text.length} ${crc32(text)}\n`), text, ...sections]);
+  }
+}
+
+/** Tells a journal file from others of its name: its size and a checksum of its beginning. */
+export async function fingerprintOf(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
+  return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await bytesAt(fd, 0, fingerprintBytes)) };
+}
+
+/** The summary of a journal file, open for reading. */
+export class Summary {
+  /** Of the file, as far as it has been read. */
+  readBytes = 0;
+  readonly #fd: number;
+  readonly #header: SummaryHeader;
+  readonly #sectionsAt: number;
+
+  private constructor(fd: number, header: SummaryHeader, sectionsAt: number) {
+    this.#fd = fd;
+    this.#header = header;
+    this.#sectionsAt = sectionsAt;
+    this.readBytes = sectionsAt;
+  }
+
+  /** @param journalFd the journal file @returns undefined when there is none that is whole and of this file; to be closed */
+  static async open(segmentPath: string, journalFd: number): Promise<Summary | undefined> {
+    const fd = openIfThere(summaryPath(segmentPath));
+    if (fd === undefined) return undefined;
+    const found = await readHeader(fd).catch(() => undefined);
+    const journal = await fingerprintOf(journalFd);
+    if (found && found.header.journal_bytes === journal.journal_bytes && found.header.journal_crc32 === journal.journal_crc32)
+      return new Summary(fd, found.header, found.bytes);
+    closeSync(fd);
+    return undefined;
+  }
+
+  /** Lines of the journal file that are no events. */
+  get badLines(): number {
+    return this.#header.bad_lines;
+  }
+
+  /** @returns the parts of the journal file that may hold a selected event, in order; undefined when the filters are torn */
+  async rangesOf(selection: EventSelection): Promise<Range[] | undefined> {
+    const { blocks } = this.#header;
+    let may = blocks.map((block) => isInTime(block, selection));
+    for (const { kind, keys } of wantedKeys(selection)) {
+      if (!may.includes(true)) return [];
+      const filters = await this.#filtersOf(kind);
+      if (!filters) return undefined;
+      const hashes = keys.map(hashOf);
+      may = may.map((isSo, index) => isSo && hashes.some((hash) => mayHold(filters[index] as Buffer, hash)));
+    }
+    const ranges: Range[] = [];
+    let start = 0;
+    for (const [index, { bytes }] of blocks.entries()) {
+      if (may[index]) ranges.push({ start, end: start + bytes });
+      start += bytes;
+    }
+    return ranges;
+  }
+
+  /** Whether all of its filters can be read. */
+  async isWhole(): Promise<boolean> {
+    for (const kind of filterKinds) if (!(await this.#filtersOf(kind))) return false;
+    return true;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  async #filtersOf(kind: FilterKind): Promise<Buffer[] | undefined> {
+    const { blocks, sections } = this.#header;
+    const index = filterKinds.indexOf(kind);
+    const before = sections.slice(0, index).reduce((sum, { bytes }) => sum + bytes, 0);
+    const { bytes, crc32: expected } = sections[index] as SummaryHeader['sections'][number];
+    const section = await bytesAt(this.#fd, this.#sectionsAt + before, bytes);
+    this.readBytes += section.length;
+    if (section.length !== bytes || crc32(section) !== expected) return undefined;
+    let start = 0;
+    return blocks.map(({ filters }) => {
+      const end = start + (filters[index] as number);
+      const filter = section.subarray(start, end);
+      start = end;
+      return filter;
+    });
+  }
+}
+
+function isInTime({ first_ms, last_ms }: BlockSummary, { since, until }: EventSelection): boolean {
+  if (first_ms === null || last_ms === null) return false;
+  return !(since !== undefined && last_ms < since) && !(until !== undefined && first_ms >= until);
+}
+
+async function readHeader(fd: number): Promise<{ header: SummaryHeader; bytes: number } | undefined> {
+  const [line, ofVersion, length, checksum] = firstLine.exec((await bytesAt(fd, 0, longestFirstLine)).toString('latin1')) ?? [];
+  if (line === undefined || Number(ofVersion) !== version || Number(length) > fstatSync(fd).size) return undefined;
+  const text = await bytesAt(fd, line.length, Number(length));
+  if (text.length !== Number(length) || crc32(text) !== Number(checksum)) return undefined;
+  return { header: JSON.parse(text.toString('utf8')) as SummaryHeader, bytes: line.length + text.length };
+}
+
+/** What a file has at a place; less than was wanted at its end. */
+async function bytesAt(fd: number, at: number, wanted: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(wanted);
+  if (wanted === 0) return bytes;
+  const { bytesRead } = await readAsync(fd, bytes, 0, wanted, at);
+  return bytes.subarray(0, bytesRead);
+}

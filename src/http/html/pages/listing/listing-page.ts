@@ -1,0 +1,91 @@
+import { memberPath, segmentsOf, type VirtualPath } from '../../../../lib/virtual-path.ts';
+import { urlPathOf } from '../../../request/request-target.ts';
+import { Html, html, nameHtml } from '../html.ts';
+import { layout } from '../layout.ts';
+import type { PageContext } from '../page-context.ts';
+import { viewSwitch } from '../view.ts';
+import type { FolderModel, ListingModel } from './listing-model.ts';
+import { firstRows, longFolder, rangeOfPage, rowsOfPage } from './listing-range.ts';
+import { listingRows } from './listing-rows.ts';
+import { foldersSwitch, listingHead } from './listing-table.ts';
+import { memberActions, searchForm, tools } from './listing-tools.ts';
+
+/** The page of a folder, in chunks. */
+export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
+  const batches = model.entries[Symbol.asyncIterator]();
+  try {
+    // With it the length of the folder is known, or that it is large.
+    const first = await batches.next();
+    const isShort = !model.isWhole && model.entries.count > longFolder;
+    const marker = '<!--rows-->';
+    const name = segmentsOf(model.path).at(-1);
+    const page = layout(context, {
+      title: name ?? (context.appearance.title || context.language.text('files')),
+      body: pageBody(context, model, isShort, new Html(marker)),
+      account: model.account,
+      hasScript: true,
+      unscriptedTo: isShort ? model.wholeUrl : undefined,
+    });
+    const [before = '', after = ''] = page.split(marker);
+    yield before;
+    yield* listingRows(context, model, withFirst(first, batches), rangeOfPage(model.page, isShort ? firstRows : rowsOfPage));
+    yield after;
+  } finally {
+    await batches.return(undefined);
+  }
+}
+
+async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>): AsyncGenerator<T> {
+  if (!first.done) yield first.value;
+  yield* others;
+}
+
+function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
+  const { language } = context;
+  const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
+  return html`<main id="main" data-may="${rightsOf(model)}" data-view="${model.view}">
+${folderHead(context, model)}
+${tools(context, model, html`${searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
+<form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
+<table id="list" role="table"${looks !== '' && html` class="${looks}"`} aria-label="${language.text('files')}">
+${listingHead(context, model.order)}
+${rows}
+${memberActions(context, model)}
+</form>
+</main>`;
+}
+
+/** What stands above the tools of any folder: its name, the way to it, and messages. */
+export function folderHead(context: PageContext, { path, flash }: Pick<FolderModel, 'path' | 'flash'>): Html {
+  const { language } = context;
+  return html`<h1 class="hidden">${new Html(nameHtml(segmentsOf(path).at(-1) ?? language.text('files')))}</h1>
+<nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, path)}</ol></nav>
+<div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
+}
+
+/** What the script may offer; the service checks every request all the same. */
+function rightsOf(model: ListingModel): string {
+  const rights = {
+    read: model.mayRead,
+    write: model.mayWrite,
+    'create-folder': model.mayCreateFolder,
+    delete: model.mayDelete,
+    rename: model.mayRename,
+  };
+  return Object.entries(rights)
+    .filter(([, isAllowed]) => isAllowed)
+    .map(([name]) => name)
+    .join(' ');
+}
+
+function breadcrumb({ language }: PageContext, path: VirtualPath) {
+  const segments = segmentsOf(path);
+  let folder = '/' as VirtualPath;
+  const current = (depth: number) => depth === segments.length && html` aria-current="page"`;
+  const links = [html`<li><a href="${urlPathOf(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
+  for (const [index, name] of segments.entries()) {
+    folder = memberPath(folder, name);
+    links.push(html`<li><a href="${urlPathOf(folder, true)}"${current(index + 1)}>${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a></li>`);
+  }
+  return links;
+}

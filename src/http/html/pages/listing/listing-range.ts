@@ -1,0 +1,23 @@
+/** Rows of one page: a browser holds so many at once, and ten times as many not. */
+export const rowsOfPage = 10_000;
+
+/**
+ * Most members of a folder whose rows are all in its page at once. The page of a longer one is sent with its first rows; the script fetches the others,
+ * and has only those near to the window in the document, so that they hold up nobody.
+ */
+export const longFolder = 500;
+
+/** Rows that the page of a long folder begins with: as many as a high window shows. */
+export const firstRows = 30;
+
+/** Which of a folder's members are shown, in its order: the first of them, and the one behind the last. */
+export interface ShownRange {
+  from: number;
+  to: number;
+}
+
+/** The rows of a page. @param page counted from 1 */
+export function rangeOfPage(page: number, count = rowsOfPage): ShownRange {
+  const from = (page - 1) * rowsOfPage;
+  return { from, to: from + count };
+}

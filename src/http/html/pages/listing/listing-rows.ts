@@ -1,0 +1,82 @@
+import type { ListedEntry } from '../../../../files/entry.ts';
+import { fileLook } from '../file-looks.ts';
+import { escapeFormValue, escapeHtml, nameHtml } from '../html.ts';
+import type { Language } from '../locales/language.ts';
+import type { PageContext } from '../page-context.ts';
+import { listingEnd } from './listing-end.ts';
+import type { ListingModel } from './listing-model.ts';
+import { rangeOfPage, type ShownRange } from './listing-range.ts';
+
+/** The rows of one page in chunks, then the table's end and what stands below it. */
+export async function* listingRows(
+  context: PageContext,
+  model: ListingModel,
+  batches: AsyncIterable<ListedEntry[]>,
+  range: ShownRange,
+): AsyncGenerator<string> {
+  let count = 0;
+  const { language } = context;
+  const [before = '', after = ''] = escapeHtml(language.text('selectName')).split('{name}');
+  const folder = `<span class=hidden>${escapeHtml(language.text('folder'))}</span>`;
+  for await (const batch of inRange(batches, range)) {
+    let chunk = '';
+    for (const entry of batch) {
+      if (count === 0) chunk = '<tbody role="rowgroup">';
+      chunk += row(language, entry, before, after, folder);
+      count++;
+    }
+    yield chunk;
+  }
+  yield `${count === 0 ? '' : '</tbody>'}</table>${listingEnd(context, model, range).text}`;
+}
+
+/** The rows of one page as the script takes them, a line of JSON for each: name, look, size in bytes, modification in Unix time. */
+export async function* listingLines({ entries, page }: Pick<ListingModel, 'entries' | 'page'>): AsyncGenerator<string> {
+  for await (const batch of inRange(entries, rangeOfPage(page))) {
+    yield batch.map((entry) => `${JSON.stringify([entry.name, lookOf(entry), entry.sizeBytes, secondsOf(entry)])}\n`).join('');
+  }
+}
+
+async function* inRange(batches: AsyncIterable<ListedEntry[]>, { from, to }: ShownRange): AsyncGenerator<ListedEntry[]> {
+  let at = 0;
+  for await (const batch of batches) {
+    yield batch.slice(Math.max(0, from - at), Math.max(0, to - at));
+    at += batch.length;
+    if (at >= to) break;
+  }
+}
+
+function lookOf({ isFolder, name }: ListedEntry): string {
+  return isFolder ? 'folder' : fileLook(name);
+}
+
+function secondsOf({ modifiedMs }: ListedEntry): number {
+  return Math.floor(modifiedMs / 1000);
+}
+
+/** Names that are the same in HTML, in attributes without quotes and in URLs. */
+const plainName = /^[\w.-]+$/;
+
+/** Names that are the same in HTML and in attributes with quotes, and read from left to right: nearly all that are not plain. */
+const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
+
+/**
+ * One row, in as few bytes as HTML allows (no end tags, no quotes, links relative to the folder): most of a large page is rows. The roles of
+ * its cells are HTML's own; the script adds them for browsers that forget them where a table is laid out as a grid.
+ */
+function row(language: Language, entry: ListedEntry, before: string, after: string, folder: string): string {
+  const { name } = entry;
+  let [value, label, text, href] = [name, name, name, name];
+  if (!plainName.test(name)) {
+    const isQuotable = quotableName.test(name);
+    value = `"${isQuotable ? name : escapeFormValue(name)}"`;
+    label = isQuotable ? name : escapeHtml(name);
+    text = isQuotable ? name : `<bdi>${nameHtml(name)}</bdi>`;
+    href = escapeHtml(encodeURIComponent(name));
+  }
+  return `<tr data-size=${entry.sizeBytes}>\
+<td><input type=checkbox name=selected-members value=${value} aria-label="${before}${label}${after}">\
+<td><a class="i ${lookOf(entry)}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
+<td>${entry.isFolder ? folder : language.size(entry.sizeBytes)}\
+<td data-time=${secondsOf(entry)}>${language.date(entry.modifiedMs)}\n`;
+}

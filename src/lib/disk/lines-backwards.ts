@@ -1,0 +1,94 @@
+import { readAsync } from './descriptors.ts';
+
+const chunkBytes = 256 * 1024;
+
+/** Longest line that is read, in bytes: what svc writes is far smaller. */
+export const longestLineBytes = 16 * 1024 * 1024;
+
+const newline = 0x0a;
+
+/** The longest line between the ends of two. */
+const mostBytes = longestLineBytes + 2;
+
+/** A line without its end, with the place where it begins, in bytes from the start of its file. */
+export interface PlacedLine {
+  line: Buffer;
+  offset: number;
+}
+
+/** Lines in a row. */
+export interface BackwardBlock {
+  /** The last one first. */
+  lines: PlacedLine[];
+  /** Where they begin, together with those that are left out, in bytes from the start of the file. */
+  start: number;
+  readBytes: number;
+}
+
+/**
+ * Reads the lines of a part of a file from its end, also while another process appends to it or cuts it. What has no newline at the end of the
+ * part is not written yet, or torn, and left out. Memory is bounded by a chunk, or by the longest line.
+ *
+ * @param range bytes from the start of the file; begins where a line does
+ * @param needles of each list a line has at least one somewhere; other lines are left out. It is fastest with the rarest list first.
+ */
+export async function* linesBackwards(
+  fd: number,
+  range: { start: number; end: number },
+  needles: readonly Buffer[][] = [],
+): AsyncGenerator<BackwardBlock> {
+  let wanted = chunkBytes;
+  for (let end = range.end; end > range.start; ) {
+    const start = Math.max(range.start, end - wanted);
+    const chunk = Buffer.allocUnsafe(end - start);
+    const { bytesRead } = await readAsync(fd, chunk, 0, chunk.length, start);
+    const bytes = chunk.subarray(0, bytesRead);
+    // The first line of a chunk begins before it, as a rule.
+    const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
+    const isWhole = start === range.start || (first > 0 && first < bytes.length);
+    if (!isWhole && wanted < mostBytes) {
+      wanted = Math.min(4 * wanted, mostBytes);
+      continue;
+    }
+    const lines = isWhole ? linesWith(bytes.subarray(first), start + first, needles) : [];
+    end = isWhole ? start + first : start;
+    wanted = chunkBytes;
+    yield { lines, start: end, readBytes: bytesRead };
+  }
+}
+
+/** Whether a line has at least one needle of each list in it. */
+export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean {
+  return needles.every((list) => list.some((needle) => line.includes(needle)));
+}
+
+/** The whole lines of a block that have one needle of each list in them, the last one first. */
+function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): PlacedLine[] {
+  const [rarest, ...others] = needles;
+  const lines: PlacedLine[] = [];
+  for (const start of rarest ? startsOfLinesWith(block, rarest) : startsOfLines(block)) {
+    const end = block.indexOf(newline, start);
+    if (end < 0) continue;
+    const line = block.subarray(start, end);
+    if (hasNeedles(line, others)) lines.push({ line, offset: offset + start });
+  }
+  return lines.reverse();
+}
+
+function startsOfLines(block: Buffer): number[] {
+  const starts = block.length > 0 ? [0] : [];
+  for (let at = block.indexOf(newline); at >= 0 && at + 1 < block.length; at = block.indexOf(newline, at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function startsOfLinesWith(block: Buffer, needles: readonly Buffer[]): number[] {
+  const starts = new Set<number>();
+  for (const needle of needles) {
+    for (let at = block.indexOf(needle); at >= 0; ) {
+      starts.add(block.lastIndexOf(newline, at) + 1);
+      const end = block.indexOf(newline, at);
+      at = end < 0 ? -1 : block.indexOf(needle, end);
+    }
+  }
+  return needles.length === 1 ? [...starts] : [...starts].sort((a, b) => a - b);
+}

@@ -1,0 +1,41 @@
+import type { AddressInfo, Server } from 'node:net';
+import { ServiceError, systemErrorCode } from './errors.ts';
+
+/** Connections that may wait to be accepted, where the system allows so many. */
+const backlog = 4096;
+
+/**
+ * Has a service begin to accept connections.
+ *
+ * @param onError told of faults from then on
+ * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+ */
+export function listen(
+  server: Server,
+  { type, address: host, port }: { type: string; address: string; port: number },
+  onError: (error: Error) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onRefused = (error: Error) => {
+      const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
+      reject(new ServiceError('unavailable', `${type} service cannot listen on ${host}:${port}: ${reason}.`, { cause: error }));
+    };
+    server.once('error', onRefused);
+    server.listen({ host, port, backlog }, () => {
+      server.off('error', onRefused);
+      server.on('error', onError);
+      resolve();
+    });
+  });
+}
+
+/** The URL of what listens, with the port that the system chose for port 0; without a path. */
+export function urlOf(scheme: string, server: Server): string {
+  const { address, port } = server.address() as AddressInfo;
+  return `${scheme}://${authority(address, port)}`;
+}
+
+/** Address and port as they stand in a URL (RFC 3986 §3.2). */
+export function authority(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

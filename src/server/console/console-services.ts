@@ -1,0 +1,126 @@
+import type { PasswordVerifier } from '../../accounts/passwords.ts';
+import type { AddressBans } from '../../auth/ban-list.ts';
+import { LoginAttempts } from '../../auth/login-attempts.ts';
+import type { ConsoleOptions } from '../../config/schema/console-options.ts';
+import type { Config } from '../../config/schema/schema.ts';
+import type { ConsoleServer } from '../../console/console-server.ts';
+import type { Samples } from '../../console/samples.ts';
+import type { ConsoleSources } from '../../console/sources.ts';
+import type { EventDispatcher } from '../../events/dispatcher.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Announce, PreparedReload } from '../listeners.ts';
+
+/** What consoles have of the server. */
+interface Surroundings {
+  sources: ConsoleSources;
+  passwords: PasswordVerifier;
+  events: EventDispatcher;
+  bans: AddressBans;
+  announce: Announce;
+  /** Ends what the consoles have begun. */
+  stop: () => Promise<void>;
+  clock: Clock;
+  log: Log;
+}
+
+/** The `console` services of a server, in its primary process. Without one nothing of their code is loaded. */
+export class ConsoleServices {
+  readonly #surroundings: Surroundings;
+  readonly #running = new Map<string, ConsoleServer>();
+  #attempts: LoginAttempts | undefined;
+  #samples: Samples | undefined;
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /**
+   * Makes ready for a configuration: what is new listens already.
+   *
+   * @throws ServiceError `unavailable` when one cannot listen; then none of them does
+   */
+  async prepare(config: Config): Promise<PreparedReload> {
+    const wanted = new Map(consoleServices(config));
+    const opened = new Map<string, ConsoleServer>();
+    const abort = async () => {
+      for (const server of opened.values()) await server.close();
+    };
+    try {
+      for (const [uuid, options] of wanted) {
+        const running = this.#running.get(uuid);
+        if (running?.keepsListening(options)) running.checkReplaceable(options);
+        else opened.set(uuid, await this.#open(uuid, options));
+      }
+    } catch (error) {
+      await abort();
+      throw error;
+    }
+    return { commit: () => this.#commit(wanted, opened), abort };
+  }
+
+  listening(): { uuid: string; name: string; url: string }[] {
+    return [...this.#running].map(([uuid, { url, component }]) => ({ uuid, name: component.name, url }));
+  }
+
+  /** A link that logs an administrator in, once and within five minutes; undefined without a console. */
+  loginLink(administrator: string): string | undefined {
+    const [first] = this.#running.values();
+    return first?.loginLink(administrator);
+  }
+
+  async stop(): Promise<void> {
+    for (const uuid of [...this.#running.keys()]) await this.#stop(uuid, 'the server stops');
+    await this.#surroundings.stop();
+  }
+
+  async #commit(wanted: ReadonlyMap<string, ConsoleOptions>, opened: ReadonlyMap<string, ConsoleServer>): Promise<void> {
+    for (const uuid of [...this.#running.keys()]) {
+      const options = wanted.get(uuid);
+      if (!options) await this.#stop(uuid, 'the configuration does not have it any more');
+      else if (opened.has(uuid)) await this.#stop(uuid, 'it listens elsewhere');
+      else this.#running.get(uuid)?.replace(options);
+    }
+    for (const [uuid, server] of opened) this.#running.set(uuid, server);
+  }
+
+  async #open(uuid: string, options: ConsoleOptions): Promise<ConsoleServer> {
+    const { announce, bans, clock, log } = this.#surroundings;
+    const data = { name: options.name || uuid, type: options.type, address: options.address, port: options.port };
+    const component = { uuid, type: options.type, name: data.name };
+    try {
+      // Loaded only where it is wanted: other commands and servers start without it.
+      const { ConsoleServer } = await import('../../console/console-server.ts');
+      this.#attempts ??= new LoginAttempts(bans, clock, log);
+      const { Samples } = await import('../../console/samples.ts');
+      this.#samples ??= new Samples(() => this.#surroundings.sources.figures(), this.#surroundings);
+      const server = new ConsoleServer(uuid, options, { ...this.#surroundings, attempts: this.#attempts, samples: this.#samples });
+      await server.listen();
+      announce(20076, { ...data, port: server.port }, component);
+      return server;
+    } catch (error) {
+      announce(20077, { ...data, reason: (error as Error).message }, component);
+      throw error;
+    }
+  }
+
+  #forgetSamples(): void {
+    this.#samples?.close();
+    this.#samples = undefined;
+  }
+
+  async #stop(uuid: string, reason: string): Promise<void> {
+    const server = this.#running.get(uuid);
+    if (!server) return;
+    this.#running.delete(uuid);
+    await server.close();
+    if (this.#running.size === 0) this.#forgetSamples();
+    this.#surroundings.announce(20078, { name: server.component.name, type: server.component.type, reason }, server.component);
+  }
+}
+
+function consoleServices(config: Config): [string, ConsoleOptions][] {
+  return Object.entries(config.services).flatMap(([uuid, service]) =>
+    service.enabled && service.type === 'console' ? [[uuid, service] as [string, ConsoleOptions]] : [],
+  );
+}

@@ -1,0 +1,81 @@
+import type { HandlerView } from '../../console/sources.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { isServiceError } from '../../lib/errors.ts';
+import { shownUrl } from '../../lib/remote/shown-url.ts';
+import type { Core } from '../core.ts';
+import type { ServerView } from '../monitor-sources.ts';
+import type { Others } from '../nodes/installation.ts';
+
+const nothingKnown: Pick<
+  HandlerView,
+  'state' | 'reason' | 'waiting_events' | 'oldest_waiting_seconds' | 'rate_per_minute' | 'suspended_urls'
+> = {
+  state: 'stopped',
+  reason: '',
+  waiting_events: 0,
+  oldest_waiting_seconds: 0,
+  rate_per_minute: 0,
+  suspended_urls: [],
+};
+
+/** The event handlers of an installation, as consoles show them. */
+export class HandlerViews {
+  readonly #view: () => ServerView;
+  readonly #clock: Clock;
+  /** As they were known last. */
+  #known = new Map<string, HandlerView>();
+
+  /** @param view the server as it is now; asked once its core is open */
+  constructor(view: () => ServerView, clock: Clock) {
+    this.#view = view;
+    this.#clock = clock;
+  }
+
+  /** All handlers; while what nodes share cannot be reached, as they were known last, and that nobody delivers for them. */
+  async list(others: Others): Promise<HandlerView[]> {
+    try {
+      const views = await this.#look(others);
+      this.#known = new Map(views.map((view) => [view.uuid, view]));
+      return views;
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+      return this.#remembered(others.incomplete || error.message);
+    }
+  }
+
+  #remembered(why: string): HandlerView[] {
+    return Object.entries(this.#view().config.event_handlers).map(([uuid, { name, enabled }]) => {
+      const known = this.#known.get(uuid) ?? nothingKnown;
+      const common = { ...known, uuid, name: name || uuid, enabled, reason: '', node: '' };
+      if (!enabled) return { ...common, state: 'disabled' };
+      return known.state === 'paused' ? { ...common, reason: known.reason, state: 'paused' } : { ...common, reason: why, state: 'stopped' };
+    });
+  }
+
+  async #look({ nodes, ownName }: Others): Promise<HandlerView[]> {
+    const { config, core } = this.#view();
+    const { deliveries, journal } = core as Core;
+    const nowMs = this.#clock.nowMs();
+    const figures = new Map((await deliveries.figures()).map((state) => [state.handler, state]));
+    const nameOf = (uuid = '') => nodes.find((node) => node.uuid === uuid)?.node ?? uuid;
+    return Promise.all(
+      Object.entries(config.event_handlers).map(async ([uuid, { name, enabled }]) => {
+        const state = figures.get(uuid);
+        const waiting = state && (await journal.backlog(state.position));
+        const suspended = state ? await deliveries.suspendedUrls(uuid) : [];
+        return {
+          uuid,
+          name: name || uuid,
+          enabled,
+          state: state?.state ?? 'disabled',
+          reason: state?.reason ?? '',
+          waiting_events: waiting?.events ?? 0,
+          oldest_waiting_seconds: waiting?.oldestMs === undefined ? 0 : Math.max(nowMs - waiting.oldestMs, 0) / 1000,
+          rate_per_minute: state?.deliveriesPerMinute ?? 0,
+          suspended_urls: suspended.map(({ url, untilMs }) => ({ url: shownUrl(url), until: new Date(untilMs).toISOString() })),
+          node: state?.hasLease === false ? nameOf(state.node) : ownName,
+        };
+      }),
+    );
+  }
+}

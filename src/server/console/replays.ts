@@ -1,0 +1,92 @@
+import type { ReplaySource, ReplayView } from '../../console/sources.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { JobSurroundings } from '../../webhooks/replay/replay-job.ts';
+import type { ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
+import type { Installation, NamedNode } from '../nodes/installation.ts';
+import type { Question, Reply } from '../nodes/node-messages.ts';
+import type { Request } from '../nodes/node-questions.ts';
+
+/** A node is waited for so long that a replay is asked of, in milliseconds. */
+const answerWithinMs = 5000;
+
+type ReplayQuestion = 'replay-cancel' | 'replay-results';
+
+/** The replays of all nodes: each is made by the node that was asked for it. */
+export class ConsoleReplays implements ReplaySource {
+  readonly #jobs: ReplayJobs;
+  readonly #surroundings: () => JobSurroundings;
+  readonly #installation: Installation;
+
+  constructor(jobs: ReplayJobs, surroundings: () => JobSurroundings, installation: Installation) {
+    this.#jobs = jobs;
+    this.#surroundings = surroundings;
+    this.#installation = installation;
+  }
+
+  async start(...[request, by]: Parameters<ReplaySource['start']>): Promise<string> {
+    const id = this.#jobs.start(request, by, this.#surroundings());
+    // Whoever asks another node for it next finds it there.
+    await this.#installation.tell();
+    return id;
+  }
+
+  async list(): Promise<{ replays: ReplayView[]; incomplete: string }> {
+    const { nodes, ownName, incomplete } = await this.#installation.others();
+    const own = this.#jobs.list().map((listed) => ({ ...jobView(listed), node: ownName }));
+    const others = nodes.flatMap(({ node, report }) => report.replays.map((replay) => ({ ...replay, node })));
+    return { replays: [...own, ...others].sort((a, b) => (a.created < b.created ? 1 : -1)), incomplete };
+  }
+
+  async find(id: string): Promise<ReplayView> {
+    const { replays, incomplete } = await this.list();
+    const found = replays.find((replay) => replay.id === id);
+    if (!found) throw notFound(incomplete);
+    return found;
+  }
+
+  async results(id: string): Promise<string> {
+    return this.#jobs.find(id)?.job.results.text ?? this.#ask({ kind: 'replay-results', replay: id });
+  }
+
+  async cancel(id: string): Promise<void> {
+    const own = this.#jobs.find(id);
+    if (own) own.job.cancel();
+    else await this.#ask({ kind: 'replay-cancel', replay: id });
+  }
+
+  /** Answers another node. @throws ServiceError `not-found` */
+  async answer({ kind, replay }: Extract<Question, { kind: ReplayQuestion }>): Promise<Reply<ReplayQuestion>> {
+    const own = this.#jobs.find(replay);
+    if (!own) throw notFound('');
+    if (kind === 'replay-results') return own.job.results.text;
+    own.job.cancel();
+    await this.#installation.tell();
+    return null;
+  }
+
+  async #ask<Kind extends ReplayQuestion>(request: Request<Kind> & { replay: string }): Promise<Reply<Kind>> {
+    const { node, uuid, isGone } = await this.#ownerOf(request.replay);
+    const answer = isGone ? undefined : (await this.#installation.ask([uuid], request, answerWithinMs)).get(uuid);
+    if (!answer) throw new ServiceError('unavailable', `The node ${node}, which makes this replay, does not answer.`);
+    if ('refused' in answer) throw new ServiceError(answer.refused.code, answer.refused.message);
+    return answer.reply;
+  }
+
+  async #ownerOf(id: string): Promise<NamedNode> {
+    const { nodes, incomplete } = await this.#installation.others();
+    const owner = nodes.find(({ report }) => report.replays.some((replay) => replay.id === id));
+    if (!owner) throw notFound(incomplete);
+    return owner;
+  }
+}
+
+/** A replay of this node. */
+export function jobView({ id, created, by, job: { request, progress, results } }: ListedJob): Omit<ReplayView, 'node'> {
+  const { details, ...rest } = progress;
+  return { id, created, administrator: by, dry_run: request.isDryRun, ...rest, details: details ?? '', results_left_out: results.leftOut };
+}
+
+function notFound(incomplete: string): ServiceError {
+  if (incomplete !== '') return new ServiceError('unavailable', `The other nodes cannot be asked for it: ${incomplete}`);
+  return new ServiceError('not-found', 'There is no such replay, or it is not remembered any more.');
+}

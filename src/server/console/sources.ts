@@ -1,0 +1,135 @@
+import type { ConfigurationSource, ConsoleSources, DeliverySources, NodeReload, NodeView, Overview } from '../../console/sources.ts';
+import { mostShown as mostTransfers } from '../../files/transfers.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { freeBytes } from '../../lib/disk/free-space.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Core } from '../core.ts';
+import type { ServerView } from '../monitor-sources.ts';
+import type { Installation, NamedNode } from '../nodes/installation.ts';
+import { SummedCounts } from '../nodes/summed-counts.ts';
+import type { ServerFile } from '../server-file.ts';
+import { newestErrors } from '../tally.ts';
+import { EarlierErrors } from './earlier-errors.ts';
+import type { HandlerViews } from './handler-views.ts';
+
+/** Nodes are waited for so long that reload, in milliseconds: starting an authentication method may take its time. */
+const reloadWithinMs = 15_000;
+
+/** When a node was heard of is told in steps of so long, in milliseconds, so that an overview without news stays the same. */
+const seenStepMs = 10_000;
+
+/** What consoles ask, beside what a `ServerView` has. */
+interface Surroundings extends Pick<ConsoleSources, 'collections'> {
+  clock: Clock;
+  log: Log;
+  dataFolderPath: string;
+  installation: Installation;
+  handlerViews: HandlerViews;
+  deliveries: DeliverySources;
+  configuration: ServerFile;
+}
+
+/** What this node and those that live tell, by the names that tell them apart. */
+type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
+
+/**
+ * What consoles ask a server.
+ *
+ * @param view the server as it is now; asked once its core is open
+ */
+export function consoleSources(view: () => ServerView, surroundings: Surroundings): ConsoleSources {
+  const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = surroundings;
+  const core = () => view().core as Core;
+  const counts = new SummedCounts();
+  const earlierErrors = new EarlierErrors(() => core().journal, surroundings);
+  const look = async () => {
+    const [others, report] = await Promise.all([installation.others(), installation.own.report()]);
+    const own: Told = { node: others.ownName, uuid: installation.own.uuid, report };
+    return { others, told: [own, ...others.nodes.filter(({ isGone }) => !isGone)] as [Told, ...Told[]] };
+  };
+  return {
+    deliveries,
+    collections,
+    configuration: configurationOf(configuration, installation),
+    journal: () => core().journal,
+    async overview() {
+      const { others, told } = await look();
+      const [{ node, report }] = told;
+      const [handlers, bytes, free] = await Promise.all([handlerViews.list(others), core().journal.sizeBytes(), freeBytes(dataFolderPath)]);
+      const { name, uuid } = core().server;
+      return {
+        server: { name, uuid, version: report.version, node, started: report.started },
+        services: named(told, 'services'),
+        methods: named(told, 'methods'),
+        handlers,
+        ...transfersOf(told),
+        errors: newestErrors([earlierErrors.found, named(told, 'errors')]).reverse(),
+        journal: { bytes, free_bytes: free },
+        nodes: nodeViews(told[0], others.nodes, clock.nowMs()),
+        incomplete: others.incomplete,
+      };
+    },
+    async figures() {
+      // Asked from the start of a console on: by the time that somebody looks, they are found.
+      earlierErrors.look();
+      const { others, told } = await look();
+      const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);
+      const handlers = await handlerViews.list(others);
+      return {
+        ...counts.add(told.map(({ uuid, report }) => ({ uuid, ...report }))),
+        // Nodes share their sessions.
+        sessions: told[0].report.services.reduce((total, { sessions }) => total + sessions, 0),
+        connections: sum('connections'),
+        memory_bytes: sum('memory_bytes'),
+        waiting_events: handlers.reduce((total, { waiting_events }) => total + waiting_events, 0),
+      };
+    },
+  };
+}
+
+function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(
+  told: readonly Told[],
+  name: Name,
+): (Told['report'][Name][number] & { node: string })[] {
+  return told.flatMap(({ node, report }) => report[name].map((item) => ({ ...item, node })));
+}
+
+function transfersOf(told: readonly Told[]): Pick<Overview, 'transfers' | 'transfers_left_out'> {
+  const all = named(told, 'transfers').sort((a, b) => (a.started < b.started ? -1 : 1));
+  const leftOut = told.reduce((total, { report }) => total + report.transfers_left_out, 0);
+  return { transfers: all.slice(0, mostTransfers), transfers_left_out: leftOut + Math.max(all.length - mostTransfers, 0) };
+}
+
+function nodeViews(own: Told, others: readonly NamedNode[], nowMs: number): NodeView[] {
+  return [{ ...own, ageMs: 0, isGone: false }, ...others].map(({ node, uuid, ageMs, isGone, report }) => ({
+    node,
+    uuid,
+    phase: isGone ? 'gone' : report.phase,
+    version: report.version,
+    seen: new Date(Math.floor((nowMs - ageMs) / seenStepMs) * seenStepMs).toISOString(),
+  }));
+}
+
+function configurationOf(file: ServerFile, installation: Installation): ConfigurationSource {
+  return {
+    running: () => file.running(),
+    checked: () => file.checked(),
+    async reload() {
+      const others = await installation.others();
+      const asked = others.nodes.filter(({ isGone }) => !isGone).map(({ uuid }) => uuid);
+      const [report, answers] = await Promise.all([file.reload(), installation.ask(asked, { kind: 'reload' }, reloadWithinMs)]);
+      const reloads = others.nodes.map(({ node, uuid, isGone }): NodeReload => {
+        const answer = answers.get(uuid);
+        if (answer && 'reply' in answer) return { ...reloadOf(answer.reply), node, uuid };
+        const unknown = isGone ? 'It is gone.' : `It did not answer within ${reloadWithinMs / 1000} s.`;
+        return { node, uuid, reloaded: false, changes: [], reason: answer?.refused.message ?? unknown };
+      });
+      const own = { ...reloadOf(report), node: others.ownName, uuid: installation.own.uuid };
+      return { ...report, nodes: [own, ...reloads], incomplete: others.incomplete };
+    },
+  };
+}
+
+function reloadOf({ reloaded, changes, reason }: Omit<NodeReload, 'node' | 'uuid'>): Omit<NodeReload, 'node' | 'uuid'> {
+  return { reloaded, changes, reason };
+}

@@ -1,0 +1,143 @@
+import { hostname } from 'node:os';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { isServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import type { NodeBoard, ToldNode } from './node-board.ts';
+import type { Answer, NodeReport, Question } from './node-messages.ts';
+import type { Answerer, NodeQuestions, Request } from './node-questions.ts';
+
+/** How often a node tells the others how it is, in milliseconds. */
+const tellEveryMs = 2000;
+
+/** How nodes reach each other. */
+export interface NodeLink {
+  board: NodeBoard;
+  questions: NodeQuestions;
+}
+
+/** The node that this process is. */
+export interface OwnNode {
+  /** The server of its data folder. */
+  uuid: string;
+  /** Of its events. */
+  name: string;
+  /** How it is. */
+  report(): Promise<NodeReport>;
+  /** Does what another node asks for. @throws ServiceError what that node is told */
+  answer: Answerer;
+}
+
+/** A node with the name that tells it from the others. */
+export interface NamedNode extends ToldNode {
+  node: string;
+}
+
+/** What one node sees of the others. */
+export interface Others {
+  /** Those that live first, by name. */
+  nodes: NamedNode[];
+  /** The asked node's name among them. */
+  ownName: string;
+  /** Why they cannot be seen at present; empty when they can. */
+  incomplete: string;
+}
+
+/** All nodes, as one of them sees them; a single process is alone. */
+export class Installation {
+  readonly own: OwnNode;
+  readonly #link: NodeLink | undefined;
+  readonly #log: Log;
+  #timer: Timer | undefined;
+  #telling: Promise<void> | undefined;
+
+  /** @param link undefined for a process that is alone */
+  constructor(own: OwnNode, link: NodeLink | undefined, log: Log) {
+    this.own = own;
+    this.#link = link;
+    this.#log = log;
+  }
+
+  /** Begins to tell the others of this node, and to answer them. */
+  begin(clock: Clock): void {
+    if (!this.#link) return;
+    this.#link.questions.begin(this.own.uuid, this.own.answer);
+    this.#timer = clock.every(tellEveryMs, () => void this.tell());
+    void this.tell();
+  }
+
+  /** Tells the others at once. Never throws: it is told again soon. */
+  tell(): Promise<void> {
+    this.#telling ??= this.#tell().finally(() => {
+      this.#telling = undefined;
+    });
+    return this.#telling;
+  }
+
+  /** Ends: the others see it no more. */
+  async end(): Promise<void> {
+    this.#timer?.cancel();
+    this.#link?.questions.end();
+    await this.#telling;
+    await this.#link?.board.leave(this.own.uuid).catch(() => {});
+  }
+
+  /** Takes two seconds at most. */
+  async others(): Promise<Others> {
+    const { name: ownName, uuid: ownUuid } = this.own;
+    if (!this.#link) return { nodes: [], ownName, incomplete: '' };
+    const { board } = this.#link;
+    try {
+      const found = (await board.read()).filter(({ uuid }) => uuid !== ownUuid);
+      const named = found.map(({ uuid, report }) => ({ uuid, name: report.name, host: report.host }));
+      const names = nodeNames([{ uuid: ownUuid, name: ownName, host: hostname() }, ...named]);
+      const nodes = found.map((told) => ({ ...told, node: names.get(told.uuid) ?? told.uuid }));
+      nodes.sort((a, b) => Number(a.isGone) - Number(b.isGone) || (a.node < b.node ? -1 : 1));
+      return { nodes, ownName: names.get(ownUuid) ?? ownName, incomplete: '' };
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+      return { nodes: [], ownName, incomplete: board.silence || error.message };
+    }
+  }
+
+  /**
+   * Asks other nodes, and waits until all have answered or the time is over.
+   *
+   * @returns the answers, by node; of a node that did not answer there is none
+   */
+  async ask<Kind extends Question['kind']>(
+    nodes: readonly string[],
+    request: Request<Kind>,
+    timeoutMs: number,
+  ): Promise<Map<string, Answer<Kind>>> {
+    try {
+      return (await this.#link?.questions.ask(nodes, request, timeoutMs)) ?? new Map();
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+      return new Map();
+    }
+  }
+
+  async #tell(): Promise<void> {
+    const board = this.#link?.board;
+    if (board?.silence !== '') return;
+    try {
+      await board.tell(this.own.uuid, await this.own.report());
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) this.#log.warn('the other nodes could not be told of this one', { reason: error });
+    }
+  }
+}
+
+/** Names that tell nodes apart: the one of the configuration, with more where several have the same. */
+export function nodeNames(nodes: readonly { uuid: string; name: string; host: string }[]): Map<string, string> {
+  const isOnly = (one: (node: (typeof nodes)[number]) => string, node: (typeof nodes)[number]) =>
+    nodes.filter((other) => one(other) === one(node)).length === 1;
+  const byName = ({ name }: { name: string }) => name;
+  const byHost = ({ name, host }: { name: string; host: string }) => `${name} (${host})`;
+  return new Map(
+    nodes.map((node) => {
+      const name = isOnly(byName, node) ? byName(node) : isOnly(byHost, node) ? byHost(node) : `${node.name} (${node.uuid.slice(0, 8)})`;
+      return [node.uuid, name];
+    }),
+  );
+}

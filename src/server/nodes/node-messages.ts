@@ -1,0 +1,117 @@
+import * as z from 'zod';
+import { reloadReport } from '../../config/reload-report.ts';
+import { errorCodes } from '../../lib/errors.ts';
+import { parseJson } from '../../lib/json.ts';
+
+/*
+ * What nodes tell and ask each other. It comes from outside: whoever may write to Redis may have written it. Members that are not known are
+ * left out, so that nodes of a newer version are understood.
+ */
+
+/** Longest report, and longest question or answer, in bytes. */
+export const mostReportBytes = 256 * 1024;
+export const mostMessageBytes = 8 * 1024 * 1024;
+
+const count = z.number().nonnegative();
+const text = z.string();
+
+const replay = z.object({
+  id: text,
+  created: text,
+  administrator: text,
+  dry_run: z.boolean(),
+  state: z.enum(['waiting', 'running', 'done', 'cancelled', 'failed']),
+  total: count.nullable(),
+  done: count,
+  delivered: count,
+  failed: count,
+  details: text,
+  results_left_out: count,
+});
+
+/** One node at one moment, as consoles show it. */
+const nodeReport = z.object({
+  name: text.min(1),
+  host: text,
+  version: text,
+  phase: z.enum(['starting', 'ready', 'stopping']),
+  /** ISO 8601, UTC: tells a process from the one before. */
+  started: text,
+  /** Since the start. */
+  counts: z.object({
+    requests: count,
+    failures: count,
+    received_bytes: count,
+    sent_bytes: count,
+    events: count,
+    deliveries: count,
+    failed_deliveries: count,
+  }),
+  connections: count,
+  memory_bytes: count,
+  services: z.array(z.object({ uuid: text, type: text, name: text, url: text, connections: count, sessions: count })),
+  methods: z.array(z.object({ uuid: text, name: text, type: text, state: text, reason: text })),
+  transfers: z.array(
+    z.object({
+      id: text,
+      service: text,
+      account: text,
+      path: text,
+      direction: z.enum(['download', 'upload']),
+      bytes: count,
+      total_bytes: count.nullable(),
+      bytes_per_second: count,
+      started: text,
+    }),
+  ),
+  transfers_left_out: count,
+  errors: z.array(z.object({ time: text, id: text, uuid: text, message: text })),
+  replays: z.array(replay),
+});
+export type NodeReport = z.infer<typeof nodeReport>;
+
+const id = z.uuid();
+
+/** What one node wants of another. */
+const question = z.discriminatedUnion('kind', [
+  z.object({ id, kind: z.literal('reload') }),
+  z.object({ id, kind: z.literal('replay-cancel'), replay: text }),
+  z.object({ id, kind: z.literal('replay-results'), replay: text }),
+]);
+export type Question = z.infer<typeof question>;
+
+/** What it says to each kind of question. */
+const replies = { reload: reloadReport, 'replay-cancel': z.null(), 'replay-results': text };
+type Replies = typeof replies;
+export type Reply<Kind extends Question['kind']> = z.infer<Replies[Kind]>;
+
+const answerHead = z.object({ node: text.max(200) });
+const refusal = answerHead.extend({ refused: z.object({ code: z.enum(errorCodes), message: text }) });
+
+/** What a node answers: what it was asked for, or why it refuses. */
+export type Answer<Kind extends Question['kind']> =
+  | { node: string; reply: Reply<Kind> }
+  | { node: string; refused: { code: (typeof errorCodes)[number]; message: string } };
+
+/** @returns undefined for what is none */
+export function readReport(message: string): NodeReport | undefined {
+  return read(nodeReport, message);
+}
+
+/** @returns undefined for what is none */
+export function readQuestion(message: string): Question | undefined {
+  return read(question, message);
+}
+
+/** Reads an answer to a question of some kind. @returns undefined for what is none */
+export function readAnswer<Kind extends Question['kind']>(kind: Kind, message: string): Answer<Kind> | undefined {
+  return read(z.union([refusal, answerHead.extend({ reply: replies[kind] })]), message) as Answer<Kind> | undefined;
+}
+
+function read<T>(schema: z.ZodType<T>, message: string): T | undefined {
+  try {
+    return schema.safeParse(parseJson(message)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,88 @@
+import { type Checked, loadConfigFile } from '../config/check.ts';
+import { FileChecker } from '../config/file-checker.ts';
+import type { Finding } from '../config/finding.ts';
+import { ConfigError } from '../config/findings.ts';
+import type { Environment, LoadedConfig } from '../config/reading/load.ts';
+import { stdinName } from '../config/reading/source.ts';
+import { type ReloadReport, writeReloadReport } from '../config/reload-report.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+
+/** The file that a server has its configuration from. */
+export interface ConfigFile {
+  /** Path, or `-` for stdin. */
+  path: string;
+  env: Environment;
+  /** A finding as it is logged. */
+  textOf: (finding: Finding) => string;
+}
+
+interface ServerFileOptions {
+  /** Undefined for a server without one. */
+  file: ConfigFile | undefined;
+  running: () => LoadedConfig;
+  /** Takes a configuration over. @returns paths of the options that changed */
+  apply: (next: LoadedConfig) => Promise<string[]>;
+  clock: Clock;
+  log: Log;
+}
+
+/** The configuration file of a running server: checked as it stands, and taken over. */
+export class ServerFile {
+  readonly #options: ServerFileOptions;
+  readonly #checker: FileChecker | undefined;
+  #number = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ServerFileOptions) {
+    this.#options = options;
+    const { file, clock } = options;
+    // Stdin is read once: there is no file of it.
+    this.#checker = file && file.path !== stdinName ? new FileChecker(file.path, file.env, clock) : undefined;
+  }
+
+  running(): LoadedConfig {
+    return this.#options.running();
+  }
+
+  checked(): Checked | undefined {
+    return this.#checker?.checked();
+  }
+
+  /**
+   * Takes the file over, one reload after the other, and reports what came of it in the log and in the data folder.
+   *
+   * @throws what writing the report throws; a configuration that is refused is reported
+   */
+  async reload(): Promise<ReloadReport> {
+    const report = this.#last.then(() => this.#reload());
+    this.#last = report.catch(() => {});
+    return report;
+  }
+
+  async #reload(): Promise<ReloadReport> {
+    const { clock, running } = this.#options;
+    const time = new Date(clock.nowMs()).toISOString();
+    const outcome = await this.#outcome();
+    const report = { number: ++this.#number, pid: process.pid, time, ...outcome };
+    await writeReloadReport(running().config.server.data_folder_path, report);
+    return report;
+  }
+
+  async #outcome(): Promise<Pick<ReloadReport, 'reloaded' | 'changes' | 'reason' | 'findings'>> {
+    const { file, apply, log } = this.#options;
+    if (!file) {
+      log.warn('there is no configuration file to reload');
+      return { reloaded: false, changes: [], reason: 'there is no configuration file to reload', findings: [] };
+    }
+    try {
+      const changes = await apply(loadConfigFile(file.path, file.env, { isRunning: true }).loaded);
+      log.info('configuration reloaded', { changes });
+      return { reloaded: true, changes, reason: null, findings: [] };
+    } catch (error) {
+      const findings = error instanceof ConfigError ? [...error.findings] : [];
+      log.error('the new configuration is refused; the old one stays', { reason: error, findings: findings.map(file.textOf) });
+      return { reloaded: false, changes: [], reason: error instanceof Error ? error.message : String(error), findings };
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { closeSync, fstatSync } from 'node:fs';
+import { LineReader } from '../../events/journal/lines.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
+import { listSegments } from '../../events/journal/segments.ts';
+import { openIfThere } from '../../lib/disk/descriptors.ts';
+import { linesBackwards } from '../../lib/disk/lines-backwards.ts';
+import { readDeliveries, recordsSince } from './delivery-log.ts';
+import {
+  type DeliveryRecord,
+  type DeliveryRecords,
+  parseDeliveryRecord,
+  type RecordKind,
+  type RecordSearch,
+  type SearchStep,
+} from './delivery-record.ts';
+
+/** The records in a folder of files. */
+export function fileRecords(folder: string): DeliveryRecords {
+  return {
+    read: (kind, from, onBadLine) => readDeliveries(folder, kind, from, onBadLine),
+    since: (kind, sinceMs) => recordsSince(folder, kind, sinceMs),
+    at: (kind, position) => recordAt(folder, kind, position),
+    newestFirst: (kind, search) => newestInFiles(folder, kind, search),
+  };
+}
+
+async function recordAt(folder: string, kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined> {
+  const reader = new LineReader(folder, kind, () => {});
+  try {
+    const { segment, lines } = await reader.next(position);
+    const [first] = lines;
+    if (segment?.number !== position.segment || first?.offset !== position.offset) return undefined;
+    return parseDeliveryRecord(first.line.toString('utf8'));
+  } finally {
+    reader.close();
+  }
+}
+
+async function* newestInFiles(folder: string, kind: RecordKind, { before, sinceMs, signs }: RecordSearch): AsyncGenerator<SearchStep> {
+  const needles = signs.map((sign) => [Buffer.from(sign)]);
+  const oldest = sinceMs === undefined ? '' : new Date(sinceMs).toISOString();
+  for (const { number, path } of listSegments(folder, kind).toReversed()) {
+    if (before && number > before.segment) continue;
+    const fd = openIfThere(path);
+    if (fd === undefined) continue;
+    try {
+      const { size, mtimeMs } = fstatSync(fd);
+      // Files of deliveries made by hand may be written side by side: an older file may have newer records.
+      if (sinceMs !== undefined && mtimeMs < sinceMs) continue;
+      const end = number === before?.segment ? Math.min(before.offset, size) : size;
+      yield { position: { segment: number, offset: end }, readBytes: 0 };
+      search: for await (const { lines, start, readBytes } of linesBackwards(fd, { start: 0, end }, needles)) {
+        for (const { line, offset } of lines) {
+          const record = parseDeliveryRecord(line.toString('utf8'));
+          if (!record) continue;
+          if (record.time < oldest) break search;
+          yield { position: { segment: number, offset }, record, readBytes: 0 };
+        }
+        yield { position: { segment: number, offset: start }, readBytes };
+      }
+      yield { position: { segment: number, offset: 0 }, readBytes: 0 };
+    } finally {
+      closeSync(fd);
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import type { EventServer } from '../../events/event.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
+import { deliveredEvents } from './delivered-events.ts';
+import { dryResults, type PlannedRequest } from './dry-run.ts';
+import { replayEvents } from './replay.ts';
+import { chosenHandlers, replayHandler } from './replay-handlers.ts';
+import { ReplayLane } from './replay-lane.ts';
+import { ReplayResults } from './replay-results.ts';
+import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
+import type { IsLiteral } from './shown-request.ts';
+import type { ReplayedJournal } from './undelivered-events.ts';
+
+/** What is sent again, to the handlers of the configuration, at their own URLs. */
+export interface ReplayRequest {
+  /** IDs of deliveries, whose events go to their handlers again; when there are none, what is selected. */
+  deliveries: readonly string[];
+  selection: ReplaySelection;
+  /** UUIDs of handlers; none for all that are enabled. */
+  handlers: readonly string[];
+  isDryRun: boolean;
+}
+
+/** What a job has of its service. */
+export interface JobSurroundings {
+  journal: ReplayedJournal & { readonly end: LogPosition };
+  openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
+  isLiteral: (handler: string) => IsLiteral;
+  server: EventServer;
+  clock: Clock;
+}
+
+export type JobState = 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
+
+/** How far a job is; one for each event and handler that gets it. */
+export interface JobProgress {
+  state: JobState;
+  /** Null until everything was looked through. */
+  total: number | null;
+  done: number;
+  delivered: number;
+  /** Failed or discarded. */
+  failed: number;
+  /** Why it failed as a whole. */
+  details: string | undefined;
+}
+
+/** Most events of one handler whose records are remembered to find out what was not delivered: some 100 MB. */
+const mostRemembered = 2_000_000;
+
+/** A dry run shows so many requests with so many events at most. */
+const mostShown = 1000;
+const mostShownEvents = 10_000;
+
+/** One replay of a running service: what is sent, how far it is, and what came of it. */
+export class ReplayJob {
+  readonly request: ReplayRequest;
+  readonly results = new ReplayResults();
+  readonly progress: JobProgress = { state: 'waiting', total: null, done: 0, delivered: 0, failed: 0, details: undefined };
+  readonly #surroundings: JobSurroundings;
+  readonly #cancelled = new AbortController();
+  readonly #handlers: WebhookHandler[];
+  readonly #selection: ReplaySelection;
+
+  /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for one that cannot be made */
+  constructor(request: ReplayRequest, surroundings: JobSurroundings) {
+    const { journal, server, clock } = surroundings;
+    this.request = request;
+    this.#surroundings = surroundings;
+    const isNamed = request.handlers.length > 0 || request.deliveries.length === 0;
+    const configured = journal.config?.event_handlers ?? {};
+    const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
+    this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, server, clock));
+    // What comes meanwhile, the outcomes of this job among it, is not for this job.
+    const { end } = journal;
+    this.#selection = { ...request.selection, end, history: { sinceMs: request.selection.since, most: mostRemembered } };
+  }
+
+  /** Ends it after the requests under way are given up. */
+  cancel(): void {
+    this.#cancelled.abort();
+    if (this.progress.state === 'waiting') this.#end('cancelled');
+  }
+
+  /** Never throws: what goes wrong is its outcome. */
+  async run(): Promise<void> {
+    const { signal } = this.#cancelled;
+    if (signal.aborted) return;
+    this.progress.state = 'running';
+    try {
+      if (this.request.isDryRun) await this.#show();
+      else await this.#send();
+      this.#end(signal.aborted ? 'cancelled' : 'done');
+    } catch (error) {
+      this.progress.details = (error as Error).message;
+      this.#end('failed');
+    } finally {
+      for (const handler of this.#handlers) handler.close();
+    }
+  }
+
+  #end(state: JobState): void {
+    this.progress.state = state;
+  }
+
+  #events(tells: boolean): AsyncGenerator<SelectedEvent> {
+    const { journal } = this.#surroundings;
+    const tell = (place: string, reason: string) => {
+      if (tells) this.results.add({ skipped: place, reason });
+    };
+    const bad = { add: tell, missing: tell };
+    const { signal } = this.#cancelled;
+    if (this.request.deliveries.length > 0) return deliveredEvents(journal, this.request.deliveries, this.#handlers, bad, signal);
+    return selectedEvents(undefined, journal, this.#handlers, this.#selection, bad, signal);
+  }
+
+  async #send(): Promise<void> {
+    let total = 0;
+    for await (const { takers } of this.#events(false)) total += takers.length;
+    const { signal } = this.#cancelled;
+    if (signal.aborted) return;
+    this.progress.total = total;
+    const log = this.#surroundings.openReplayLog();
+    const lanes = this.#handlers.map(
+      (handler) =>
+        new ReplayLane(handler, {
+          concurrency: handler.options.concurrency,
+          signal,
+          record: () => log,
+          onDelivered: (sender, delivered) => this.#count(sender, delivered),
+          preview: undefined,
+        }),
+    );
+    try {
+      await replayEvents(this.#events(true), lanes);
+    } finally {
+      await Promise.all(lanes.map((lane) => lane.finish())).finally(() => log.close());
+    }
+  }
+
+  #count(handler: WebhookHandler, { events, result }: Delivered): void {
+    const isDelivered = result.outcome === 'delivered';
+    this.progress.done += events.length;
+    this.progress[isDelivered ? 'delivered' : 'failed'] += events.length;
+    const { status, details, attempts } = result;
+    const shown = events.map(({ event: { id, uuid } }) => ({ id, uuid }));
+    this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, attempts }, isDelivered);
+  }
+
+  async #show(): Promise<void> {
+    const groups = new Map<string, string | undefined>();
+    const planned: PlannedRequest[] = [];
+    const open = new Map<string, PlannedRequest & { events: PlannedRequest['events'][number][] }>();
+    let total = 0;
+    for await (const { sent, takers } of this.#events(true)) {
+      total += takers.length;
+      if (groups.size >= mostShownEvents) continue;
+      groups.set(sent.event.uuid, sent.group);
+      for (const handler of takers) {
+        let request = open.get(handler.uuid);
+        if (!request || request.events.length >= handler.batchSize) {
+          if (planned.length >= mostShown) continue;
+          request = { handler, events: [] };
+          planned.push(request);
+          open.set(handler.uuid, request);
+        }
+        // A copy: the line is part of the block that was read with it.
+        request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
+      }
+    }
+    this.progress.total = total;
+    const { journal, isLiteral, clock } = this.#surroundings;
+    const surroundings = { nowMs: clock.nowMs(), isLiteral, groupOf: (uuid: string) => groups.get(uuid) };
+    for await (const result of dryResults(journal, planned, surroundings)) {
+      if (this.#cancelled.signal.aborted || this.results.isFull) break;
+      this.results.add({ ...result });
+      this.progress.done += result.events.length;
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import { test } from 'node:test';
+import { assertConsoleAccessible } from '../support/accessible-console.ts';
+
+for (const [colorScheme, width] of [
+  ['dark', 320],
+  ['light', 320],
+  ['light', 768],
+  ['dark', 768],
+  ['light', 1280],
+  ['dark', 1280],
+] as const)
+  test(`axe finds nothing on the console, and hostile names are texts: ${colorScheme}, ${width} px`, (t) =>
+    assertConsoleAccessible(t, colorScheme, width));

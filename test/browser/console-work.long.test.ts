@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser } from '../support/browser.ts';
+import { ConsoleClient, consoleService } from '../support/console.ts';
+import { signIn } from '../support/console-pages.ts';
+import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
+import { startNodes } from '../support/node-process.ts';
+import { freePort, startRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
+import { startFleet } from '../support/workers.ts';
+
+const expectedErrors = /401|INCOMPLETE_CHUNKED/;
+
+test('with workers an operator mends what a single process has', { timeout: 110_000 }, async (t) => {
+  const page = await openBrowser(t, { expectedErrors });
+  if (!page) return;
+  const receiver = await failingReceiver(t);
+  const { service, ...config } = workConfig(receiver);
+  const services = { web: { type: 'http', port: 0, ...service }, console: await consoleService() };
+  const fleet = await startFleet(t, 2, { ...config, services });
+  const [, url = ''] = await fleet.running.line(/console listening on (\S+)\/\n/);
+  const console = new ConsoleClient(url);
+  await signIn(page, url);
+  await mendAndReplay(page, { console, files: [fleet], receiver });
+  await endSessionAndLiftBan(page, { console, files: [fleet] });
+});
+
+test('on three nodes an operator mends what all have, and sees one that was killed', { timeout: 110_000 }, async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const page = await openBrowser(t, { expectedErrors });
+  if (!page) return;
+  const receiver = await failingReceiver(t);
+  const redis = await startRedis(t);
+  const { server, service, event_handlers } = workConfig(receiver);
+  const port = await freePort();
+  const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url, redis.url], {
+    server: server ?? {},
+    web: service ?? {},
+    // Each node has its own; the operator works with that of the first.
+    services: async (name) => ({ console: await consoleService({ port: name === 'n0' ? port : await freePort() }) }),
+    event_handlers,
+  });
+  const console = new ConsoleClient(`http://127.0.0.1:${port}`);
+  const files = nodes.map(({ client }) => client);
+  await signIn(page, console.url);
+  await mendAndReplay(page, { console, files, receiver });
+  await endSessionAndLiftBan(page, { console, files });
+
+  await page.goto(`${console.url}/#overview`);
+  const shown = page.locator('.panel', { has: page.getByRole('heading', { name: 'Nodes', exact: true }) }).locator('tbody tr');
+  await shown.filter({ hasText: 'n2' }).getByText('ready').waitFor();
+  assert.equal(await shown.count(), 3);
+  await nodes[2]?.kill();
+  await shown.filter({ hasText: 'n2' }).getByText('gone').waitFor();
+  await shown.filter({ hasText: 'n1' }).getByText('ready').waitFor();
+});

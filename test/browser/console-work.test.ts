@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser } from '../support/browser.ts';
+import { startConsole } from '../support/console.ts';
+import { signIn } from '../support/console-pages.ts';
+import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
+
+test('a receiver that fails: its delivery is seen, the handler started again, the delivery replayed and delivered', async (t) => {
+  const receiver = await failingReceiver(t);
+  const { server, console } = await startConsole(t, workConfig(receiver));
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  await signIn(page, console.url, '#handlers');
+  await mendAndReplay(page, { console, files: [server], receiver });
+});
+
+test('a session is ended, whose client then gets 401; a ban is lifted', async (t) => {
+  const { server, console } = await startConsole(t, workConfig());
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  await signIn(page, console.url, '#accounts');
+  await endSessionAndLiftBan(page, { console, files: [server] });
+});
+
+test('events come as they happen, are found by a search, and lead to all of one', async (t) => {
+  const { server, console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  if (!page) return;
+  await signIn(page, console.url, '#events');
+  await page.locator('.heading .badge.good').waitFor();
+  await server.put('/home/seen.txt', 'one');
+  await page.locator('main tbody tr', { hasText: '/seen.txt' }).first().waitFor();
+  await page.getByLabel('Event ID').fill('40017');
+  await page.getByLabel('Account').fill('alice');
+  await page.locator('main form').getByRole('button', { name: 'Search' }).click();
+  await page.getByRole('heading', { name: 'Found' }).waitFor();
+  const found = page.locator('main tbody tr', { hasText: '/seen.txt' });
+  await found.first().waitFor();
+  assert.deepEqual(new Set(await page.locator('main tbody td:nth-child(2)').allTextContents()), new Set(['40017']));
+  await found.first().locator('a').click();
+  await page.getByRole('heading', { name: 'Event 40017' }).waitFor();
+  await page.getByText('total_write', { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Found' }).waitFor();
+  assert.equal(await page.getByLabel('Account').inputValue(), 'alice');
+});

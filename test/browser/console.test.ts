@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser } from '../support/browser.ts';
+import { operatorPassword, startConsole } from '../support/console.ts';
+import { signIn } from '../support/console-pages.ts';
+import { answerHostile, views } from '../support/console-replies.ts';
+import { HeldClients } from '../support/transfers.ts';
+
+test('an administrator signs in, stays where the link led, and signs out; a wrong password is told', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  await page.goto(`${console.url}/#configuration`);
+  await page.getByLabel('User name').fill('olga');
+  await page.getByLabel('Password').fill('wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').getByText('The name or the password is not correct.').waitFor();
+  await page.getByLabel('Password').fill(operatorPassword);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Configuration', exact: true }).waitFor();
+  assert.equal(await page.locator('#sections [aria-current]').textContent(), 'Configuration');
+  await page.getByText('The server runs without a configuration file').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Reload' }).isVisible(), false, 'there is nothing to reload');
+  await page.locator('[popovertarget=menu]').click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('User name').waitFor();
+  assert.equal(await page.locator('#sections').isVisible(), false);
+});
+
+test('in no section a viewer has a control that changes something, whatever is pressed; an operator has', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  await answerHostile(page);
+  /** Names of what can be pressed or ticked in a section. */
+  const controls = async (hash: string, heading: string) => {
+    await page.goto(`${console.url}/${hash}`);
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    await page.locator('main .panel').last().waitFor();
+    await page.getByText('Loading').waitFor({ state: 'detached' });
+    const closed = page.locator('main details:not([open]) > summary');
+    while ((await closed.count()) > 0) await closed.first().click();
+    return page.locator('main').locator('button:visible, input[type=checkbox]:visible').allTextContents();
+  };
+  await signIn(page, console.url, '', 'viewer');
+  const changes: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() !== 'GET') changes.push(`${request.method()} ${new URL(request.url()).pathname}`);
+  });
+  const found = new Map<string, string[]>();
+  for (const [hash, heading] of views) {
+    found.set(hash, await controls(hash, heading));
+    for (const button of await page.locator('main button:visible').all()) await button.click();
+    assert.equal(await page.getByRole('dialog').count(), 0, hash);
+  }
+  const search = ['Search', 'Clear'];
+  const expected = new Map(views.map(([hash]) => [hash, [] as string[]]));
+  expected
+    .set('#events', ['Pause', ...search])
+    .set('#deliveries', search)
+    .set('#accounts', Array(4).fill('Search'));
+  assert.deepEqual(found, expected);
+  assert.deepEqual(changes, []);
+  await page.context().clearCookies();
+  await page.goto('about:blank');
+  await signIn(page, console.url);
+  assert.ok((await controls('#handlers', 'Handlers')).includes('Send a test event'));
+  assert.ok((await controls('#accounts', 'Accounts')).includes('Explain'));
+});
+
+test('the overview shows an upload under way with its progress, until it is done', async (t) => {
+  const { server, console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  if (!page) return;
+  await signIn(page, console.url, '', 'viewer');
+  const panel = page.locator('section', { has: page.getByRole('heading', { name: 'Transfers under way' }) });
+  await panel.getByText('Nothing is being transferred.').waitFor();
+  const clients = new HeldClients(t, server.port);
+  const upload = await clients.send('PUT', '/home/report.pdf', { 'content-length': 4000 });
+  upload.write(Buffer.alloc(1000));
+  const row = panel.getByRole('row').filter({ hasText: '/report.pdf' });
+  await row.waitFor();
+  assert.match((await row.textContent()) ?? '', /alice.*upload.*\/s/s);
+  const bar = row.locator('progress');
+  assert.deepEqual([await bar.getAttribute('value'), await bar.getAttribute('max')], ['1000', '4000']);
+  upload.write(Buffer.alloc(3000));
+  await row.waitFor({ state: 'detached' });
+});

@@ -1,0 +1,5 @@
+import { test } from 'node:test';
+import { assertDrawingsBounded } from '../support/drawings.ts';
+
+test('drawings that ask for more than a browser can draw are refused; those of drawing programs are shown, and load nothing', (t) =>
+  assertDrawingsBounded(t, { areAll: false }));

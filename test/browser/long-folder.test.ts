@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const count = 600;
+const nameAt = (index: number) => `file-${index}.${['txt', 'png', 'bin'][index % 3]}`;
+const last = nameAt(count - 1);
+
+/** Names that are written in more ways than one, behind all others. */
+const strange = ['z "q" <b>&amp;.txt', 'z \u0007bell', 'z \u202egnp.exe', "z 'ä'"];
+const all = count + strange.length;
+
+/** More rows than a window of 800 px has in sight, with those that are kept ready. */
+const mostPlaced = 60;
+
+/** A folder whose page is sent without most of its rows. */
+function fill(server: TestServer): void {
+  const folder = join(server.home, 'long');
+  mkdirSync(folder);
+  for (let index = 0; index < count; index++) writeFileSync(join(folder, nameAt(index)), 'x'.repeat(index * 7));
+  for (const name of strange) writeFileSync(join(folder, name), '');
+}
+
+/** What the rows in the document are, however they came. */
+const rowsInPage = `[...document.querySelectorAll('#list tbody tr')].map((row) => row.ariaRowIndex + [...row.cells].map((cell) =>
+  cell.innerHTML.replace(/<\\/?bdi>/g, '').replace(/(<input|<a)([^>]*)>/g, (_, tag, rest) => tag + rest.trim().split(/ (?=[a-z-]+=)/).sort().join(' '))).join('|'))`;
+
+test('the rows of a long folder that the script writes are like those of the service, and all that is done with rows goes for them', async (t) => {
+  const server = await startServer(t);
+  fill(server);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url, '/home/long/');
+  const focused = () => page.evaluate<string>('document.activeElement.textContent');
+  const rowsAtTheEnd = async () => {
+    await page.locator('#list[aria-rowcount]').waitFor();
+    await page.keyboard.press('ArrowDown');
+    // The last row may be still to come.
+    while (!(await focused()).startsWith('z')) await page.keyboard.press('End');
+    await page.locator('tbody tr').nth(30).locator('td.more').waitFor({ state: 'attached' });
+    return page.evaluate<string[]>(rowsInPage);
+  };
+  const written = await rowsAtTheEnd();
+  await page.goto(`${server.url}/home/long/?rows=all`);
+  const sent = await rowsAtTheEnd();
+  assert.deepEqual(written.slice(-30), sent.slice(-30));
+
+  await page.goto(`${server.url}/home/long/?preview=${nameAt(597)}`);
+  await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('End');
+  assert.match(await focused(), /^z/, 'the last row is there');
+
+  // What is selected while most rows are still to come is selected of those, too, but for what was taken out.
+  let letRowsCome = () => {};
+  const areLetCome = new Promise<void>((resolve) => {
+    letRowsCome = resolve;
+  });
+  await page.route('**/*rows=lines', async (route) => {
+    await areLetCome;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/home/long/`);
+  await page.getByLabel('Select all').check();
+  await page.getByLabel(`Select ${nameAt(1)}`, { exact: true }).uncheck();
+  letRowsCome();
+  await page.getByText(`${all - 1} selected`).waitFor();
+
+  await page.keyboard.press('Control+a');
+  await page.getByText(`${all} selected`).waitFor();
+  const download = page.waitForEvent('request', (request) => request.method() === 'POST');
+  await page.getByRole('button', { name: 'Download as ZIP' }).click();
+  const names = [...((await download).postData() ?? '').matchAll(/name="selected-members"/g)];
+  assert.equal(names.length, all, 'the form sends the names of all');
+  await page.keyboard.press('Escape');
+
+  await page.getByLabel('Filter by name').fill('file-599');
+  await page.getByText('1 match').waitFor({ state: 'attached' });
+  await page.getByLabel(`Select ${last}`).check();
+  await page.getByText('1 selected').waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No name here has this in it.').waitFor();
+  assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
+
+  await page.getByLabel('Filter by name').fill('file-598');
+  await page.getByLabel(`Select ${nameAt(598)}`).check();
+  await page.getByRole('link', { name: 'Files' }).last().click();
+  await page.waitForURL('**/home/');
+  await page.goBack();
+  await page.getByText('1 selected').waitFor({ state: 'attached' });
+  assert.equal(await page.locator('tbody tr:visible').count(), 1, 'filter and selection are as they were');
+});
+
+test('of a long folder only the rows near to the window are in the document, and the one that has the focus', async (t) => {
+  const server = await startServer(t);
+  fill(server);
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url, '/home/long/');
+  /** What `expression` gives of each row in the document. */
+  const ofRows = <T>(expression: string) =>
+    page.evaluate<T[]>(`[...document.querySelectorAll('#list tbody tr')].map((row) => ${expression})`);
+  const names = () => ofRows<string>('row.cells[1].textContent');
+  const focused = () => page.evaluate<string>('document.activeElement.textContent');
+  /** Names of the rows that the reader sees. */
+  const inSight = async () => {
+    const isSeen = 'row.getBoundingClientRect().bottom > 0 && row.getBoundingClientRect().top < innerHeight';
+    return (await ofRows<string>(`${isSeen} ? row.cells[1].textContent : ''`)).filter((name) => name !== '');
+  };
+  const scrollTo = async (part: number) => {
+    await page.evaluate(`scrollTo(0, document.documentElement.scrollHeight * ${part})`);
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  };
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await focused(), nameAt(1));
+  // All have come.
+  await page.keyboard.press('Control+a');
+  await page.getByText(`${all} selected`).waitFor();
+  assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), String(all + 1));
+  for (const part of [0.5, 1, 0.25]) {
+    await scrollTo(part);
+    const seen = await inSight();
+    assert.ok(seen.length > 10, `rows at ${part}: ${seen}`);
+    const near = nameAt(Math.round(part * all));
+    if (part < 1) assert.ok((await names()).includes(near), `${near} is there, besides ${seen}`);
+    else assert.match(seen.at(-1) ?? '', /^z/);
+    assert.ok((await names()).length <= mostPlaced, `${(await names()).length} rows`);
+    assert.ok((await ofRows<boolean>('row.cells[0].firstChild.checked')).every(Boolean), 'each is selected');
+    assert.equal(await focused(), nameAt(1), 'the focus stays in its row');
+  }
+  await assertAccessible(page, 'a part of a long folder');
+  const places = await ofRows<string>('row.ariaRowIndex + row.cells[1].textContent');
+  assert.ok(places.includes(`152${nameAt(150)}`), `${places}`);
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await focused(), nameAt(2));
+  assert.ok((await inSight()).includes(nameAt(2)), 'a key leads back to it');
+
+  await page.getByLabel('Filter by name').fill('file-59');
+  await page.getByText('11 matches').waitFor();
+  assert.equal((await inSight()).length, 11);
+  assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), '12');
+  await page.getByLabel('Filter by name').fill('');
+
+  await page.locator('#tools .to-grid').click();
+  const tiles = () => ofRows<number>('Math.round(row.getBoundingClientRect().left)');
+  await scrollTo(0.5);
+  const columns = new Set(await tiles()).size;
+  assert.ok(columns > 3 && (await names()).length < 3 * mostPlaced, `${columns} columns, ${(await names()).length} tiles`);
+  await page.locator('tbody a', { hasText: new RegExp(`^${nameAt(300)}`) }).focus();
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await focused(), nameAt(300 + columns));
+  await page.locator('#tools .to-list').click();
+
+  // The browser's own search looks through the document.
+  await page.keyboard.press('Control+f');
+  await page
+    .locator('tbody tr')
+    .nth(all - 1)
+    .waitFor({ state: 'attached' });
+});
+
+test('without scripts a long folder is one page', async (t) => {
+  const server = await startServer(t);
+  fill(server);
+  const page = await openBrowser(t, { javaScriptEnabled: false });
+  if (!page) return;
+  await login(page, server.url, '/home/long/');
+  await page.waitForURL('**/home/long/?rows=all');
+  assert.equal(await page.locator('tbody tr').count(), all);
+});

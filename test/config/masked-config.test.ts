@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { shownChanges } from '../../src/config/changes.ts';
+import { maskedConfig } from '../../src/config/masked-config.ts';
+import { type LoadedConfig, parseConfig } from '../../src/config/reading/load.ts';
+import { parseSource } from '../../src/config/reading/source.ts';
+import { readPlainYaml } from '../../src/lib/yaml-document.ts';
+import { options } from '../support/option-table.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { sshOptions } from '../support/ssh-options.ts';
+
+function load(value: unknown, env: Record<string, string> = {}): LoadedConfig {
+  const source = parseSource('/etc/svc/svc.config.yaml', JSON.stringify(value));
+  return { config: parseConfig(source, env), file: source.file, source };
+}
+
+type Holder = (option: object) => object;
+const service =
+  (type: string): Holder =>
+  (option) => ({ services: { s: { type, ...option } } });
+const ofServer =
+  (section: string): Holder =>
+  (option) => ({ server: { [section]: option } });
+const holders: Record<string, Holder> = {
+  server: (option) => ({ server: option }),
+  state: ofServer('state'),
+  log: ofServer('log'),
+  events: ofServer('events'),
+  uploads: ofServer('uploads'),
+  password: ofServer('password_policy'),
+  security: ofServer('security_policy'),
+  callout: (option) => ({ authentications: { a: { type: 'http', url: 'http://x/', ...option } } }),
+  application: (option) => ({ authentications: { a: { type: 'application', ...option } } }),
+  anonymous: (option) => ({ authentications: { a: { type: 'anonymous', group: 'DEFAULT_GROUP', ...option } } }),
+  group: (option) => ({ groups: { g: option } }),
+  account: (option) => ({ accounts: { alice: option } }),
+  http: service('http'),
+  https: service('https'),
+  ssh: service('ssh'),
+  monitor: service('monitor'),
+  console: service('console'),
+  handler: (option) => ({ event_handlers: { h: { type: 'http', url: 'http://x/', ...option } } }),
+};
+
+function holding(where: string, option: string, value: unknown): object {
+  const holder = holders[where];
+  assert.ok(holder, `no holder for ${where}`);
+  return holder({ [option]: value });
+}
+
+const table = [...options, ...sshOptions];
+
+/** Options of which nothing but their form is shown. */
+const secretOptions = new Set([
+  'account.password',
+  'account.ssh_keys',
+  'callout.password',
+  'console.administrators',
+  'handler.password',
+  'handler.signing_secret',
+  'state.secret',
+  'state.sentinel_password',
+]);
+
+/** Another secret of the same form. */
+function otherSecret(value: unknown): unknown {
+  if (typeof value === 'string' && value !== '') return value.startsWith('$scrypt') ? value.replace('B', 'C') : `${value}x`;
+  if (Array.isArray(value)) return value.map(otherSecret);
+  return value;
+}
+
+test('every option but headers is shown as it is, or is one of the secrets of which nothing is shown', async () => {
+  const seen = new Set<string>();
+  for (const [where, option, good] of table) {
+    const key = `${where}.${option}`;
+    const values = good.map((text) => readPlainYaml(text));
+    const shown = values.map((value) => {
+      const loaded = load(holding(where, option, value));
+      return { loaded, masked: maskedConfig(loaded) };
+    });
+    if (secretOptions.has(key)) {
+      for (const [index, value] of values.entries()) {
+        if (where === 'console') continue;
+        const other = maskedConfig(load(holding(where, option, otherSecret(value))));
+        assert.deepEqual(other, shown[index]?.masked, `${key} shows its secret`);
+      }
+      seen.add(key);
+    } else if (!option.endsWith('headers')) {
+      for (const { loaded, masked } of shown)
+        for (const other of shown)
+          if (!isDeepStrictEqual(loaded.config, other.loaded.config))
+            assert.notDeepEqual(masked, other.masked, `${key} hides what is no secret`);
+    }
+  }
+  for (const key of secretOptions) if (!key.startsWith('console')) assert.ok(seen.has(key), `${key} is in no table`);
+});
+
+test('what comes from a variable makes no difference to what is shown, whatever the option makes of it', () => {
+  let compared = 0;
+  for (const [where, option, good] of table) {
+    const byForm = new Map<string, Record<string, unknown>>();
+    for (const text of good) {
+      const env: Record<string, string> = {};
+      const hidden = referring(readPlainYaml(text), env);
+      if (Object.keys(env).length === 0) continue;
+      const form = JSON.stringify(hidden);
+      const masked = maskedConfig(load(holding(where, option, hidden), env));
+      const before = byForm.get(form);
+      if (before) {
+        assert.deepEqual(masked, before, `${where}.${option}: ${text}`);
+        compared++;
+      }
+      byForm.set(form, masked);
+    }
+  }
+  assert.ok(compared > 100, `${compared} pairs`);
+});
+
+/** A value in which variables stand for all texts. */
+function referring(value: unknown, env: Record<string, string>): unknown {
+  if (typeof value === 'string') {
+    const name = `V${Object.keys(env).length}`;
+    env[name] = value;
+    return `\${env:${name}}`;
+  }
+  if (Array.isArray(value)) return value.map((item) => referring(item, env));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, referring(member, env)]));
+  return value;
+}
+
+test('secrets are found in lists, maps, bodies, URLs and free members', async () => {
+  const marker = 'Marker-1';
+  const hash = await cheapHash(marker);
+  const { config: _, ...loaded } = load(
+    {
+      server: {
+        state: { type: 'redis', url: `redis+sentinel://user:${marker}'"<x@h1,h2:1/primary?token=${marker}`, secret: marker },
+        name: `from http://u:${marker}@h/p?${marker}#${marker} on`,
+      },
+      authentications: {
+        a: { type: 'http', url: `http://h/p?t=${marker}, https://b/#${marker}`, headers: { 'X-A': marker, 'X-B': `b ${marker}` } },
+      },
+      accounts: { 'password.x': { password: hash, ssh_keys: [`ssh-ed25519 AAAA ${marker}`], description: undefined } },
+      services: {
+        secret: {
+          type: 'http',
+          name: 'shown',
+          headers: [`X-C: ${marker}`],
+          api_partial_success_headers: `x-d: ${marker}`,
+          api_passthrough_headers: 'x-e',
+          appearance: { footer_links: { A: `https://h/?${marker}` } },
+        },
+      },
+      event_handlers: {
+        h: {
+          type: 'http',
+          url: ['http://a/', `http://b/?${marker}`],
+          signing_secret: [marker, `${marker}x`],
+          extra_data: { deep: { api_key: marker, list: [{ token: marker }] }, text: '{message}' },
+        },
+        own: {
+          type: 'http',
+          url: 'http://a/',
+          http_content_type: 'custom',
+          extra_data: `{"token": "${marker}", "text": "{message}"}\npassword: ${marker}`,
+        },
+        env: { type: 'http', url: 'http://a/', http_content_type: 'custom', extra_data: '<x>${env:MARKER}</x>' },
+        file: { type: 'http', url: ['', '${env:URL}', 'http://c/'], data_filter: { path: '${env:MARKER}' } },
+      },
+      // The variables have defaults, which are as secret as what they stand for.
+    } as object,
+    { MARKER: marker, URL: `http://${marker}/` },
+  );
+  const masked = maskedConfig({ ...loaded, config: _ });
+  const text = JSON.stringify(masked);
+  assert.equal(text.includes(marker), false, text);
+  assert.equal(text.toLowerCase().includes(marker.toLowerCase()), false, text);
+  assert.equal(text.includes(hash), false);
+  const { services, event_handlers: handlers } = masked as Record<string, Record<string, Record<string, unknown>>>;
+  assert.deepEqual(
+    [services?.secret?.name, services?.secret?.headers, services?.secret?.api_passthrough_headers],
+    ['shown', [['X-C', '***']], ['x-e']],
+    'a name that an entry was given hides nothing of it',
+  );
+  assert.deepEqual(handlers?.h?.url, ['http://a/', 'http://b/?…']);
+  assert.deepEqual(handlers?.h?.extra_data, { deep: { api_key: '***', list: [{ token: '***' }] }, text: '{message}' });
+  assert.deepEqual([handlers?.file?.url, handlers?.file?.data_filter, handlers?.env?.custom_body], ['***', '***', '***']);
+});
+
+test('a change of a secret is told, the secret is not', () => {
+  const before = load({
+    services: { web: { type: 'http', port: 1, headers: 'X: one' } },
+    event_handlers: { h: { type: 'http', url: 'http://a/', password: 'two' } },
+  });
+  const after = load(
+    {
+      services: { web: { type: 'http', port: 2, headers: 'X: three' }, more: { type: 'http', headers: 'Y: five' } },
+      event_handlers: { h: { type: 'http', url: 'http://${env:H}/', password: 'four' } },
+    },
+    { H: 'six' },
+  );
+  const changes = shownChanges(before, after);
+  assert.deepEqual(
+    changes.filter(({ path }) => path !== 'services.more'),
+    [
+      { path: 'services.web.headers', old: [['X', '***']], new: [['X', '***']] },
+      { path: 'services.web.port', old: 1, new: 2 },
+      { path: 'event_handlers.h.url', old: ['http://a/'], new: '***' },
+      { path: 'event_handlers.h.password', old: '***', new: '***' },
+    ],
+  );
+  const more = changes.find(({ path }) => path === 'services.more');
+  assert.equal(more?.old, undefined);
+  assert.deepEqual(
+    Object.entries(more?.new as object).find(([name]) => name === 'headers'),
+    ['headers', [['Y', '***']]],
+  );
+  for (const secret of ['one', 'two', 'three', 'four', 'five', 'six']) assert.equal(JSON.stringify(changes).includes(`"${secret}`), false);
+});

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { decision } from '../../src/config/cases/decision-steps.ts';
+import { authTestReport } from '../../src/config/probe/probe-report.ts';
+import { asOperator, asViewer, startConsole } from '../support/console.ts';
+import { begin, hidden } from '../support/draft-uploads.ts';
+import { until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
+import { within } from '../support/workers.ts';
+
+interface Listed {
+  items: Record<string, string>[];
+  total: number;
+}
+
+test('sessions, locks, bans and uploads are listed and removed; a client whose session ended gets 401', async (t) => {
+  const { server, console } = await startConsole(t, {
+    server: { security_policy: { ban_after_failures: 3 } },
+    service: { webdav_compatibility: true },
+  });
+  const contract = await console.contract();
+  const list = async (path: string) => {
+    const reply = await console.get(`/api/${path}`, asViewer);
+    contract.check('GET', `/api/${path.replace(/\?.*/, '')}`, reply);
+    return reply.json<Listed>();
+  };
+  const remove = async (path: string) => {
+    const reply = await console.send('DELETE', `/api/${path}`, asOperator);
+    contract.check('DELETE', `/api/${path.replace(/\?.*/, '')}`, reply);
+    return reply.json<{ removed: number }>().removed;
+  };
+
+  const [first, second] = [await server.login(), await server.login()];
+  const sessions = await list('sessions');
+  assert.equal(sessions.total, 2);
+  assert.equal((await list('sessions?limit=1')).items.length, 1);
+  assert.equal((await list('sessions?account=bob')).total, 0);
+  assert.equal(await remove(`sessions?id=${sessions.items[0]?.id}`), 1);
+  const statuses = [(await server.get('/home/', within(first))).status, (await server.get('/home/', within(second))).status];
+  assert.deepEqual(statuses.sort(), [200, 401]);
+  assert.equal(await remove('sessions?account=alice'), 1);
+  assert.equal((await server.get('/home/', within(second))).status, 401);
+
+  await server.put('/home/locked', 'x');
+  const lockinfo = '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+  assert.equal((await server.send('LOCK', '/home/locked', { headers: { 'user-agent': 'WebDAVFS/3.0.0' }, body: lockinfo })).status, 200);
+  assert.equal((await server.put('/home/locked', 'y')).status, 423);
+  assert.equal((await list('locks')).items[0]?.account, 'alice');
+  assert.equal(await remove('locks?all=1'), 1);
+  assert.equal((await server.put('/home/locked', 'y')).status, 201);
+
+  const upload = await begin(server, 'big.bin', Buffer.alloc(1000));
+  const [shown] = (await list('uploads')).items;
+  assert.deepEqual([shown?.account, shown?.path, shown?.received_bytes], ['alice', '/big.bin', 1000]);
+  assert.equal(JSON.stringify(shown).includes(upload.split('/').at(-1) ?? 'no ID'), false, 'its URL is not shown');
+  assert.equal(hidden(server).length, 1);
+  assert.equal(await remove(`uploads?id=${shown?.id}`), 1);
+  assert.deepEqual([(await list('uploads')).total, hidden(server)], [0, []]);
+
+  const headers = await console.session();
+  const guess = async (number: number) => (await server.get('/home/', { user: `alice:wrong-${number}` })).status;
+  for (let number = 0; number < 3; number++) await guess(number);
+  assert.equal(await guess(3), 429);
+  const [ban] = (await console.get('/api/bans', { headers })).json<Listed>().items;
+  const lifted = await console.send('DELETE', `/api/bans?id=${encodeURIComponent(ban?.id ?? '')}`, { headers });
+  contract.check('DELETE', '/api/bans', lifted);
+  assert.deepEqual([lifted.json(), await guess(4)], [{ removed: 1 }, 401]);
+
+  const actions = (await server.events()).filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.administrator]);
+  assert.deepEqual(
+    actions,
+    ['session-end', 'session-end', 'lock-break', 'upload-cancel', 'ban-lift'].map((action) => [action, 'olga']),
+  );
+  assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is told of');
+});
+
+test('a removal names what it removes, by an operator; a list has its limits', async (t) => {
+  const { server, console } = await startConsole(t);
+  const contract = await console.contract();
+  const session = await server.login();
+  for (const name of ['sessions', 'bans', 'locks', 'uploads']) {
+    for (const [query, credentials, status] of [
+      ['?all=1', asViewer, 403],
+      ['', asOperator, 400],
+      ['?all=1&account=alice', asOperator, 400],
+      ['?account=alice', {}, 401],
+      ['?address=nonsense', asOperator, 400],
+    ] as const) {
+      const reply = await console.send('DELETE', `/api/${name}${query}`, credentials);
+      contract.check('DELETE', `/api/${name}`, reply);
+      assert.equal(reply.status, status, `${name}${query}`);
+    }
+    for (const query of ['?limit=0', '?limit=10001', '?limit=x', '?unknown=1']) {
+      const reply = await console.get(`/api/${name}${query}`, asViewer);
+      contract.check('GET', `/api/${name}`, reply);
+      assert.equal(reply.status, 400, `${name}${query}`);
+    }
+    const foreign = await console.send('DELETE', `/api/${name}?all=1`, {
+      headers: { ...(await console.session()), origin: 'https://evil.example' },
+    });
+    assert.equal(foreign.status, 403, name);
+  }
+  assert.equal((await server.get('/home/', within(session))).status, 200);
+});
+
+test('explain answers as svc explain does, about the configuration in force', async (t) => {
+  const { console } = await startConsole(t);
+  const contract = await console.contract();
+  const ask = async (body: unknown, credentials = asOperator) => {
+    const reply = await console.post('/api/explain', body, credentials);
+    contract.check('POST', '/api/explain', reply);
+    return reply;
+  };
+  const allowed = decision.parse((await ask({ user: 'alice', method: 'PUT', path: '/home/a' })).json());
+  assert.deepEqual([allowed.allowed, allowed.rule, allowed.steps.length > 3], [true, 'general', true]);
+  const refused = decision.parse((await ask({ user: 'nobody', method: 'GET', path: '/home/a' })).json());
+  assert.deepEqual([refused.allowed, refused.status], [false, 401]);
+  for (const body of [
+    { user: 'alice', method: 'GET' },
+    { user: 'alice', method: 'LOGIN', path: '/home/' },
+    { user: 'alice', method: 'POST', path: '/home/' },
+    { method: 'GET', path: '/home/' },
+    { user: 'alice', method: 'GET', path: '/home/', more: 1 },
+    { user: 'alice', method: 'GET', path: 'x'.repeat(20_000) },
+  ])
+    assert.equal((await ask(body)).status, 400, JSON.stringify(body).slice(0, 100));
+  assert.equal((await ask({ user: 'alice', method: 'GET', path: '/home/' }, asViewer)).status, 403);
+});
+
+/** An endpoint that answers with all that it was sent, once it may. */
+async function echoing(t: TestContext) {
+  const waiting: (() => void)[] = [];
+  let isHolding = false;
+  let most = 0;
+  const endpoint = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const { content } = (JSON.parse(Buffer.concat(chunks).toString()) as { credentials: { content: string } }).credentials;
+      const answer = () => outgoing.writeHead(403).end(JSON.stringify({ code: 1, message: `no: ${content}`, extra: content }));
+      if (!isHolding) return answer();
+      waiting.push(answer);
+      most = Math.max(most, waiting.length);
+    });
+    outgoing.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    endpoint.closeAllConnections();
+    endpoint.close();
+  });
+  const { port } = endpoint.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    hold: () => {
+      isHolding = true;
+    },
+    letGo: () => {
+      isHolding = false;
+      for (const answer of waiting.splice(0)) answer();
+    },
+    waiting,
+    most: () => most,
+  };
+}
+
+test('an auth-test asks the methods in force; what is tested is shown nowhere', async (t) => {
+  const endpoint = await echoing(t);
+  const { server, console } = await startConsole(t, {
+    authentications: { local: { type: 'application' }, remote: { type: 'http', url: endpoint.url, test_at_start: false } },
+  });
+  const contract = await console.contract();
+  const ask = async (body: unknown, credentials = asOperator) => {
+    const reply = await console.post('/api/auth-test', body, credentials);
+    contract.check('POST', '/api/auth-test', reply);
+    return reply;
+  };
+  const good = authTestReport.parse((await ask({ username: 'alice', password: testPassword })).json());
+  assert.deepEqual([good.outcome, good.methods.map(({ method }) => method)], ['authenticated', ['local']]);
+  const secret = 'marker-Te5ted-"\\x';
+  const echoed = await ask({ username: 'bob', password: secret });
+  assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
+  assert.match(echoed.text, /no: \*\*\*/);
+  const broken = await console.send('POST', '/api/auth-test', {
+    ...asOperator,
+    headers: { 'content-type': 'application/json' },
+    body: `{"username": "bob", "password": "${'marker-Te5ted'}" x`,
+  });
+  assert.equal(broken.status, 400);
+  for (const body of [
+    { username: 'alice' },
+    { password: secret },
+    { username: 'alice', password: secret, certificate: secret },
+    { username: 'alice', password: [secret] },
+    { username: 'alice', ssh_key: secret },
+    { certificate: secret },
+    { username: 'alice', password: secret, method: 'nowhere' },
+    { username: 'alice', password: secret, peer: 'nowhere' },
+    { username: 'alice', password: secret, [secret.slice(0, 4)]: 1 },
+  ]) {
+    const reply = await ask(body);
+    assert.equal(reply.status, 400, JSON.stringify(body));
+    assert.equal(reply.text.includes('Te5ted'), false, reply.text);
+  }
+  assert.equal((await ask({ username: 'alice', password: testPassword }, asViewer)).status, 403);
+  for (const text of [echoed.text, broken.text, server.log.join(''), JSON.stringify(await server.events())])
+    assert.equal(text.includes('Te5ted'), false, text.slice(0, 1000));
+  const told = (await server.events()).filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.target]);
+  assert.deepEqual(told, [
+    ['auth-test', 'alice'],
+    ['auth-test', 'bob'],
+  ]);
+});
+
+test('of a flood of auth-tests four run at once, some wait and the others are refused; one whose client is gone ends', async (t) => {
+  const endpoint = await echoing(t);
+  const { console } = await startConsole(t, {
+    authentications: { remote: { type: 'http', url: endpoint.url, test_at_start: false } },
+  });
+  await console.get('/api/me', asOperator);
+  endpoint.hold();
+  const body = { username: 'bob', password: 'marker-Flood-1' };
+  let refused = 0;
+  const flood = Array.from({ length: 30 }, async () => {
+    const { status } = await console.post('/api/auth-test', body, asOperator);
+    if (status === 503) refused++;
+    return status;
+  });
+  await until('four are asked and the others wait or are refused', () => endpoint.waiting.length === 4 && refused === 22);
+  endpoint.letGo();
+  const statuses = await Promise.all(flood);
+  assert.deepEqual([statuses.filter((status) => status === 200).length, endpoint.most()], [8, 4]);
+
+  endpoint.hold();
+  const gone = new AbortController();
+  const fetched = fetch(`${console.url}/api/auth-test`, {
+    method: 'POST',
+    signal: gone.signal,
+    headers: { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }).catch(() => undefined);
+  await until('it is asked', () => endpoint.waiting.length === 1);
+  gone.abort();
+  await fetched;
+  endpoint.waiting.splice(0);
+  // Its place is free again, as are all others.
+  const more = Array.from({ length: 4 }, () => console.post('/api/auth-test', body, asOperator));
+  await until('four are asked again', () => endpoint.waiting.length === 4);
+  endpoint.letGo();
+  assert.deepEqual(
+    (await Promise.all(more)).map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { asOperator, asViewer, cookieOf, operatorPassword, startConsole } from '../support/console.ts';
+
+test('sessions, links and requests of others', async (t) => {
+  const { server, console } = await startConsole(t);
+  const codeOf = (reply: { json<T>(): T }) => reply.json<{ errors: [{ code: string }] }>().errors[0].code;
+
+  await t.test('a viewer can change nothing', async () => {
+    const { cookie, origin } = await console.session('vera', asViewer.user.slice(5));
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'MKCOL']) {
+      for (const options of [asViewer, { headers: { cookie, origin } }]) {
+        const reply = await console.send(method, '/api/me', options);
+        assert.deepEqual([reply.status, codeOf(reply)], [403, 'forbidden'], method);
+      }
+    }
+    assert.equal((await console.send('POST', '/api/me', asOperator)).status, 405);
+  });
+
+  await t.test('what a page of another origin makes a browser send is refused', async () => {
+    const { cookie, origin } = await console.session();
+    const refusedHeads = [
+      { cookie, origin: 'https://evil.example' },
+      { cookie, origin: 'null' },
+      { cookie, referer: 'https://evil.example/x' },
+      { cookie, origin, 'sec-fetch-site': 'cross-site' },
+      { cookie, origin, 'sec-fetch-site': 'same-site' },
+      { cookie },
+    ];
+    for (const headers of refusedHeads)
+      assert.equal((await console.send('POST', '/api/logout', { headers })).status, 403, JSON.stringify(headers));
+    const basic = await console.send('POST', '/api/me', { ...asOperator, headers: { origin: 'https://evil.example' } });
+    assert.equal(basic.status, 403);
+    const login = await console.post(
+      '/api/login',
+      { username: 'olga', password: operatorPassword },
+      { headers: { origin: 'https://evil.example' } },
+    );
+    assert.equal(login.status, 403);
+    assert.equal((await console.get('/api/me', { headers: { cookie } })).status, 200, 'the session lives');
+    // Forms and simple requests send no JSON.
+    const form = { headers: { 'content-type': 'text/plain' }, body: JSON.stringify({ username: 'olga', password: operatorPassword }) };
+    assert.equal((await console.send('POST', '/api/login', form)).status, 415);
+  });
+
+  await t.test('a session ID that somebody else chose, or of before a login, is none', async () => {
+    const chosen = { cookie: 'svc_console=chosen-by-somebody-else', origin: console.url };
+    const first = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers: chosen });
+    assert.notEqual(cookieOf(first), chosen.cookie);
+    assert.equal((await console.get('/api/me', { headers: chosen })).status, 401);
+    const headers = { cookie: cookieOf(first), origin: console.url };
+    const second = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers });
+    assert.equal((await console.get('/api/me', { headers })).status, 401, 'the one of before');
+    assert.equal((await console.get('/api/me', { headers: { cookie: cookieOf(second) } })).status, 200);
+  });
+
+  await t.test('a login link logs in once', async () => {
+    const link = new URL(server.service.consoleLink('olga') ?? '');
+    assert.deepEqual([link.origin, link.search], [console.url, '']);
+    const token = link.hash.slice('#token='.length);
+    const first = await console.post('/api/login/link', { token });
+    assert.deepEqual([first.status, first.json()], [200, { name: 'olga', role: 'operator' }]);
+    assert.equal((await console.get('/api/me', { headers: { cookie: cookieOf(first) } })).status, 200);
+    assert.equal((await console.post('/api/login/link', { token })).status, 401);
+    assert.equal((await console.post('/api/login/link', { token: 'guessed' })).status, 401);
+    const nobody = new URL(server.service.consoleLink('nobody') ?? '').hash.slice('#token='.length);
+    assert.equal((await console.post('/api/login/link', { token: nobody })).status, 401);
+  });
+
+  await t.test('bodies that are none, too large, or never end', async () => {
+    const json = { 'content-type': 'application/json' };
+    for (const body of ['', '[]', '"x"', '{"username":1,"password":2}', '{', '['.repeat(100)])
+      assert.equal((await console.send('POST', '/api/login', { headers: json, body })).status, 400, body);
+    const large = JSON.stringify({ username: 'olga', password: 'x'.repeat(17_000) });
+    assert.equal((await console.send('POST', '/api/login', { headers: json, body: large })).status, 413);
+    // Whoever never ends is answered as soon as it is too much, and cut off.
+    const socket = connect(console.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('error', () => {});
+    const ended = new Promise((resolve) => socket.once('close', resolve));
+    socket.write('POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
+    const feeder = setInterval(() => socket.write(`1000\r\n${'x'.repeat(4096)}\r\n`), 5);
+    await ended;
+    clearInterval(feeder);
+    assert.match(text, /^HTTP\/1\.1 413 .*connection: close/is);
+  });
+});
+
+test('who guesses is banned, here and for the files, whatever is tried next', async (t) => {
+  const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 300 } } });
+  const statuses: number[] = [];
+  for (let guess = 0; guess < 4; guess++)
+    statuses.push((await console.post('/api/login', { username: `root${guess}`, password: `guess-${guess}` })).status);
+  assert.deepEqual(statuses, [401, 401, 401, 429]);
+  const right = await console.get('/api/me', asOperator);
+  assert.equal(right.status, 429);
+  assert.ok(Number(right.headers['retry-after']) > 0);
+  assert.equal((await console.post('/api/login/link', { token: 'guess' })).status, 429);
+  assert.equal((await server.get('/home/')).status, 429);
+  assert.ok((await server.events()).some(({ id, component }) => id === '20005' && component.type === 'console'));
+});

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asOperator, asViewer, type ConsoleClient, consoleService, startConsole } from '../support/console.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { testConfig } from '../support/server.ts';
+
+interface Listed {
+  id: string;
+  time: string;
+  handler: string;
+  outcome: string;
+  source: string;
+  events: { id: string; uuid: string }[];
+}
+
+interface Opened extends Listed {
+  attempts: { status: number }[];
+  request: { method: string; url: string; headers: { from: string; values: Record<string, string> }; body: { from: string; text: string } };
+  reply: { body: string };
+}
+
+type Named = { id: string };
+
+const handler = (url: string, options: Record<string, unknown> = {}) => ({
+  type: 'http',
+  target: '40017',
+  url,
+  fail_after_errors: 0,
+  ...options,
+});
+
+async function list(console: ConsoleClient, query = ''): Promise<{ deliveries: Listed[]; next: string | null }> {
+  const reply = await console.get(`/api/deliveries${query}`, asViewer);
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json();
+}
+
+async function ended(console: ConsoleClient, id: string): Promise<Record<string, unknown>> {
+  let job: Record<string, unknown> = {};
+  await until('the replay ends', async () => {
+    job = (await console.get(`/api/replays/${id}`, asViewer)).json();
+    return job.state !== 'waiting' && job.state !== 'running';
+  });
+  return job;
+}
+
+const results = async (console: ConsoleClient, id: string) =>
+  (await console.get(`/api/replays/${id}/results`, asViewer)).text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+test('a receiver fails; its delivery is seen with all that was sent and replied, secrets masked; mended, it is replayed and delivered', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500, body: 'broken <b>', headers: { 'set-cookie': 'marker-reply' } }] });
+  const { server, console } = await startConsole(t, {
+    event_handlers: {
+      crm: handler(`${receiver.url}?token=marker-url`, {
+        headers: ['X-Api-Key: marker-key', 'X-Tenant: marker-tenant'],
+        username: 'u',
+        password: 'marker-password',
+        signing_secret: 'whsec_bWFya2VyLTMtbWFya2VyLTMtbWFya2VyLTM=',
+      }),
+    },
+  });
+  const contract = await console.contract();
+  await server.put('/home/a.txt', 'x');
+  await until('it is recorded', async () => (await list(console)).deliveries.length === 1);
+  const { deliveries } = await list(console, '?handler=crm&outcome=failed,discarded&event_id=40017');
+  const [failed] = deliveries as [Listed];
+  assert.deepEqual([failed.handler, failed.outcome, failed.source], ['crm', 'failed', 'service']);
+  const reply = await console.get(`/api/deliveries/${failed.id}`, asViewer);
+  contract.check('GET', '/api/deliveries/{id}', reply);
+  contract.check('GET', '/api/deliveries', await console.get('/api/deliveries', asViewer));
+  const [got] = await receiver.received(1);
+  const { request, reply: answer, attempts } = reply.json<Opened>();
+  assert.deepEqual([request.body.from, request.body.text], ['record', got?.body.toString('utf8')], 'byte for byte');
+  assert.deepEqual([request.method, request.url, attempts[0]?.status], ['POST', `${receiver.url}?…`, 500]);
+  assert.equal(request.headers.values['webhook-id'], failed.events[0]?.uuid);
+  assert.deepEqual([request.headers.from, request.headers.values.authorization], ['configuration', 'Basic ***']);
+  assert.equal(answer.body, 'broken <b>');
+  assert.equal(reply.text.includes('marker-'), false, 'no secret, and no header that may have come from one');
+
+  const started = await console.post('/api/replays', { deliveries: [failed.id] }, asOperator);
+  contract.check('POST', '/api/replays', started);
+  const { id } = started.json<Named>();
+  const job = await ended(console, id);
+  assert.deepEqual([job.state, job.total, job.delivered, job.failed, job.administrator], ['done', 1, 1, 0, 'olga']);
+  contract.check('GET', '/api/replays/{id}', await console.get(`/api/replays/${id}`, asViewer));
+  contract.check('GET', '/api/replays', await console.get('/api/replays', asViewer));
+  contract.check('GET', '/api/replays/{id}/results', await console.get(`/api/replays/${id}/results`, asViewer));
+  const [, again] = await receiver.received(2);
+  assert.equal(again?.headers['webhook-id'], got?.headers['webhook-id']);
+  const replayed = (await list(console, '?kind=replays')).deliveries;
+  assert.deepEqual(
+    replayed.map(({ outcome, source, events }) => [outcome, source, events[0]?.uuid]),
+    [['delivered', 'replay', failed.events[0]?.uuid]],
+  );
+  const told = (await server.events()).filter((event) => event.id === '20191');
+  assert.deepEqual(
+    told.map(({ data }) => [data.action, data.target, data.administrator]),
+    [['replay', id, 'olga']],
+  );
+  const none = await ended(console, (await console.post('/api/replays', { failed: true }, asOperator)).json<Named>().id);
+  assert.deepEqual([none.state, none.total], ['done', 0], 'nothing has failed any more');
+});
+
+test('pages of deliveries, newest first, over both kinds; what is asked wrongly is refused', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500 }, {}, { status: 503, headers: { 'retry-after': '1' } }] });
+  const { server, console } = await startConsole(t, {
+    event_handlers: { crm: handler(receiver.url), other: handler(receiver.url, { target: '40021' }) },
+  });
+  for (let index = 0; index < 5; index++) await server.put(`/home/${index}.txt`, 'x');
+  await until('all are recorded', async () => (await list(console, '?limit=100')).deliveries.length === 10);
+  await ended(console, (await console.post('/api/replays', { filter: { id: ['40017'] }, handlers: ['crm'] }, asOperator)).json<Named>().id);
+  const all = (await list(console)).deliveries;
+  assert.equal(all.length, 15);
+  assert.deepEqual(
+    all.map(({ time }) => time),
+    all
+      .map(({ time }) => time)
+      .sort()
+      .reverse(),
+  );
+  const paged: Listed[] = [];
+  for (let cursor = ''; ; ) {
+    const page = await list(console, `?limit=4${cursor}`);
+    paged.push(...page.deliveries);
+    if (page.next === null) break;
+    cursor = `&cursor=${encodeURIComponent(page.next)}`;
+  }
+  assert.deepEqual(paged, all);
+  const counted = async (query: string) => (await list(console, query)).deliveries.length;
+  const uuid = all[0]?.events[0]?.uuid ?? '';
+  assert.equal(await counted('?kind=deliveries&handler=crm'), 5);
+  assert.equal(await counted('?outcome=delivered&kind=deliveries'), 8);
+  assert.equal(await counted(`?event_uuid=${uuid}&handler=crm`), 2);
+  assert.equal(await counted('?since=2100-01-01T00:00:00Z'), 0);
+  assert.equal(await counted('?until=2001-01-01T00:00:00Z'), 0);
+  assert.equal(await counted(`?since=${all.at(-1)?.time}`), 15);
+  for (const query of ['?cursor=x', '?limit=0', '?limit=501', '?outcome=good', '?since=yesterday', '?handlers=crm', '?kind=d'])
+    assert.equal((await console.get(`/api/deliveries${query}`, asViewer)).status, 400, query);
+  for (const id of ['x', 'd1-1', 'd999-0', 'd1-999999999', '..%2f..', 'r7-0'])
+    assert.equal((await console.get(`/api/deliveries/${id}`, asViewer)).status, 404, id);
+});
+
+test('a dry run shows each request and what today makes different, and sends nothing', async (t) => {
+  const receiver = await startReceiver(t);
+  const config = { event_handlers: { crm: handler(receiver.url, { extra_data: { greeting: 'hello' } }) } };
+  const { server, console } = await startConsole(t, config);
+  await server.put('/home/a.txt', 'x');
+  await server.put('/home/b.txt', 'x');
+  await until('both are recorded', async () => (await list(console)).deliveries.length === 2);
+  const dry = async (body: Record<string, unknown>) => {
+    const { id } = (await console.post('/api/replays', { ...body, dry_run: true }, asOperator)).json<Named>();
+    const job = await ended(console, id);
+    return { job, lines: await results(console, id) };
+  };
+  const same = await dry({ filter: { id: ['40017'] } });
+  assert.deepEqual([same.job.state, same.job.total, same.job.delivered, same.lines.length], ['done', 2, 0, 2]);
+  assert.deepEqual(
+    same.lines.map(({ differences }) => differences),
+    [[], []],
+  );
+  assert.equal(JSON.parse(same.lines[0].request.body).greeting, 'hello');
+  assert.equal((await dry({ filter: { id: ['40017'], account: ['alice,bob'] } })).job.total, 0, 'a name may have commas');
+  const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
+  const event_handlers = { crm: handler(receiver.url, { extra_data: { greeting: 'goodbye' } }) };
+  await server.service.reload(await testConfig(server.folder, { services, event_handlers }));
+  const changed = await dry({ events: [same.lines[0].events[0].uuid] });
+  assert.equal(changed.lines.length, 1);
+  assert.deepEqual(changed.lines[0].differences, ['-   "greeting": "hello"', '+   "greeting": "goodbye"']);
+  assert.equal(changed.lines[0].delivery, (await list(console)).deliveries.at(-1)?.id);
+  assert.equal(receiver.requests.length, 2, 'nothing was sent');
+  assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0);
+});
+
+test('attacks: no other URL, no viewer, no other origin, no unknown members, no endless wait; a job is cancelled', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}, {}, {}], otherwise: { fault: 'hang' } });
+  const { server, console } = await startConsole(t, { event_handlers: { crm: handler(receiver.url) } });
+  for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');
+  await until('all are recorded', async () => (await list(console)).deliveries.length === 3);
+  const post = async (body: unknown, options = {}) => (await console.post('/api/replays', body, { ...asOperator, ...options })).status;
+  for (const body of [
+    { failed: true, url: 'http://127.0.0.1:1/' },
+    { failed: true, handlers: ['http://127.0.0.1:1/'] },
+    { failed: true, handlers: ['__proto__'] },
+    { filter: { everything: true } },
+    { filter: [] },
+    { filter: { id: ['1; x'] } },
+    { deliveries: Array.from({ length: 10_001 }, () => 'd1-0') },
+    { deliveries: [7] },
+    { deliveries: ['d1-0'], failed: true },
+    { failed: 'yes' },
+    {},
+    [],
+  ])
+    assert.equal(await post(body), 400, JSON.stringify(body).slice(0, 100));
+  assert.equal(await post({ failed: true, pad: 'x'.repeat(2 * 1024 * 1024) }), 413);
+  assert.equal(await post({ failed: true }, asViewer), 403);
+  assert.equal(await post({ failed: true }, { headers: { origin: 'https://evil.example' } }), 403);
+  assert.equal(receiver.requests.length, 3);
+
+  const { id } = (await console.post('/api/replays', { filter: { id: ['40017'] } }, asOperator)).json<Named>();
+  await receiver.received(4);
+  const running = (await console.get(`/api/replays/${id}`, asViewer)).json();
+  assert.deepEqual([running.state, running.total, running.done], ['running', 3, 0]);
+  assert.equal((await console.send('DELETE', `/api/replays/${id}`, asViewer)).status, 403);
+  const contract = await console.contract();
+  contract.check('DELETE', '/api/replays/{id}', await console.send('DELETE', `/api/replays/${id}`, asOperator));
+  const job = await ended(console, id);
+  assert.deepEqual([job.state, job.done], ['cancelled', 0]);
+  assert.equal(receiver.requests.length, 4, 'the next was not begun');
+  for (const method of ['GET', 'DELETE']) assert.equal((await console.send(method, '/api/replays/unknown', asOperator)).status, 404);
+  const statuses = new Set<number>();
+  for (let index = 0; index < 30; index++) statuses.add(await post({ filter: { id: ['40017'] } }));
+  assert.deepEqual([...statuses].sort(), [202, 429], 'only so many wait');
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { asViewer, startConsole } from '../support/console.ts';
+import { EventReader } from '../support/event-reader.ts';
+import { testUser } from '../support/secrets.ts';
+
+interface Page {
+  events: ServiceEvent[];
+  next: string | null;
+  searched: { files: number; bytes: number };
+  is_complete: boolean;
+}
+
+const hostile = ['<img src=x onerror=alert(1)>.txt', 'a\u001b[31mred.txt', 'two\nlines.txt', 'a, b.txt', '.*', '\u202egnp.exe'];
+
+async function startFiles(t: TestContext) {
+  const { server, console } = await startConsole(t);
+  for (const name of hostile) await server.put(`/home/${encodeURIComponent(name)}`, 'x', { user: testUser });
+  const search = async (query: Record<string, string> | [string, string][]) => {
+    const reply = await console.get(`/api/events?${new URLSearchParams(query)}`, asViewer);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json<Page>();
+  };
+  const paths = async (query: Record<string, string> | [string, string][]) => (await search(query)).events.map(({ data }) => data.path);
+  return { server, console, search, paths };
+}
+
+test('events are found newest first, page by page, as JSON and as a stream; hostile names are text', async (t) => {
+  const { console, search, paths } = await startFiles(t);
+  const uploaded = hostile.map((name) => `/${name}`).toReversed();
+  assert.deepEqual(await paths({ id: '40017' }), uploaded);
+  for (const name of hostile) {
+    assert.deepEqual(await paths({ id: '40017', path: `/${name}` }), [`/${name}`]);
+    assert.deepEqual(await paths({ id: '40017', text: `"/${name}"` }), [`/${name}`], 'as it is, no pattern');
+  }
+  assert.deepEqual(await paths({ id: '40017,40022', account: 'alice' }), uploaded);
+  assert.deepEqual(await paths({ account: 'alice,bob' }), [], 'a name may have commas');
+  assert.deepEqual(
+    await paths([
+      ['id', '40017'],
+      ['account', 'bob'],
+      ['account', 'alice'],
+    ]),
+    uploaded,
+  );
+  const found: unknown[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Page = await search({ id: '40017', limit: '4', ...(cursor !== '' && { cursor }) });
+    assert.ok(page.events.length <= 4 && page.is_complete && page.searched.files === 1);
+    found.push(...page.events.map(({ data }) => data.path));
+    cursor = page.next;
+  }
+  assert.deepEqual(found, uploaded);
+  const stream = await console.get('/api/events?group=operation-write&id=40017', {
+    ...asViewer,
+    headers: { accept: 'application/x-ndjson' },
+  });
+  assert.equal(stream.headers['content-type'], 'application/x-ndjson');
+  const lines = stream.text.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as ServiceEvent).data.path),
+    uploaded,
+  );
+  const contract = await console.contract();
+  contract.check('GET', '/api/events', await console.get('/api/events', asViewer));
+  const { uuid, data, timestamp } = (await search({ id: '40017', limit: '1' })).events[0] as ServiceEvent;
+  const at = new Date(Number(timestamp.timestamp) * 1000).toISOString();
+  const opened = await console.get(`/api/events/${uuid}?${new URLSearchParams({ at })}`, asViewer);
+  contract.check('GET', '/api/events/{uuid}', opened);
+  const { event, deliveries, request_events } = opened.json<{
+    event: ServiceEvent;
+    deliveries: unknown[];
+    request_events: ServiceEvent[];
+  }>();
+  assert.deepEqual([event.uuid, deliveries], [uuid, []]);
+  assert.ok(request_events.some(({ id }) => id === '40021'));
+  assert.ok(request_events.every((other) => other.data.request_id === data.request_id && other.uuid !== uuid));
+  contract.check('GET', '/api/events/{uuid}', await console.get('/api/events/nobody', asViewer));
+});
+
+test('what a search is asked wrongly is refused; a cursor that points anywhere does no harm', async (t) => {
+  const { console, search } = await startFiles(t);
+  const contract = await console.contract();
+  for (const query of [
+    'limit=0',
+    'limit=1001',
+    'limit=1e9',
+    'limit=-1',
+    'cursor=x',
+    'cursor=1',
+    'since=yesterday',
+    'id=x',
+    'group=nobody',
+    'acount=a',
+    'text=a&text=b',
+  ]) {
+    const reply = await console.get(`/api/events?${query}`, asViewer);
+    assert.equal(reply.status, 400, query);
+    contract.check('GET', '/api/events', reply);
+  }
+  const all = (await search({ id: '40017', limit: '1000' })).events.map(({ uuid }) => uuid);
+  for (const cursor of ['0:0', '1:1', '1:700', '999999999999999:999999999999999', '00000001:5']) {
+    const { events } = await search({ id: '40017', cursor, limit: '1000' });
+    assert.ok(
+      events.every(({ uuid }) => all.includes(uuid)),
+      cursor,
+    );
+  }
+  assert.equal((await console.get('/api/events')).status, 401);
+  assert.equal((await console.get('/api/events/live')).status, 401);
+});
+
+test('the live tail tells what is selected, and goes on from Last-Event-ID', async (t) => {
+  const { server, console } = await startFiles(t);
+  const headers = await console.session();
+  const listen = async (more: Record<string, string> = {}) => {
+    const reader = await EventReader.open(`${console.url}/api/events/live?id=40017`, { ...headers, ...more });
+    t.after(() => reader.close());
+    return reader;
+  };
+  const reader = await listen();
+  await server.put('/home/live%0Aone', 'x', { user: testUser });
+  assert.equal(((await reader.next('message')) as ServiceEvent).data.path, '/live\none');
+  const again = await listen({ 'last-event-id': '00000001:0' });
+  assert.equal(((await again.next('message')) as ServiceEvent).data.path, `/${hostile[0]}`);
+  assert.equal(
+    ((await again.nextWhere('message', (event) => (event as ServiceEvent).data.path === '/live\none')) as ServiceEvent).id,
+    '40017',
+  );
+  for (const id of ['nonsense', '99999:99999']) {
+    const other = await listen({ 'last-event-id': id });
+    const put = server.put(`/home/${id.length}`, 'x', { user: testUser });
+    assert.equal(((await other.next('message')) as ServiceEvent).data.path, `/${id.length}`);
+    await put;
+  }
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PasswordVerifier } from '../../src/accounts/passwords.ts';
+import { Administrators } from '../../src/console/login/administrators.ts';
+import { LoginLinks, linkLifetimeMs } from '../../src/console/login/login-links.ts';
+import { AdministratorSessions, mostSessionsOfAdministrator } from '../../src/console/login/sessions.ts';
+import { overviewForDeafReaders } from '../support/deaf-readers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { cheapHash } from '../support/passwords.ts';
+
+async function administrators() {
+  return new Administrators({ olga: { password: await cheapHash('x'), role: 'operator' } }, new PasswordVerifier());
+}
+
+test('a login link can be used for five minutes, and of many only the newest', () => {
+  const clock = new ManualClock();
+  const links = new LoginLinks(clock);
+  const [late, early] = [links.issue('olga'), links.issue('olga')];
+  clock.advance(linkLifetimeMs - 1);
+  assert.equal(links.redeem(early), 'olga');
+  clock.advance(1);
+  assert.equal(links.redeem(late), undefined);
+  const many = Array.from({ length: 17 }, () => links.issue('olga'));
+  assert.deepEqual([links.redeem(many[0] as string), links.redeem(many[16] as string)], [undefined, 'olga']);
+});
+
+test('sessions end when nobody uses them, when they are old, and when there are too many', async () => {
+  const clock = new ManualClock();
+  const olga = (await administrators()).named('olga');
+  assert.ok(olga);
+  let ended = 0;
+  const sessions = new AdministratorSessions(
+    clock,
+    () => ({ idleMs: 1000, maximumAgeMs: 5000 }),
+    () => ended++,
+  );
+  const idle = sessions.create(olga);
+  const used = sessions.create(olga);
+  for (let second = 0; second < 5; second++) {
+    clock.advance(900);
+    assert.ok(sessions.find(used), `at ${second}`);
+  }
+  assert.equal(sessions.find(idle), undefined);
+  clock.advance(600);
+  assert.equal(sessions.find(used), undefined, 'too old');
+  const first = sessions.create(olga);
+  for (let count = 0; count < mostSessionsOfAdministrator; count++) sessions.create(olga);
+  assert.equal(sessions.find(first), undefined);
+  assert.equal(ended, 3);
+  sessions.close();
+});
+
+test('20 readers who do not read: asked once for all, one message kept for each at most, cut off after a while', (t) =>
+  overviewForDeafReaders(t, 20));

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { createServer as createService } from '../../src/server/server.ts';
+import { newestErrors } from '../../src/server/tally.ts';
+import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
+import { asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
+import { until } from '../support/receiver.ts';
+import { testConfig } from '../support/server.ts';
+import { loginSftp } from '../support/sftp-client.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+interface Shown {
+  methods: { uuid: string; state: string; reason: string }[];
+  errors: { id: string; uuid: string; time: string }[];
+}
+
+const overviewOf = async (console: ConsoleClient) => (await console.get('/api/overview', asViewer)).json<Shown>();
+
+test('of a method of authentication is told why it does not run, and what of it fails, until that is mended', async (t) => {
+  let status = 401;
+  const endpoint = createServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
+  t.after(() => endpoint.close());
+  await new Promise((resolve) => endpoint.once('listening', resolve));
+  const url = `http://127.0.0.1:${(endpoint.address() as { port: number }).port}/`;
+  const nobody = 'http://127.0.0.1:9/';
+  const { server, console } = await startConsole(t, {
+    service: { authentications: ['good', 'spare'] },
+    authentications: {
+      local: { type: 'application', enabled: false },
+      good: { type: 'http', url },
+      spare: { type: 'http', url: [nobody, url] },
+      dead: { type: 'http', url: nobody },
+    },
+  });
+  const reasons = async () =>
+    Object.fromEntries((await overviewOf(console)).methods.map(({ uuid, state, reason }) => [uuid, [state, reason]]));
+  const suspended = '1 of 2 URLs gave no reply and are left alone for a while.';
+  const atFirst = await reasons();
+  assert.deepEqual(
+    [atFirst.local, atFirst.good],
+    [
+      ['stopped', 'It is disabled in the configuration.'],
+      ['running', ''],
+    ],
+  );
+  assert.deepEqual(atFirst.spare, ['running', suspended]);
+  assert.equal(atFirst.dead?.[0], 'failed');
+  assert.match(atFirst.dead?.[1] ?? '', /^The test at the start failed: the connection was refused/);
+  const login = () => server.get('/home/', { user: 'bob:wrong-Word-1', mayFail: true });
+  status = 500;
+  await login();
+  const broken = (await reasons()).good;
+  assert.equal(broken?.[0], 'running');
+  assert.match(broken?.[1] ?? '', /500/);
+  status = 401;
+  await login();
+  assert.deepEqual((await reasons()).good, ['running', ''], 'it works again');
+});
+
+test('errors of one moment keep their order', () => {
+  const errorAt = (time: string, uuid: string) => ({ time, uuid, id: '40000', message: '', node: 'n' });
+  const [a, b, c] = [
+    errorAt('2026-01-01T00:00:00.000Z', 'a'),
+    errorAt('2026-01-01T00:00:00.000Z', 'b'),
+    errorAt('2026-01-01T00:00:00.001Z', 'c'),
+  ];
+  assert.deepEqual(newestErrors([[c], [a, b]]), [a, b, c]);
+  assert.deepEqual(newestErrors([[a, b, c], [b]]), [a, b, c]);
+});
+
+test('after a restart the overview has the errors of before, the newest first, and each once', async (t) => {
+  const { server, console } = await startConsole(t);
+  for (let count = 0; count < 3; count++) await server.get('/home/', { user: 'alice:wrong-Word-1' });
+  // Of those of one millisecond any may be first.
+  const errorsOf = async (from: ConsoleClient) => {
+    const { errors } = await overviewOf(from);
+    const times = errors.map(({ time }) => time);
+    assert.deepEqual(times, times.toSorted().reverse());
+    return errors.toSorted((a, b) => b.time.localeCompare(a.time) || a.uuid.localeCompare(b.uuid));
+  };
+  const before = await errorsOf(console);
+  assert.ok(before.length >= 3);
+  await server.stop();
+  const config = await testConfig(server.folder, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
+  const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });
+  const again = createService(config, { clock: systemClock, log });
+  await again.start();
+  t.after(() => again.stop());
+  const listening = again.listening();
+  const next = new ConsoleClient(listening.find(({ uuid }) => uuid === 'console')?.url ?? '');
+  await until('they are found', async () => (await overviewOf(next)).errors.length > 0);
+  assert.deepEqual(await errorsOf(next), before);
+  await new ConsoleClient(listening[0]?.url ?? '').get('/home/', { user: 'alice:wrong-Word-1' });
+  const after = await errorsOf(next);
+  assert.ok(after.length > before.length);
+  assert.deepEqual(after.slice(-before.length), before);
+});
+
+test('the requests of the charts are those of HTTP and SFTP', async (t) => {
+  const hostKey = join(temporaryFolder(t), 'host_key');
+  writeFileSync(hostKey, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  const web = { type: 'http', port: 0 };
+  const services = { web, sftp: { type: 'ssh', port: 0, host_key_paths: [hostKey] } };
+  // A sample each tenth of a second.
+  const quick: Clock = { ...systemClock, every: (periodMs, action) => systemClock.every(periodMs / 100, action) };
+  const { server, console } = await startConsole(t, { services }, {}, quick);
+  const requests = async () =>
+    (await console.get('/api/samples', asViewer))
+      .json<{ samples: { requests: number }[] }>()
+      .samples.reduce((sum, sample) => sum + sample.requests, 0);
+  await server.put('/home/f', 'content');
+  await until('HTTP is counted', async () => (await requests()) === 1);
+  const sftpUrl = server.service.listening().find(({ uuid }) => uuid === 'sftp')?.url ?? '';
+  const { sftp, client, ended } = await loginSftp(t, Number(new URL(sftpUrl).port));
+  const handle = await sftp.open('/f', openFlags.read);
+  for (let count = 0; count < 10; count++) await sftp.read(handle, 0, 5);
+  await sftp.close(handle);
+  client.end();
+  await ended;
+  // Beside these, INIT is no request.
+  await until('SFTP is counted', async () => (await requests()) === 13);
+});

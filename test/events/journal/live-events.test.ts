@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { RawEvent } from '../../../src/events/journal/event-log.ts';
+import { FileEventLog } from '../../../src/events/journal/file-event-log.ts';
+import type { LogPosition } from '../../../src/events/journal/position.ts';
+import { type LiveBatch, LiveEvents } from '../../../src/events/journal/search/live-events.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLog } from '../../../src/lib/log.ts';
+import { until } from '../../support/receiver.ts';
+import { temporaryFolder } from '../../support/temp.ts';
+import { journalEventAt } from './searched-journal.ts';
+
+const everything = { id: [], uuid: [] };
+const uuidOf = ({ raw }: RawEvent) => JSON.parse(raw.toString('utf8')).uuid as string;
+
+/** A journal whose readers are counted. */
+function openJournal(t: TestContext) {
+  const folder = temporaryFolder(t);
+  const log = new FileEventLog({ folder, maximumFileSizeBytes: 200_000, retentionDays: 36_500, clock: systemClock, log: silentLog });
+  t.after(() => log.close());
+  const counts = { readers: 0, reads: 0 };
+  const journal = {
+    get end() {
+      return log.end;
+    },
+    waitForMore: (...args: Parameters<FileEventLog['waitForMore']>) => log.waitForMore(...args),
+    openReader: (...args: Parameters<FileEventLog['openReader']>) => log.openReader(...args),
+    openRawReader() {
+      const reader = log.openRawReader();
+      counts.readers++;
+      return {
+        next(from: LogPosition) {
+          counts.reads++;
+          return reader.next(from);
+        },
+        close: () => reader.close(),
+      };
+    },
+  };
+  return { log, counts, live: new LiveEvents(journal, systemClock) };
+}
+
+/** Follows until there are so many events, or a lag. */
+async function follow(
+  batches: AsyncGenerator<LiveBatch>,
+  count: number,
+): Promise<{ uuids: string[]; lag: LiveBatch['lag']; next: LogPosition }> {
+  const uuids: string[] = [];
+  for (;;) {
+    const { value } = await batches.next();
+    const batch = value as LiveBatch;
+    uuids.push(...batch.events.map(uuidOf));
+    if (batch.lag || uuids.length >= count) {
+      await batches.return(undefined);
+      return { uuids, lag: batch.lag, next: batch.next };
+    }
+  }
+}
+
+test('a thousand who follow share one reader, and each hears what it asked for', async (t) => {
+  const { log, counts, live } = openJournal(t);
+  const all = Array.from({ length: 1000 }, (_, index) =>
+    follow(
+      live.follow({ ...everything, ...(index % 2 === 1 && { account: ['name 3'] }) }, undefined, new AbortController().signal),
+      index % 2 === 1 ? 1 : 5,
+    ),
+  );
+  await until('all follow', () => live.followers === 1000);
+  const events = [1, 2, 3, 4, 5].map(journalEventAt);
+  for (const event of events) log.append(event);
+  const heard = await Promise.all(all);
+  const uuids = events.map(({ uuid }) => uuid);
+  assert.deepEqual(heard[0], { ...heard[0], uuids, lag: undefined });
+  assert.deepEqual(heard[1]?.uuids, [uuids[2]]);
+  assert.ok(heard.every(({ uuids: own }, index) => own.length === (index % 2 === 1 ? 1 : 5)));
+  assert.equal(counts.readers, 1);
+  assert.ok(counts.reads < 20, `${counts.reads} reads`);
+  assert.equal(live.followers, 0);
+});
+
+test('who comes back hears what came meanwhile, once and in order; who says a wrong place is none the worse', async (t) => {
+  const { log, live } = openJournal(t);
+  const signal = new AbortController().signal;
+  const events = Array.from({ length: 1200 }, (_, index) => journalEventAt(index));
+  const uuids = events.map(({ uuid }) => uuid);
+  const first = follow(live.follow(everything, undefined, signal), 1);
+  await until('it follows', () => live.followers === 1);
+  log.append(events[0] as (typeof events)[0]);
+  const { next } = await first;
+  for (const event of events.slice(1, 1000)) log.append(event);
+  const other = follow(live.follow(everything, undefined, signal), 200);
+  await until('another follows', () => live.followers === 1);
+  const back = follow(live.follow(everything, next, signal), 1199);
+  for (const event of events.slice(1000)) log.append(event);
+  assert.deepEqual((await back).uuids, uuids.slice(1));
+  assert.deepEqual((await other).uuids, uuids.slice(1000));
+  const beyond = follow(live.follow(everything, { segment: 999_999, offset: 7 }, signal), 1);
+  await until('it follows again', () => live.followers === 1);
+  const more = journalEventAt(1);
+  log.append(more);
+  assert.deepEqual((await beyond).uuids, [more.uuid]);
+  const inside = await follow(live.follow(everything, { segment: next.segment, offset: next.offset - 5 }, signal), 1);
+  assert.notEqual(inside.lag, undefined, 'half an event is told as something left out');
+});
+
+test('who is slow is told what was left out, and what is kept stays small', async (t) => {
+  const { log, live } = openJournal(t);
+  const batches = live.follow(everything, undefined, new AbortController().signal);
+  const first = batches.next();
+  await until('it follows', () => live.followers === 1);
+  log.append(journalEventAt(0));
+  assert.equal(((await first).value as LiveBatch).events.length, 1);
+  const events = Array.from({ length: 5000 }, (_, index) => journalEventAt(index));
+  for (const event of events) log.append(event);
+  await until('the reader has come to the end', () => live.newest !== undefined && uuidOf(live.newest) === events.at(-1)?.uuid);
+  const { value } = await batches.next();
+  const { lag, events: heard } = value as LiveBatch;
+  const index = events.findIndex(({ uuid }) => heard[0] !== undefined && uuid === uuidOf(heard[0]));
+  assert.equal(lag?.skipped, index);
+  assert.ok(index >= 5000 - 1024, `${index}`);
+  await batches.return(undefined);
+});

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { journalEvents } from '../../../src/events/journal/event-search.ts';
+import { FileEventLog } from '../../../src/events/journal/file-event-log.ts';
+import { bloomFilter, hashOf, mayHold } from '../../../src/events/journal/search/bloom-filter.ts';
+import type { EventSelection } from '../../../src/events/journal/search/event-selection.ts';
+import { SelectiveReader } from '../../../src/events/journal/search/selective-reader.ts';
+import { summarise } from '../../../src/events/journal/search/summarise.ts';
+import { Summariser } from '../../../src/events/journal/search/summariser.ts';
+import { summaryPath } from '../../../src/events/journal/search/summary.ts';
+import { eventsSince, listSegments } from '../../../src/events/journal/segments.ts';
+import { silentLog } from '../../../src/lib/log.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { until } from '../../support/receiver.ts';
+import { temporaryFolder } from '../../support/temp.ts';
+import { firstMs, groupAt, searchAll, summariseAll, writeJournal } from './searched-journal.ts';
+
+const count = 3000;
+
+/** Selections of few events, and which they are. */
+const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
+  [{ account: ['guest 2991'] }, (index) => index === 2991],
+  [{ path: ['/in/17/file 1712.txt'] }, (index) => index === 1712],
+  [{ path: ['/srv/files/in/17/'] }, (index) => Math.floor(index / 100) === 17 && index % 997 !== 0],
+  [{ address: ['198.51.8.7'] }, (index) => index === 2007],
+  [{ requestId: ['request-600', 'request-1500'] }, (index) => [600, 1500].includes(Math.floor(index / 2))],
+  [{ id: [20142], address: ['198.51.3.247'] }, (index) => index === 997],
+  [{ group: ['authentication'], until: firstMs + 900_000 }, (index) => index === 0],
+  [{ userGroup: [groupAt(1000)], account: ['name 3'] }, (index) => groupAt(index) === groupAt(1000) && index % 50 === 3],
+  [{ since: firstMs + 700_000, until: firstMs + 702_000 }, (index) => index === 700 || index === 701],
+  [{ account: ['nobody'] }, () => false],
+];
+
+test('a Bloom filter has every key it was made of, and of others about one in a hundred', () => {
+  const keys = Array.from({ length: 1000 }, (_, index) => `key ${index}`);
+  const filter = bloomFilter(new Set(keys));
+  assert.ok(keys.every((key) => mayHold(filter, hashOf(key))));
+  const wrong = Array.from({ length: 10_000 }, (_, index) => `other ${index}`).filter((key) => mayHold(filter, hashOf(key)));
+  assert.ok(wrong.length < 200, `${wrong.length} of 10,000`);
+  assert.equal(mayHold(bloomFilter(new Set()), hashOf('')), false);
+});
+
+test('with summaries a search finds the same, and reads a fraction for what is rare', async (t) => {
+  const folder = temporaryFolder(t);
+  const events = await writeJournal(folder, count);
+  const expected = rare.map(([, isWanted]) => events.flatMap(({ uuid }, index) => (isWanted(index) ? [uuid] : [])));
+  const without = await Promise.all(rare.map(([selection]) => searchAll(folder, selection)));
+  await summariseAll(folder);
+  for (const [index, [selection]] of rare.entries()) {
+    const text = JSON.stringify(selection);
+    const { uuids, readBytes } = await searchAll(folder, selection);
+    assert.deepEqual(uuids, expected[index]?.toReversed(), text);
+    assert.deepEqual(without[index]?.uuids, uuids, text);
+    assert.ok(readBytes < (without[index]?.readBytes ?? 0) / 2, `${text}: ${readBytes} of ${without[index]?.readBytes} bytes`);
+  }
+  assert.equal((await searchAll(folder, {})).uuids.length, count);
+});
+
+test('reading forwards passes over what is not wanted, tells of bad lines, and comes to the end', async (t) => {
+  const folder = temporaryFolder(t);
+  const events = await writeJournal(folder, count);
+  const [first, second] = listSegments(folder);
+  const read = async (selection: Partial<EventSelection>) => {
+    let blocks = 0;
+    const bad: string[] = [];
+    const journal = {
+      openReader(...[onBadLine, wanted]: [ConstructorParameters<typeof SelectiveReader>[2], EventSelection?]) {
+        const reader = new SelectiveReader(folder, wanted as EventSelection, onBadLine);
+        return {
+          next(...args: Parameters<typeof reader.next>) {
+            blocks++;
+            return reader.next(...args);
+          },
+          close: () => reader.close(),
+        };
+      },
+      since: (sinceMs: number | undefined) => eventsSince(folder, sinceMs),
+    };
+    const uuids: string[] = [];
+    const all = journalEvents(journal, { id: [], uuid: [], ...selection }, (place) => bad.push(place));
+    for await (const { event } of all) uuids.push(event.uuid);
+    return { uuids, bad, blocks };
+  };
+  const [{ blocks: most }] = [await read({})];
+  await summariseAll(folder);
+  for (const [selection, isWanted] of rare) {
+    const { uuids, bad, blocks } = await read(selection);
+    assert.deepEqual(
+      uuids,
+      events.flatMap(({ uuid }, index) => (isWanted(index) ? [uuid] : [])),
+      JSON.stringify(selection),
+    );
+    assert.deepEqual(bad, []);
+    assert.ok(blocks < most / 2, `${JSON.stringify(selection)}: ${blocks} of ${most} blocks`);
+  }
+  assert.equal((await read({})).uuids.length, count);
+  const path = second?.path ?? '';
+  writeFileSync(path, readFileSync(path).fill('x', 0, 20));
+  await summarise(second as NonNullable<typeof second>, async () => {});
+  assert.deepEqual((await read({ account: ['nobody'] })).bad, [`${path}, byte 0`], 'a file with a bad line is read');
+  assert.ok(existsSync(summaryPath(first?.path ?? '')));
+});
+
+test('a summary that is torn, of another version or of another file is as good as none, and is written anew', async (t) => {
+  const folder = temporaryFolder(t);
+  const events = await writeJournal(folder, count);
+  await summariseAll(folder);
+  const paths = listSegments(folder).map(({ path }) => summaryPath(path));
+  const [first = '', second = '', third = ''] = paths;
+  const whole = new Map(paths.slice(0, -1).map((path) => [path, readFileSync(path)]));
+  const bytes = whole.get(second) as Buffer;
+  const header = bytes.indexOf('{');
+  const damages: [string, () => void][] = [
+    ['empty', () => truncateSync(second, 0)],
+    ['cut in its header', () => truncateSync(second, header + 100)],
+    ['cut in its filters', () => truncateSync(second, bytes.length - 1)],
+    ['zeros at its end, as after a power cut', () => writeFileSync(second, Buffer.from(bytes).fill(0, bytes.length - 4096))],
+    ['zeros in its filters of accounts', () => writeFileSync(second, Buffer.from(bytes).fill(0, bytes.indexOf('\n', header) + 1))],
+    ['one bit of its header', () => writeFileSync(second, flipped(bytes, header + 30))],
+    ['another version', () => writeFileSync(second, bytes.toString('latin1').replace('svc-summary 1', 'svc-summary 9'), 'latin1')],
+    ['no summary', () => writeFileSync(second, 'svc-summary 1 99999999999999999999 1\n{}')],
+    ['of another file', () => copyFileSync(third, second)],
+    [
+      'of a file of the same size',
+      () => writeFileSync(second, bytes.toString('latin1').replace(/"journal_crc32":\d/, '"journal_crc32":0'), 'latin1'),
+    ],
+  ];
+  const clock = new ManualClock();
+  for (const [what, damage] of damages) {
+    damage();
+    for (const [selection, isWanted] of rare)
+      assert.deepEqual(
+        (await searchAll(folder, selection)).uuids,
+        events.flatMap(({ uuid }, index) => (isWanted(index) ? [uuid] : [])).toReversed(),
+        `${what}: ${JSON.stringify(selection)}`,
+      );
+    const left = `${second}.0123456789ab.tmp`;
+    writeFileSync(left, 'of a process that was killed');
+    const summariser = new Summariser({ folder, clock, log: silentLog });
+    assert.equal(existsSync(left), false);
+    await until(`${what}: it is written anew`, () => {
+      clock.advance(60_000);
+      return readFileSync(second).equals(bytes);
+    });
+    await summariser.close();
+  }
+  for (const [path, before] of whole) assert.ok(readFileSync(path).equals(before), path);
+  assert.ok(existsSync(first) && !existsSync(paths.at(-1) ?? ''), 'none of the file that is written');
+});
+
+test('the service writes summaries of ended files, and retention removes them with their files', async (t) => {
+  const folder = temporaryFolder(t);
+  await writeJournal(folder, count);
+  const clock = new ManualClock();
+  const options = { folder, maximumFileSizeBytes: 500_000, retentionDays: 30, clock, log: silentLog };
+  const segments = listSegments(folder);
+  for (const { path } of segments) utimesSync(path, firstMs / 1000, firstMs / 1000);
+  const log = new FileEventLog({ ...options, hasSummaries: true });
+  const summaries = () => readdirSync(folder).filter((name) => name.endsWith('.summary'));
+  await until('all have one', () => {
+    clock.advance(60_000);
+    return summaries().length === segments.length - 1;
+  });
+  assert.equal(statSync(join(folder, summaries()[0] ?? '')).mode & 0o777, 0o600);
+  await log.close();
+  utimesSync(segments[0]?.path ?? '', 0, 0);
+  await new FileEventLog(options).close();
+  assert.deepEqual(
+    summaries(),
+    segments.slice(1, -1).map(({ path }) => summaryPath(path).slice(folder.length + 1)),
+  );
+});
+
+function flipped(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at] = (copy[at] as number) ^ 1;
+  return copy;
+}

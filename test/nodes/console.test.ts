@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { HandlerView, NodeReload, Overview, ReplayView } from '../../src/console/sources.ts';
+import { asOperator, asViewer, ConsoleClient, consoleService } from '../support/console.ts';
+import { configPath, startNodesOnRedis } from '../support/nodes.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { testSections } from '../support/server.ts';
+import { HeldClients } from '../support/transfers.ts';
+import { within } from '../support/workers.ts';
+
+test('the console of each node shows all nodes by name and acts at all; while Redis is away it shows its own, and comes back', {
+  timeout: 90_000,
+}, async (t) => {
+  const receiver = await startReceiver(t, { script: [{}], otherwise: { isHeld: true } });
+  const web = { type: 'http', port: 0, client_forwarded_header: 'X-Forwarded-For' };
+  const config = {
+    services: { web, console: await consoleService() },
+    server: { security_policy: { ban_after_failures: 3, ban_seconds: 600 } },
+    event_handlers: { crm: { type: 'http', name: 'CRM', target: '40017', url: receiver.url } },
+  };
+  const begun = await startNodesOnRedis(t, 3, config);
+  if (!begun) return;
+  const { redis, folder, nodes } = begun;
+  const [here, there] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+  const consoles = nodes.map(({ service }) => new ConsoleClient(service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '')) as [
+    ConsoleClient,
+    ConsoleClient,
+    ConsoleClient,
+  ];
+  const contract = await consoles[0].contract();
+  const names = ['n0', 'n1', 'n2'];
+  // Sessions of administrators are not in Redis, nor are bans looked up for them.
+  const sessions = await Promise.all(consoles.map(async (console) => ({ headers: await console.session() })));
+  const overview = async (index: number) => {
+    const reply = await (consoles[index] as ConsoleClient).get('/api/overview', sessions[index]);
+    contract.check('GET', '/api/overview', reply);
+    return reply.json<Overview>();
+  };
+  const nodesOf = ({ nodes: shown }: Overview) => shown.map(({ node, phase }) => `${node} ${phase}`).sort();
+
+  await there.get('/home/', { user: 'alice:wrong' });
+  for (const index of [0, 1, 2])
+    await until('all are seen', async () => {
+      const shown = await overview(index);
+      return nodesOf(shown).join() === names.map((name) => `${name} ready`).join() && shown.errors.some(({ node }) => node === 'n1');
+    });
+  const seen = await overview(2);
+  assert.deepEqual([seen.server.node, seen.nodes[0]?.node, seen.incomplete], ['n2', 'n2', '']);
+  assert.deepEqual(
+    seen.services.map(({ uuid, node }) => `${uuid} ${node}`).sort(),
+    ['console', 'web'].flatMap((service) => names.map((node) => `${service} ${node}`)),
+  );
+  assert.deepEqual(new Set(seen.services.map(({ url }) => url)).size, 6, 'each where it listens');
+  assert.deepEqual(seen.methods.map(({ node }) => node).sort(), names);
+  await until('somebody delivers', async () => names.includes((await overview(0)).handlers[0]?.node ?? ''));
+  const owners = await Promise.all([0, 1, 2].map(async (index) => (await overview(index)).handlers[0]?.node));
+  assert.equal(new Set(owners).size, 1, 'all say the same');
+
+  const upload = await new HeldClients(t, there.port).send('PUT', '/home/slow.bin', { 'content-length': 2 });
+  const transfers = async () => (await overview(0)).transfers.map(({ node, path }) => `${node} ${path}`);
+  await until('it is under way', async () => (await transfers()).join() === 'n1 /slow.bin');
+  upload.destroy();
+
+  // Sessions, bans and unfinished uploads are those of all nodes.
+  const session = await here.login();
+  const [listed] = (await consoles[2].get('/api/sessions', asViewer)).json<{ items: { id: string }[] }>().items;
+  assert.deepEqual((await consoles[1].send('DELETE', `/api/sessions?id=${listed?.id}`, asOperator)).json(), { removed: 1 });
+  for (const node of nodes) assert.equal((await node.get('/home/', within(session))).status, 401);
+  const banned = { headers: { 'x-forwarded-for': '192.0.2.9' } };
+  for (const node of nodes) await node.get('/home/', { ...banned, user: 'alice:wrong again' });
+  assert.equal((await here.get('/home/', banned)).status, 429);
+  assert.deepEqual((await consoles[1].send('DELETE', '/api/bans?address=192.0.2.9', asOperator)).json(), { removed: 1 });
+  for (const node of nodes) assert.equal((await node.get('/home/', banned)).status, 200);
+  await here.put('/home/half.bin', 'half', { headers: { 'upload-complete': '?0', 'upload-draft-interop-version': '6' } });
+  const uploads = async () => (await consoles[2].get('/api/uploads', asViewer)).json<{ items: { path: string }[] }>().items;
+  assert.deepEqual(
+    (await uploads()).map(({ path }) => path),
+    ['/half.bin'],
+  );
+  assert.deepEqual((await consoles[1].send('DELETE', '/api/uploads?account=alice', asOperator)).json(), { removed: 1 });
+  assert.deepEqual(await uploads(), []);
+
+  // A replay is made by the node that was asked; any other tells of it, and ends it.
+  await there.put('/home/sent.txt', 'x');
+  await receiver.received(1);
+  const ask = async (index: number, path: string) => {
+    const reply = await (consoles[index] as ConsoleClient).get(`/api/replays${path}`, asViewer);
+    contract.check('GET', path.replace(/^\/[^/]+/, '/{id}').replace(/^/, '/api/replays'), reply);
+    return reply;
+  };
+  const begin = async (index: number, body: object) =>
+    (await (consoles[index] as ConsoleClient).post('/api/replays', { filter: { id: ['40017'] }, ...body }, asOperator)).json<{
+      id: string;
+    }>().id;
+  const dry = await begin(1, { dry_run: true });
+  assert.equal((await ask(2, `/${dry}`)).json<ReplayView>().node, 'n1', 'known at once');
+  await until('it is done', async () => (await ask(2, `/${dry}`)).json<ReplayView>().state === 'done');
+  const [own, others] = [await ask(1, `/${dry}/results`), await ask(0, `/${dry}/results`)];
+  assert.match(own.text, /sent\.txt/);
+  assert.equal(others.text, own.text);
+  const held = await begin(1, {});
+  await until('it runs', async () => (await ask(0, `/${held}`)).json<ReplayView>().state === 'running');
+  contract.check('DELETE', '/api/replays/{id}', await consoles[2].send('DELETE', `/api/replays/${held}`, asOperator));
+  await until('it has ended', async () => (await ask(0, `/${held}`)).json<ReplayView>().state === 'cancelled');
+  const { replays } = (await ask(2, '')).json<{ replays: ReplayView[] }>();
+  assert.deepEqual(
+    replays.map(({ id, node }) => [id, node]),
+    [
+      [held, 'n1'],
+      [dry, 'n1'],
+    ],
+  );
+  assert.equal((await ask(2, '/unknown')).status, 404);
+
+  // A reload reaches all; who refuses is named.
+  const reload = async () => {
+    const reply = await consoles[0].send('POST', '/api/configuration/reload', asOperator);
+    contract.check('POST', '/api/configuration/reload', reply);
+    return reply.json<{ reloaded: boolean; nodes: NodeReload[] }>();
+  };
+  for (const name of names) {
+    const changed = { ...config, services: { ...config.services, web: { ...web, headers: { 'x-node': name } } } };
+    const text = JSON.stringify(await testSections(folder, { ...changed, server: { ...begun.serverOf(name), ...config.server } }));
+    writeFileSync(configPath(folder, name), name === 'n2' ? text.replace('"http"', '"gopher"') : text);
+  }
+  const report = await reload();
+  assert.deepEqual(
+    report.nodes.map(({ node, reloaded, changes }) => [node, reloaded, changes]),
+    [
+      ['n0', true, ['services.web.headers']],
+      ['n1', true, ['services.web.headers']],
+      ['n2', false, []],
+    ],
+  );
+  assert.match(report.nodes[2]?.reason ?? '', /^The configuration has \d+ errors/);
+  assert.deepEqual(await Promise.all(nodes.map(async (node) => (await node.get('/home/')).headers['x-node'])), ['n0', 'n1', undefined]);
+
+  // Redis answers no more, and goes away.
+  redis.pause();
+  await until('it is told', async () => (await overview(0)).incomplete !== '');
+  await redis.kill();
+  const alone = await overview(0);
+  assert.equal((await consoles[0].get('/api/overview', asViewer)).status, 503, 'a password is not looked at while bans cannot be');
+  assert.match(alone.incomplete, /^Redis .* is away/);
+  assert.deepEqual(nodesOf(alone), ['n0 ready']);
+  assert.deepEqual([...new Set(alone.services.map(({ node }) => node))], ['n0']);
+  const shown = (await consoles[0].get('/api/handlers', sessions[0])).json<{ handlers: HandlerView[]; incomplete: string }>();
+  assert.equal(shown.handlers[0]?.state, 'stopped');
+  for (const reason of [shown.handlers[0]?.reason ?? '', shown.incomplete]) assert.match(reason, /^Redis .* is away/);
+  assert.equal((await consoles[0].get(`/api/replays/${dry}`, sessions[0])).status, 503, 'it may be there');
+  await redis.restart();
+  await until('all are seen again', async () => nodesOf(await overview(0)).length === 3);
+  await until('handlers go on', async () => (await overview(0)).handlers[0]?.state === 'running');
+
+  assert.equal(await there.stop(), true);
+  assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'who ends is gone at once');
+});

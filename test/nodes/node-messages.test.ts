@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { ServiceError } from '../../src/lib/errors.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { nodeNames } from '../../src/server/nodes/installation.ts';
+import { NodeBoard } from '../../src/server/nodes/node-board.ts';
+import { mostMessageBytes, mostReportBytes, type NodeReport } from '../../src/server/nodes/node-messages.ts';
+import { NodeQuestions } from '../../src/server/nodes/node-questions.ts';
+import { SummedCounts } from '../../src/server/nodes/summed-counts.ts';
+import { until } from '../support/receiver.ts';
+import { linkTo, startRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+
+const counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
+
+const report = (name: string): NodeReport => ({
+  name,
+  host: 'here',
+  version: '1.0.0',
+  phase: 'ready',
+  started: '2026-01-01T00:00:00.000Z',
+  counts,
+  connections: 1,
+  memory_bytes: 1,
+  services: [],
+  methods: [],
+  transfers: [],
+  transfers_left_out: 0,
+  errors: [],
+  replays: [],
+});
+
+const job = '0b5cad00-1111-4222-8333-000000000001';
+
+test('what nodes tell each other: who is silent is gone and then forgotten, what is no message is left out and told', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const link = await linkTo(t, redis.url);
+  const lines: string[] = [];
+  const log = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
+  const told = (text: string) => lines.filter((line) => line.includes(text)).length;
+  const board = new NodeBoard(link, log);
+  const [reports, times] = [link.key('node-reports'), link.key('node-times')];
+  const put = async (node: string, text: string, agoMs = 0) => {
+    await link.call(['HSET', reports, node, text]);
+    await link.call(['ZADD', times, String(Date.now() - agoMs), node]);
+  };
+
+  await board.tell('a', report('one'));
+  await put('b', JSON.stringify({ ...report('two'), newer: { than: 'this' } }), 11_000);
+  assert.deepEqual(
+    (await board.read()).map(({ uuid, isGone, report: { name } }) => [uuid, isGone, name]),
+    [
+      ['a', false, 'one'],
+      ['b', true, 'two'],
+    ],
+  );
+  await put('b', JSON.stringify(report('two')), 700_000);
+  await board.tell('a', report('one'));
+  assert.deepEqual(
+    (await board.read()).map(({ uuid }) => uuid),
+    ['a'],
+  );
+  assert.equal(await link.call(['HEXISTS', reports, 'b']), 0);
+  assert.ok(Number(await link.call(['PTTL', reports])) > 0 && Number(await link.call(['PTTL', times])) > 0, 'nothing stays for ever');
+
+  const bad = {
+    text: 'no JSON',
+    list: '[]',
+    deep: '['.repeat(5000) + ']'.repeat(5000),
+    huge: JSON.stringify({ ...report('huge'), host: 'x'.repeat(mostReportBytes) }),
+    phase: JSON.stringify({ ...report('x'), phase: 'rebooting' }),
+    count: JSON.stringify({ ...report('x'), memory_bytes: -1 }),
+  };
+  for (const [node, text] of Object.entries(bad)) await put(node, text);
+  for (let round = 0; round < 2; round++)
+    assert.deepEqual(
+      (await board.read()).map(({ uuid }) => uuid),
+      ['a'],
+    );
+  assert.equal(told('what a node tells of itself is not understood'), Object.keys(bad).length, 'once of each');
+  await put('count', JSON.stringify(report('mended')));
+  assert.equal((await board.read()).length, 2);
+
+  for (let index = 0; index < 150; index++) await put(`many-${index}`, JSON.stringify(report('many')));
+  assert.equal((await board.read()).length, 100, 'of a flood the first are looked at');
+  await board.leave('a');
+  assert.equal(await link.call(['HEXISTS', reports, 'a']), 0);
+});
+
+test('what nodes ask each other: each answers for itself, in time or not at all; what is no message is left out and told', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const link = await linkTo(t, redis.url);
+  const lines: string[] = [];
+  const log = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
+  const told = (text: string) => lines.filter((line) => line.includes(text)).length;
+  const make = () => new NodeQuestions(link, { clock: systemClock, log });
+  const [asker, first, second, slow] = [make(), make(), make(), make()];
+  const seen: string[] = [];
+  first.begin('first', async (question) => {
+    seen.push(question.kind);
+    return question.kind === 'replay-results' ? `of ${question.replay}` : null;
+  });
+  second.begin('second', async () => {
+    throw new ServiceError('not-found', 'It is not here.');
+  });
+  slow.begin('slow', () => new Promise(() => {}));
+  t.after(() => {
+    for (const questions of [first, second, slow]) questions.end();
+  });
+
+  const bad = [
+    'no JSON',
+    '{}',
+    JSON.stringify({ id: job, kind: 'remove-all' }),
+    JSON.stringify({ id: '../x', kind: 'reload' }),
+    'x'.repeat(mostMessageBytes + 1),
+  ];
+  for (const text of bad) await link.call(['RPUSH', link.key('node-questions', 'first'), text]);
+  const answers = await asker.ask(['first', 'second', 'slow'], { kind: 'replay-results', replay: job }, 1500);
+  assert.deepEqual([...answers.keys()].sort(), ['first', 'second']);
+  assert.deepEqual(answers.get('first'), { node: 'first', reply: `of ${job}` });
+  assert.deepEqual(answers.get('second'), { node: 'second', refused: { code: 'not-found', message: 'It is not here.' } });
+  assert.deepEqual(seen, ['replay-results'], 'each question once, and none that is none');
+  assert.ok(told('questions of other nodes are not understood') > 0);
+
+  const asked = asker.ask(['silent'], { kind: 'reload' }, 2000);
+  const questions = link.key('node-questions', 'silent');
+  await until('it is asked', async () => Number(await link.call(['LLEN', questions])) > 0);
+  assert.ok(Number(await link.call(['PTTL', questions])) > 0, 'a question does not wait for ever');
+  const { id } = JSON.parse(String(await link.call(['LPOP', questions]))) as { id: string };
+  const wrong = [
+    'no JSON',
+    JSON.stringify({ node: 'silent', reply: 'not a report' }),
+    JSON.stringify({ node: 'another', reply: null }),
+    'x'.repeat(mostMessageBytes + 1),
+  ];
+  for (const text of wrong) await link.call(['RPUSH', link.key('node-answers', id), text]);
+  assert.equal((await asked).size, 0);
+  assert.equal(told('an answer of a node is not understood'), wrong.length);
+
+  for (let index = 0; index < 120; index++) await link.call(['RPUSH', link.key('node-questions', 'full'), 'x']);
+  await asker.ask(['full'], { kind: 'reload' }, 10);
+  assert.equal(await link.call(['LLEN', link.key('node-questions', 'full')]), 120, 'a node that reads nothing is not sent more and more');
+});
+
+test('nodes are told apart by what differs; figures of all go on over nodes that come, go and begin anew', () => {
+  const node = (uuid: string, name: string, host: string) => ({ uuid, name, host });
+  const names = nodeNames([
+    node('11111111-a', 'one', 'x'),
+    node('22222222-b', 'files', 'x'),
+    node('33333333-c', 'files', 'y'),
+    node('44444444-d', 'same', 'z'),
+    node('55555555-e', 'same', 'z'),
+  ]);
+  assert.deepEqual([...names.values()], ['one', 'files (x)', 'files (y)', 'same (44444444)', 'same (55555555)']);
+
+  const summed = new SummedCounts();
+  const at = (uuid: string, requests: number, started = 'a') => ({ uuid, started, counts: { ...counts, requests } });
+  const sums = [
+    [at('1', 100), at('2', 1000)],
+    [at('1', 105), at('2', 1001)],
+    [at('1', 106)],
+    [at('1', 107), at('2', 9000)],
+    [at('1', 3, 'b'), at('2', 9001)],
+  ].map((nodes) => summed.add(nodes).requests);
+  assert.deepEqual(sums, [0, 6, 7, 8, 12]);
+});

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asOperator, asViewer, ConsoleClient, consoleService } from '../support/console.ts';
+import { startNodesOnRedis, type TestNode } from '../support/nodes.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+
+const consoleOf = (node: TestNode | undefined) =>
+  new ConsoleClient(node?.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
+type Shown = { uuid: string; state: string; reason: string };
+
+test('a handler that is paused at one node rests on all, is resumed at another, and one that stopped is started from any', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}, {}, { status: 500 }, { status: 500 }] });
+  const begun = await startNodesOnRedis(t, 2, {
+    services: { web: { type: 'http', port: 0 }, console: await consoleService() },
+    event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 1 } },
+  });
+  if (!begun) return;
+  const { nodes } = begun;
+  const consoles = nodes.map(consoleOf);
+  const state = async (index: number) =>
+    (await consoles[index]?.get('/api/handlers', asViewer))?.json<{ handlers: Shown[] }>().handlers[0] as Shown;
+  const act = async (index: number, action: string) =>
+    assert.equal((await consoles[index]?.post(`/api/handlers/crm/${action}`, {}, asOperator))?.status, 204);
+  await nodes[0]?.put('/home/1.txt', 'x');
+  await receiver.received(1);
+  await act(0, 'pause');
+  for (const index of [0, 1]) assert.deepEqual([(await state(index)).state, (await state(index)).reason], ['paused', 'paused by olga']);
+  await until('the lease is free', async () => (await begun.redis.command('GET {svc}:lease:crm')).startsWith('$-1'));
+  for (const node of nodes) await node.put(`/home/${nodes.indexOf(node) + 2}.txt`, 'x');
+  assert.equal(receiver.requests.length, 1);
+  await act(1, 'resume');
+  await until('it stops', async () => (await state(0)).reason === '1 deliveries failed in a row');
+  assert.equal(receiver.requests.length, 3);
+  await until('the other node says so too', async () => (await state(1)).reason === '1 deliveries failed in a row');
+  await act(0, 'start');
+  await nodes[1]?.put('/home/4.txt', 'x');
+  await receiver.received(4);
+  // The node that delivers knows first that it stopped again; it is started there in that very moment.
+  const stopped = (index: number) => until('it stops again', async () => (await state(index)).reason === '1 deliveries failed in a row');
+  const owner = await Promise.race([0, 1].map((index) => stopped(index).then(() => index)));
+  await act(owner, 'start');
+  await nodes[1]?.put('/home/5.txt', 'x');
+  await receiver.received(5);
+  assert.deepEqual(
+    receiver.events().map(({ data }) => data.path),
+    ['/1.txt', '/2.txt', '/3.txt', '/4.txt', '/5.txt'],
+  );
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { assertAccessible, openBrowser } from './browser.ts';
+import { startConsole } from './console.ts';
+import { signIn } from './console-pages.ts';
+import { answerHostile, views } from './console-replies.ts';
+
+/**
+ * Goes through views of the console with hostile names in them, and has axe-core look at each.
+ *
+ * @param width of the window, in CSS pixels
+ * @param chosen words of the views; all of them, their dialogs and answers where they are left out
+ */
+export async function assertConsoleAccessible(
+  t: TestContext,
+  colorScheme: 'light' | 'dark',
+  width: number,
+  chosen?: RegExp,
+): Promise<void> {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { colorScheme, viewport: { width, height: 800 }, expectedErrors: /401/ });
+  if (!page) return;
+  await answerHostile(page);
+  await page.goto(console.url);
+  await page.locator('#username').waitFor();
+  const look = async (what: string) => {
+    await assertAccessible(page, what);
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    assert.ok(overflow <= 0, `${what} is ${overflow} px too wide`);
+    assert.equal(await page.locator('main img').count(), 0, `${what}: a name became an element`);
+    assert.doesNotMatch((await page.locator('main').textContent()) ?? '', /[\u202e\u0007\u001b]/, what);
+  };
+  await look('login');
+  await signIn(page, console.url);
+  for (const [hash, heading] of views.filter(([name]) => chosen?.test(name) ?? true)) {
+    await page.goto(`${console.url}/${hash}`);
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    await page.locator('main .panel').last().waitFor();
+    await page.getByText('Loading').waitFor({ state: 'detached' });
+    await look(hash);
+    // What opens may have more of them.
+    const closed = page.locator('main details:not([open]) > summary');
+    while ((await closed.count()) > 0) await closed.first().click();
+    await look(`${hash}, opened`);
+  }
+  if (chosen) return;
+  await page.goto(`${console.url}/#accounts`);
+  await page.getByRole('button', { name: 'End' }).first().click();
+  await page.getByRole('dialog').waitFor();
+  await look('question');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Explain' }).scrollIntoViewIfNeeded();
+  await page.locator('form:has(button:text-is("Explain")) input').first().fill('anna');
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await page.getByText('refused').waitFor();
+  await page.getByLabel('User name').fill('anna');
+  await page.getByLabel('Password').fill('marker-Tr1ed');
+  await page.getByRole('button', { name: 'Try' }).click();
+  await page.getByText('rejected').first().waitFor();
+  await look('answers');
+  await page.goto(`${console.url}/#deliveries`);
+  await page.getByRole('button', { name: 'Replay all failed' }).click();
+  await page.getByRole('dialog').waitFor();
+  await look('replay');
+}

@@ -1,0 +1,108 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { strToU8, zipSync } from 'fflate';
+import type { ColorScheme } from './accessible-pages.ts';
+import { assertAccessible, login, openBrowser } from './browser.ts';
+import { silence } from './films.ts';
+import { plainPng } from './pictures.ts';
+import { startServer } from './server.ts';
+
+const files: Record<string, string | Buffer> = {
+  'a.txt': 'some text\n'.repeat(200),
+  'b.md': '# Title\n\nText with [a link](a.txt).\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- [x] done\n\n```js\nconst a = 1; // so\n```\n',
+  'c.csv': `name;price\n${'one;1\n'.repeat(1500)}`,
+  'd.json': JSON.stringify({ list: Array.from({ length: 150 }, (_, index) => index), text: 'x', none: null }),
+  'e.ts': '/** Says why. */\nexport const answer: number = 42; // "so"\n'.repeat(100),
+  'f.zip': Buffer.from(zipSync({ 'in/read me.txt': strToU8('inside'), 'in/data.bin': strToU8('x') })),
+  'g.zip': 'no archive',
+  'h.pdf': '%PDF-1.4',
+  'i.png': plainPng(300, 200, [90, 120, 200]),
+  'j.svg': '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>',
+  'k.png': 'no picture',
+  'l.mp4': 'no film',
+  'm.wav': silence(60),
+};
+
+/** What is there once a file is shown; those that are looked at in the normal run say so. */
+const shown: readonly { name: string; ready: string; isInShort?: true }[] = [
+  { name: 'a.txt', ready: 'pre' },
+  { name: 'b.md', ready: '.markdown table', isInShort: true },
+  { name: 'c.csv', ready: 'table' },
+  { name: 'd.json', ready: 'details' },
+  { name: 'e.ts', ready: '.c-keyword', isInShort: true },
+  { name: 'f.zip', ready: '.members' },
+  { name: 'g.zip', ready: '[role=alert]' },
+  { name: 'h.pdf', ready: 'iframe' },
+  { name: 'i.png', ready: 'img', isInShort: true },
+  { name: 'j.svg', ready: 'img' },
+  { name: 'k.png', ready: '.trouble' },
+  { name: 'l.mp4', ready: '.trouble' },
+];
+
+/** Has axe-core look at all previews, the grid, the player, and the pages of a search and of a drop box. @param isShort at some of them */
+export async function assertPreviewsAccessible(
+  t: TestContext,
+  { colorScheme, width, isShort }: { colorScheme: ColorScheme; width: number; isShort: boolean },
+): Promise<void> {
+  const permissions = [['allow-full-control'], ['/drop', 'allow-write']];
+  const server = await startServer(t, {
+    account: { permissions },
+    service: { metadata_fields: ['x-labels', 'project, required', 'note', 'customer-*'] },
+  });
+  for (const folder of ['drop', 'files']) mkdirSync(join(server.home, folder));
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(server.home, 'files', name), content);
+  const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /403/ });
+  if (!page) return;
+  const look = async (what: string) => {
+    await assertAccessible(page, what);
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    if (overflow > 0) throw new Error(`${what} is ${overflow} px too wide`);
+  };
+  await login(page, server.url, '/home/files/');
+  const dialog = page.getByRole('dialog');
+  for (const { name, ready, isInShort } of shown) {
+    if (isShort && !isInShort) continue;
+    await page.getByRole('link', { name, exact: true }).click();
+    await page.locator(`.stage ${ready}`).first().waitFor();
+    await look(name);
+    if (name === 'f.zip') {
+      await dialog.getByRole('button', { name: 'in/read me.txt', exact: true }).click();
+      await dialog.getByText('inside').waitFor();
+      await look('a member of an archive');
+    }
+    // Not by Escape: a PDF in its frame may have the keyboard.
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+  }
+  await page.getByRole('link', { name: 'm.wav' }).click();
+  await page.getByRole('region', { name: 'Player' }).waitFor();
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await page.getByRole('link', { name: 'i.png' }).scrollIntoViewIfNeeded();
+  await page.locator('canvas.thumbnail').waitFor();
+  await look('the grid and the player');
+  await page.getByRole('link', { name: 'Show as a list' }).click();
+  await page.getByRole('searchbox').fill('nothing like it');
+  await page.getByText('No name here has this in it.').waitFor();
+  await look('a filter without matches');
+  await page.getByRole('searchbox').fill('m.wav');
+  await page.keyboard.press('Enter');
+  await page.getByText('One item was found.').waitFor();
+  await look('what was found');
+  await page.goto(`${server.url}/home/?search=nothing`);
+  await page.getByText('Nothing below this folder').waitFor();
+  await look('a search that found nothing');
+  await page.goto(`${server.url}/home/files/`);
+  const upload = { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('new') };
+  await page.locator('#tools input[type=file]').first().setInputFiles(upload);
+  await dialog.getByLabel('project').waitFor();
+  await look('details of an upload');
+  await page.keyboard.press('Escape');
+  await page.goto(`${server.url}/home/drop/`);
+  await page.getByText('What is here already is not shown to you.').waitFor();
+  await look('a drop box');
+  await page.context().clearCookies({ name: 'SVC_HTTP_SESSION' });
+  await page.locator('.crumbs').getByRole('link', { name: 'Files' }).click();
+  await dialog.getByLabel('Password').waitFor();
+  await look('a session that is over');
+}

@@ -1,0 +1,220 @@
+import type { Page } from 'playwright-core';
+
+/** A name that would change how its surroundings read, and do more than that, if it were not shown as a text. */
+export const hostileName = '<img src=x onerror=owned()>\u202egnp.exe\u0007';
+
+const uuid = (number: number) => `0b5cad00-1111-4222-8333-${String(number).padStart(12, '0')}`;
+const time = (minutes: number) => new Date(Date.UTC(2026, 2, 16, 10, 24) - minutes * 60_000).toISOString();
+
+const handlers = ['running', 'stopped', 'paused', 'disabled'].map((state, index) => ({
+  uuid: uuid(index),
+  name: index === 1 ? hostileName : `handler ${index}`,
+  enabled: state !== 'disabled',
+  state,
+  reason: state === 'stopped' ? `The reply has the status 410. ${hostileName}` : '',
+  waiting_events: index * 700,
+  oldest_waiting_seconds: index * 1000,
+  rate_per_minute: 4.5,
+  suspended_urls: index === 1 ? [{ url: 'https://hooks.example.com/a', until: time(-2) }] : [],
+  node: 'node-1',
+}));
+
+const event = (number: number) => ({
+  id: '40017',
+  uuid: uuid(100 + number),
+  message: `A file was uploaded: ${hostileName}`,
+  timestamp: { timestamp: String(Date.parse(time(number)) / 1000), cwa_14051: '' },
+  data: { path: `/${hostileName}`, request_id: `request-${number}`, metadata: [['x-note', hostileName]], total_write: 5, nothing: null },
+  account: { uuid: uuid(50), name: hostileName, peer: { address: '192.0.2.7', port: 40_000, protocol: 'TCP', family: 'IPv4' } },
+  component: { uuid: uuid(60), type: 'http', name: 'web' },
+  server: { uuid: uuid(61), type: 'server', name: 'demo' },
+});
+
+const delivery = (number: number) => ({
+  id: `d-${number}`,
+  time: time(number),
+  handler: uuid(number % 3),
+  outcome: ['delivered', 'failed', 'discarded'][number % 3],
+  events: [event(number), event(number + 1)].map(({ id, uuid: eventUuid }) => ({ id, uuid: eventUuid })),
+  attempts: [
+    { url: 'https://hooks.example.com/a', time: time(number), duration_ms: 312, status: 500, reason: hostileName, error: 'failed' },
+  ],
+  details: 'All URLs failed.',
+  source: 'service',
+});
+
+const fullDelivery = {
+  ...delivery(1),
+  request: {
+    method: 'POST',
+    url: 'https://hooks.example.com/a',
+    headers: { from: 'configuration', values: { 'content-type': 'application/json', authorization: '***' } },
+    body: { from: 'record', text: JSON.stringify(event(1)), is_truncated: true },
+  },
+  reply: { status: 500, reason: 'no', headers: [['x-trace', hostileName]], body: `first\n\u001b[31m${hostileName}`, is_truncated: false },
+};
+
+const replay = {
+  id: 'r-1',
+  created: time(1),
+  administrator: 'olga',
+  dry_run: true,
+  state: 'done',
+  total: 2,
+  done: 2,
+  delivered: 0,
+  failed: 0,
+  details: '',
+  results_left_out: 0,
+  node: 'node-1',
+};
+
+const planned = [[], [`- url ${hostileName}`, '+ url https://hooks.example.com/b']].map((differences) => ({
+  handler: uuid(0),
+  events: [{ id: '40017', uuid: uuid(101) }],
+  request: { method: 'POST', url: 'https://hooks.example.com/b', body: '{"a":1}' },
+  differences,
+}));
+
+const sample = (minutes: number) => ({
+  time: time(minutes),
+  requests: 300 - minutes,
+  failures: minutes % 7,
+  received_bytes: 1_000_000 * minutes,
+  sent_bytes: 3_000_000,
+  events: 10,
+  deliveries: 8,
+  failed_deliveries: minutes % 3,
+  sessions: 12,
+  connections: 40,
+  memory_bytes: 180_000_000,
+  waiting_events: minutes,
+});
+
+const overview = {
+  server: { name: 'demo', uuid: uuid(61), version: '0.1.0', node: 'node-1', started: time(9000) },
+  services: [{ uuid: uuid(60), type: 'https', name: 'web', url: 'https://files.example.com', node: 'node-1', connections: 3, sessions: 2 }],
+  methods: [{ node: 'node-1', uuid: uuid(70), name: 'directory', type: 'http', state: 'stopped', reason: hostileName }],
+  handlers,
+  transfers: [100_000, null].map((total, index) => ({
+    id: `0-${index}`,
+    node: 'node-1',
+    service: 'web',
+    account: 'anna',
+    path: `/${hostileName}${'long'.repeat(40)}${index}`,
+    direction: 'upload',
+    bytes: 50_000,
+    total_bytes: total,
+    bytes_per_second: 1000,
+    started: time(1),
+  })),
+  transfers_left_out: 3,
+  errors: [{ time: time(3), id: '40022', uuid: uuid(103), message: hostileName, node: hostileName }],
+  journal: { bytes: 1_240_000_000, free_bytes: 88_000_000_000 },
+  nodes: ['node-1', 'node-2'].map((node, index) => ({
+    node,
+    uuid: uuid(80 + index),
+    phase: index === 0 ? 'ready' : 'gone',
+    version: '0.1.0',
+    seen: time(0),
+  })),
+  incomplete: hostileName,
+};
+
+const common = { id: 'i-1', account: hostileName, address: '192.0.2.7', path: `/${hostileName}`, created: time(60), expires: time(-60) };
+const items = {
+  items: [common, { ...common, id: 'i-2' }].map((item) => ({ ...item, owner: 'Office', received_bytes: 5, total_bytes: 10 })),
+};
+
+const replies: Readonly<Record<string, unknown>> = {
+  '/api/overview': overview,
+  '/api/samples': { interval_seconds: 10, samples: Array.from({ length: 60 }, (_, index) => sample(60 - index)) },
+  '/api/events': { events: [event(1), event(2)], next: null, searched: { files: 3, bytes: 3000 }, is_complete: true },
+  [`/api/events/${uuid(101)}`]: { event: event(1), deliveries: [delivery(1)], request_events: [event(1), event(2)] },
+  '/api/deliveries': { deliveries: [0, 1, 2].map(delivery), next: null },
+  '/api/deliveries/d-1': fullDelivery,
+  '/api/replays': { replays: [replay], incomplete: hostileName },
+  '/api/replays/r-1': replay,
+  '/api/handlers': { handlers, incomplete: hostileName },
+  '/api/sessions': items,
+  '/api/bans': items,
+  '/api/locks': items,
+  '/api/uploads': items,
+  '/api/explain': {
+    allowed: false,
+    status: 403,
+    reason: hostileName,
+    group: 'staff',
+    real_path: '/srv/a',
+    rule: null,
+    steps: [
+      { step: 'account', ok: true, text: 'anna' },
+      { step: 'permission', ok: false, text: hostileName },
+    ],
+  },
+  '/api/auth-test': {
+    outcome: 'rejected',
+    methods: [
+      {
+        method: uuid(70),
+        type: 'http',
+        outcome: 'rejected',
+        reason: hostileName,
+        warnings: [hostileName],
+        duration_ms: 3,
+        account: { name: hostileName },
+      },
+    ],
+  },
+  '/api/configuration': {
+    file: '/etc/svc.yaml',
+    configuration: { server: { name: 'demo' }, services: { web: { type: 'http', port: 80 } } },
+  },
+  '/api/configuration/findings': {
+    valid: true,
+    file: '/etc/svc.yaml',
+    findings: [
+      {
+        severity: 'warning',
+        code: 'plain-http',
+        file: 'a',
+        line: 3,
+        column: 1,
+        path: 'services.web',
+        message: hostileName,
+        hint: 'a hint',
+      },
+    ],
+  },
+  '/api/configuration/changes': {
+    would_reload: true,
+    reason: null,
+    changes: [{ path: 'services.web.port', old: 80, new: 81 }],
+    findings: [],
+  },
+};
+
+/** The views of a console, by the fragment of each, and what is on it once it is there. */
+export const views: readonly (readonly [hash: string, heading: string])[] = [
+  ['#overview', 'Overview'],
+  ['#events', 'Events'],
+  [`#events/${uuid(101)}`, 'Event 40017'],
+  ['#deliveries', 'Deliveries'],
+  ['#deliveries/d-1', 'Delivery to'],
+  ['#deliveries/replays/r-1', 'Dry run'],
+  ['#handlers', 'Handlers'],
+  ['#accounts', 'Accounts'],
+  ['#configuration', 'Configuration'],
+];
+
+/** Has the page get replies of a busy installation whose names are all hostile, but for what signs in. */
+export async function answerHostile(page: Page): Promise<void> {
+  await page.route(/\/api\/(?!login|logout|me$)/, (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (pathname.endsWith('/live')) return route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' });
+    if (pathname.endsWith('/results'))
+      return route.fulfill({ contentType: 'application/x-ndjson', body: planned.map((line) => `${JSON.stringify(line)}\n`).join('') });
+    const reply = replies[pathname];
+    return reply === undefined ? route.fulfill({ status: 404, json: { errors: [] } }) : route.fulfill({ json: reply });
+  });
+}

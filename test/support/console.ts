@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { Client, type TestReply, type TestRequest } from './client.ts';
+import { Contract } from './openapi-contract.ts';
+import { cheapHash } from './passwords.ts';
+import { startServer, type TestConfig, type TestServer } from './server.ts';
+
+/** The passwords of the administrators of `consoleService`. */
+export const operatorPassword = 'marker-Op3rate-9xK';
+export const viewerPassword = 'marker-V1ewer-4tB';
+const operatorHash = cheapHash(operatorPassword);
+const viewerHash = cheapHash(viewerPassword);
+
+/** What `Client` sends as Basic for each of them. */
+export const asOperator = { user: `olga:${operatorPassword}` };
+export const asViewer = { user: `vera:${viewerPassword}` };
+
+/** A service of type console with the administrators `olga` (operator) and `vera` (viewer). */
+export async function consoleService(options: Record<string, unknown> = {}) {
+  return {
+    type: 'console',
+    port: 0,
+    administrators: {
+      olga: { password: await operatorHash, role: 'operator' },
+      vera: { password: await viewerHash, role: 'viewer' },
+    },
+    ...options,
+  };
+}
+
+/** A server with files and a console, and a client of the latter. */
+export async function startConsole(
+  t: TestContext,
+  config: TestConfig = {},
+  options: Record<string, unknown> = {},
+  clock: Clock = systemClock,
+) {
+  const services = { web: { type: 'http', port: 0, ...config.service }, console: await consoleService(options), ...config.services };
+  const server: TestServer = await startServer(t, { ...config, services }, clock);
+  const url = server.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '';
+  return { server, console: new ConsoleClient(url) };
+}
+
+/** A client of a console. Nobody logs in by default. */
+export class ConsoleClient extends Client {
+  override send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
+    return super.send(method, target, { user: null, ...options });
+  }
+
+  /** Sends a JSON body. */
+  post(target: string, body: unknown, options: TestRequest = {}): Promise<TestReply> {
+    const headers = { 'content-type': 'application/json', ...options.headers };
+    return this.send('POST', target, { ...options, headers, body: JSON.stringify(body) });
+  }
+
+  /** Logs in. @returns the headers that a page of the console sends with its session */
+  async session(username = 'olga', password = operatorPassword): Promise<{ cookie: string; origin: string }> {
+    const reply = await this.post('/api/login', { username, password });
+    assert.equal(reply.status, 200, reply.text);
+    return { cookie: cookieOf(reply), origin: this.url };
+  }
+
+  /** The OpenAPI document, to hold replies to. */
+  async contract(): Promise<Contract> {
+    return new Contract((await this.get('/api/openapi.json')).text, everyReply);
+  }
+}
+
+/** Headers of every reply of a console. */
+const everyReply = ['cache-control', 'content-security-policy', 'referrer-policy', 'x-accel-buffering', 'x-content-type-options'];
+
+/** The session cookie that a reply sets. */
+export function cookieOf(reply: TestReply): string {
+  return String(reply.headers['set-cookie']).split(';', 1)[0] ?? '';
+}
