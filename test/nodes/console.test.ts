@@ -150,7 +150,8 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   for (const reason of [shown.handlers[0]?.reason ?? '', shown.incomplete]) assert.match(reason, /^Redis .* is away/);
   assert.equal((await consoles[0].get(`/api/replays/${dry}`, sessions[0])).status, 503, 'it may be there');
   await redis.restart();
-  await until('all are seen again', async () => nodesOf(await overview(0)).length === 3);
+  for (const index of [0, 1, 2]) await until('Redis is back for each', async () => (await overview(index)).incomplete === '');
+  await until('all are seen again', async () => nodesOf(await overview(0)).join() === names.map((name) => `${name} ready`).join());
   await until('handlers go on', async () => (await overview(0)).handlers[0]?.state === 'running');
 
   assert.equal(await there.stop(), true);
