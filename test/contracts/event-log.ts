@@ -34,10 +34,14 @@ async function readAllRaw(log: Pick<EventLog, 'openRawReader'>): Promise<RawEven
   const all: RawEvent[] = [];
   const reader = log.openRawReader();
   for (let position = { segment: 0, offset: 0 }; ; ) {
-    const { events, next } = await reader.next(position);
+    const block = await reader.next(position);
+    const events = await block.events();
+    assert.equal(block.count, events.length);
+    assert.ok(block.bytes >= events.reduce((sum, { raw }) => sum + raw.length, 0));
     if (events.length === 0) break;
+    assert.deepEqual(block.position, events[0]?.position);
     all.push(...events);
-    position = next;
+    position = block.next;
   }
   reader.close();
   return all;

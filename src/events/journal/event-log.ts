@@ -59,10 +59,24 @@ export interface RawEvent {
   next: LogPosition;
 }
 
+/** Lines of the journal in a row, which are at hand only when somebody asks for them. */
+export interface RawBlock {
+  /** Number of lines; none at the present end of the journal. */
+  count: number;
+  /** Length of the lines, in bytes. */
+  bytes: number;
+  /** Where the first begins. */
+  position: LogPosition;
+  /** Where to go on reading. */
+  next: LogPosition;
+  /** @throws ServiceError `unavailable` when they are there no more */
+  events(): Promise<RawEvent[]>;
+}
+
 /** Reads a journal in order, with bounded memory and without looking at what it says. */
 export interface RawReader {
-  /** The lines from a position on, as many as are at hand; none at the present end. */
-  next(from: LogPosition): Promise<{ events: RawEvent[]; next: LogPosition }>;
+  /** The lines from a position on, as many as are at hand. */
+  next(from: LogPosition): Promise<RawBlock>;
   close(): void;
 }
 

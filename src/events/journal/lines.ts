@@ -5,16 +5,49 @@ import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
-const chunkBytes = 256 * 1024;
+/** What is read at once as a rule. */
+export const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 
 /** Whole lines in a row. */
-export interface LineBlock {
-  segment: Segment | undefined;
-  lines: PlacedLine[];
+export class LineBlock {
+  /** Undefined where there is no file. */
+  readonly segment: Segment | undefined;
+  /** The lines, each with its newline; empty at the present end. */
+  readonly text: Buffer;
+  /** Where they begin. */
+  readonly position: LogPosition;
   /** Where to go on reading. */
-  next: LogPosition;
+  readonly next: LogPosition;
+
+  constructor(segment: Segment | undefined, text: Buffer, position: LogPosition, next: LogPosition) {
+    this.segment = segment;
+    this.text = text;
+    this.position = position;
+    this.next = next;
+  }
+
+  /** How many they are. */
+  get count(): number {
+    let count = 0;
+    for (let end = this.text.indexOf(newline); end >= 0; end = this.text.indexOf(newline, end + 1)) count++;
+    return count;
+  }
+
+  /** Each without its newline. */
+  get lines(): PlacedLine[] {
+    const { text } = this;
+    const lines: PlacedLine[] = [];
+    for (let start = 0; start < text.length; ) {
+      const end = text.indexOf(newline, start);
+      lines.push({ line: text.subarray(start, end), offset: this.position.offset + start });
+      start = end + 1;
+    }
+    return lines;
+  }
 }
+
+const noText = Buffer.alloc(0);
 
 interface OpenSegment extends Segment {
   fd: number;
@@ -28,12 +61,15 @@ export class LineReader {
   readonly #folder: string;
   readonly #kind: SegmentKind;
   readonly #onBadLine: (bad: BadLine) => void;
+  readonly #memory: Buffer | undefined;
   #open: OpenSegment | undefined;
 
-  constructor(folder: string, kind: SegmentKind, onBadLine: (bad: BadLine) => void) {
+  /** @param memory what is read is put there, where it has room, and gone with the next call */
+  constructor(folder: string, kind: SegmentKind, onBadLine: (bad: BadLine) => void, memory?: Buffer) {
     this.#folder = folder;
     this.#kind = kind;
     this.#onBadLine = onBadLine;
+    this.#memory = memory;
   }
 
   /** The lines from a position on; none at the present end. */
@@ -41,17 +77,17 @@ export class LineReader {
     let position = from ?? { segment: 0, offset: 0 };
     for (;;) {
       const block = await this.#read(position);
-      if (block && block.lines.length > 0) return block;
+      if (block && block.text.length > 0) return block;
       if (block && block.next.offset > position.offset) {
         position = block.next;
         continue;
       }
       const later = listSegments(this.#folder, this.#kind).find(({ number }) => number > position.segment);
-      if (!later) return { segment: block?.segment, lines: [], next: position };
+      if (!later) return new LineBlock(block?.segment, noText, position, position);
       if (block) {
         // The segment may have got its last lines between the reading and the look for a later one.
         const last = await this.#read(position);
-        if (last && last.lines.length > 0) return last;
+        if (last && last.text.length > 0) return last;
         this.#reportTorn(position);
       } else if (position.segment > 0) {
         this.#onBadLine({ path: this.#folder, offset: 0, reason: `file ${position.segment} was removed past its retention` });
@@ -69,8 +105,8 @@ export class LineReader {
   async #read(position: LogPosition): Promise<LineBlock | undefined> {
     const segment = this.#segment(position.segment);
     if (!segment) return undefined;
-    const { lines, nextOffset } = await this.#lines(segment, position.offset);
-    return { segment, lines, next: { segment: position.segment, offset: nextOffset } };
+    const { text, nextOffset } = await this.#lines(segment, position.offset);
+    return new LineBlock(segment, text, position, { segment: position.segment, offset: nextOffset });
   }
 
   #segment(number: number): OpenSegment | undefined {
@@ -84,31 +120,32 @@ export class LineReader {
     return this.#open;
   }
 
-  async #lines(segment: OpenSegment, start: number): Promise<{ lines: LineBlock['lines']; nextOffset: number }> {
+  async #lines(segment: OpenSegment, start: number): Promise<{ text: Buffer; nextOffset: number }> {
     for (let sizeBytes = chunkBytes; ; sizeBytes *= 4) {
       const wantedBytes = Math.min(sizeBytes, longestLineBytes + 1, Math.max(fstatSync(segment.fd).size - start, 0));
-      const chunk = Buffer.allocUnsafe(wantedBytes);
+      const hasRoom = this.#memory !== undefined && wantedBytes <= this.#memory.length;
+      const chunk = hasRoom ? (this.#memory as Buffer) : Buffer.allocUnsafe(wantedBytes);
       const { bytesRead } = wantedBytes === 0 ? { bytesRead: 0 } : await readAsync(segment.fd, chunk, 0, wantedBytes, start);
-      const found = splitLines(chunk.subarray(0, bytesRead), start);
-      if (found.lines.length > 0) return found;
-      if (bytesRead > longestLineBytes) return this.#skipLine(segment, start);
-      if (bytesRead < sizeBytes) return found;
+      const text = chunk.subarray(0, chunk.subarray(0, bytesRead).lastIndexOf(newline) + 1);
+      if (text.length > 0) return { text, nextOffset: start + text.length };
+      if (bytesRead > longestLineBytes) return { text, nextOffset: await this.#endOfLine(segment, start) };
+      if (bytesRead < sizeBytes) return { text, nextOffset: start };
     }
   }
 
-  /** Passes over a line that is longer than any that is written. */
-  async #skipLine(segment: OpenSegment, start: number): Promise<{ lines: LineBlock['lines']; nextOffset: number }> {
+  /** Passes over a line that is longer than any that is written. @returns where it begins while it has no end */
+  async #endOfLine(segment: OpenSegment, start: number): Promise<number> {
     const chunk = Buffer.allocUnsafe(chunkBytes);
     for (let position = start; ; ) {
       const { bytesRead } = await readAsync(segment.fd, chunk, 0, chunkBytes, position);
-      if (bytesRead === 0) return { lines: [], nextOffset: start };
+      if (bytesRead === 0) return start;
       const end = chunk.subarray(0, bytesRead).indexOf(newline);
       if (end < 0) {
         position += bytesRead;
         continue;
       }
       this.#onBadLine({ path: segment.path, offset: start, reason: `longer than ${longestLineBytes} bytes` });
-      return { lines: [], nextOffset: position + end + 1 };
+      return position + end + 1;
     }
   }
 
@@ -117,14 +154,4 @@ export class LineReader {
     if (open?.number !== segment || fstatSync(open.fd).size <= offset) return;
     this.#onBadLine({ path: open.path, offset, reason: 'the line has no end' });
   }
-}
-
-function splitLines(chunk: Buffer, start: number): { lines: LineBlock['lines']; nextOffset: number } {
-  const lines: LineBlock['lines'] = [];
-  let lineStart = 0;
-  for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, lineStart)) {
-    lines.push({ line: chunk.subarray(lineStart, end), offset: start + lineStart });
-    lineStart = end + 1;
-  }
-  return { lines, nextOffset: start + lineStart };
 }

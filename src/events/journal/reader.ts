@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
+import { ServiceError } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { ServiceEvent } from '../event.ts';
 import { isSpecialAccount } from '../event-factory.ts';
 import { deepestEvent, eventProblem } from '../event-shape.ts';
 import type { BadLine, EventBlock, EventReader, LoggedEvent, RawReader } from './event-log.ts';
-import { LineReader } from './lines.ts';
+import { chunkBytes, LineReader } from './lines.ts';
 import { MarksReader } from './marks.ts';
-import type { LogPosition } from './position.ts';
+import { comparePositions, type LogPosition } from './position.ts';
 import type { Segment } from './segments.ts';
 
 /** Reads events, with what is known beside them, from the journal's files. */
@@ -61,21 +62,33 @@ export class JournalReader implements EventReader {
   }
 }
 
+const gone = () => new ServiceError('unavailable', 'These events are in the journal no more.');
+
 /** Reads the lines of the journal's files. */
 export function rawJournalReader(folder: string): RawReader {
-  const reader = new LineReader(folder, 'events', () => {});
+  // Memory that is used again: V8 marks the whole heap after each few megabytes that are new.
+  const counted = new LineReader(folder, 'events', () => {}, Buffer.allocUnsafeSlow(chunkBytes));
+  const wanted = new LineReader(folder, 'events', () => {});
+  const read = async (position: LogPosition, next: LogPosition) => {
+    const { lines, next: reached } = await wanted.next(position);
+    if (comparePositions(reached, next) < 0 || reached.segment > next.segment) throw gone();
+    return lines
+      .filter(({ offset }) => offset < next.offset)
+      .map(({ line, offset }) => ({
+        raw: line,
+        position: { segment: next.segment, offset },
+        next: { segment: next.segment, offset: offset + line.length + 1 },
+      }));
+  };
   return {
     async next(from) {
-      const { segment, lines, next } = await reader.next(from);
-      const number = segment?.number ?? next.segment;
-      const events = lines.map(({ line, offset }, index) => ({
-        raw: line,
-        position: { segment: number, offset },
-        next: { segment: number, offset: lines[index + 1]?.offset ?? next.offset },
-      }));
-      return { events, next };
+      const { count, text, position, next } = await counted.next(from);
+      return { count, bytes: text.length, position, next, events: () => read(position, next) };
     },
-    close: () => reader.close(),
+    close() {
+      counted.close();
+      wanted.close();
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent, RawReader } from '../event-log.ts';
+import type { BadLine, EventBlock, EventReader, LoggedEvent, RawBlock, RawEvent, RawReader } from '../event-log.ts';
 import type { LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import type { EventSelection } from '../search/event-selection.ts';
@@ -105,11 +105,22 @@ export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: strin
         const position = positionOfId(entry[0]);
         return { raw: Buffer.from(fieldOf(entry, 'event') ?? ''), position, next: positionAfter(position) };
       });
-      return { events, next: events.at(-1)?.next ?? from };
+      return rawBlockOf(events, from);
     },
     close() {
       // There is nothing open.
     },
+  };
+}
+
+/** @param from where they were looked for */
+export function rawBlockOf(events: RawEvent[], from: LogPosition): RawBlock {
+  return {
+    count: events.length,
+    bytes: events.reduce((sum, { raw }) => sum + raw.length, 0),
+    position: events[0]?.position ?? from,
+    next: events.at(-1)?.next ?? from,
+    events: () => Promise.resolve(events),
   };
 }
 

@@ -22,6 +22,7 @@ import {
   newestInStream,
   positionAfter,
   positionOfId,
+  rawBlockOf,
   rawStreamReader,
   type StreamEntry,
   StreamReader,
@@ -207,20 +208,22 @@ export class RedisEventLog implements EventLog {
   }
 
   openReader(onBadLine: (bad: BadLine) => void): EventReader {
-    return this.#whileThere(new StreamReader(this.#options.link, this.#stream, onBadLine));
+    const reader = new StreamReader(this.#options.link, this.#stream, onBadLine);
+    return this.#whileThere(reader, (from) => ({ events: [], next: from ?? { segment: 0, offset: 0 } }));
   }
 
   openRawReader(): RawReader {
-    return this.#whileThere(rawStreamReader(this.#options.link, this.#stream));
+    return this.#whileThere(rawStreamReader(this.#options.link, this.#stream), (from) => rawBlockOf([], from));
   }
 
-  #whileThere<B extends { events: unknown[]; next: LogPosition }>(reader: {
-    next(from: LogPosition | undefined): Promise<B>;
-    close(): void;
-  }) {
+  /** A reader that finds nothing while Redis is away. */
+  #whileThere<From extends LogPosition | undefined, Block extends { next: LogPosition }>(
+    reader: { next(from: From): Promise<Block>; close(): void },
+    nothing: (from: From) => Block,
+  ) {
     return {
       // What this node has written comes back to its own readers.
-      next: async (from: LogPosition | undefined) => {
+      next: async (from: From) => {
         await this.#forwarder.flush();
         try {
           const block = await reader.next(from);
@@ -228,9 +231,8 @@ export class RedisEventLog implements EventLog {
           return block;
         } catch (error) {
           if (!isServiceError(error, 'unavailable')) throw error;
-          // Away: nothing is at hand for now.
           await this.#options.clock.sleep(lookEveryMs * 2);
-          return { events: [], next: from ?? { segment: 0, offset: 0 } };
+          return nothing(from);
         }
       },
       close: () => reader.close(),

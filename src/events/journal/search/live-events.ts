@@ -1,16 +1,11 @@
 import type { Clock } from '../../../lib/clock.ts';
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import { FairTurns } from '../../../lib/turns/fair-turns.ts';
-import type { ServiceEvent } from '../../event.ts';
 import type { EventLog, RawEvent } from '../event-log.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
-import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected } from './event-selection.ts';
+import { KeptEvents } from './kept-events.ts';
 import { needlesOf } from './selection-keys.ts';
-
-/** The newest events that all who follow share: who is further behind is told that there were more. */
-const mostEvents = 1024;
-const mostBytes = 4 * 1024 * 1024;
 
 /** The journal is looked at so often while it grows, and who follows hears of it so often, in milliseconds. */
 const lookEveryMs = 50;
@@ -35,26 +30,6 @@ export interface LiveBatch {
 /** What those who follow want; of the groups of accounts nothing is known here. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
-/** An event that is parsed once at most, and only when somebody may want it. */
-class LiveEvent {
-  readonly raw: Buffer;
-  readonly position: LogPosition;
-  readonly next: LogPosition;
-  #event: ServiceEvent | string | undefined;
-
-  constructor({ raw, position, next }: RawEvent) {
-    this.raw = raw;
-    this.position = position;
-    this.next = next;
-  }
-
-  isSelected(selection: LiveSelection, needles: readonly Buffer[][]): boolean {
-    if (!hasNeedles(this.raw, needles)) return false;
-    this.#event ??= parseEvent(this.raw);
-    return typeof this.#event !== 'string' && isSelected(this.#event, selection);
-  }
-}
-
 /**
  * The events of a journal as they happen, for any number of those who follow: one reader reads for all of them, and keeps what is newest once,
  * whoever is slow. Nobody reads while nobody follows.
@@ -63,10 +38,8 @@ export class LiveEvents {
   readonly #journal: Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
   readonly #clock: Clock;
   readonly #turnsBack = new FairTurns({ atOnce: readersBack, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
-  #events: LiveEvent[] = [];
-  #bytes = 0;
-  /** Number of the first of `#events`, counted from when the reader began. */
-  #first = 0;
+  /** What all who follow share: who is further behind is told that there were more. */
+  readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #stop: AbortController | undefined;
@@ -86,9 +59,9 @@ export class LiveEvents {
     return this.#followers;
   }
 
-  /** The newest event that is kept for those who follow. */
-  get newest(): RawEvent | undefined {
-    return this.#events.at(-1);
+  /** How far the journal was read for those who follow. */
+  get end(): LogPosition {
+    return this.#end;
   }
 
   /**
@@ -102,7 +75,7 @@ export class LiveEvents {
     const needles = needlesOf(selection);
     try {
       let position = from && comparePositions(from, this.#end) < 0 ? from : this.#end;
-      let number = this.#numberOf(position);
+      let number = await this.#kept.numberOf(position);
       if (comparePositions(position, this.#begins) < 0)
         for await (const { number: reached, batch } of this.#missed(selection, position, signal)) {
           number = reached;
@@ -111,21 +84,22 @@ export class LiveEvents {
         }
       while (!signal.aborted) {
         if (this.#fault !== undefined) throw this.#fault;
-        const skipped = Math.max(this.#first - number, 0);
-        number += skipped;
-        const oldest = this.#events[number - this.#first];
-        if (!oldest) {
+        if (number === this.#kept.end) {
           await this.#grown(signal);
           continue;
         }
-        const lag = skipped === 0 ? undefined : { from: position, to: oldest.position, skipped };
+        const skipped = Math.max(this.#kept.first - number, 0);
+        number += skipped;
+        const lag = skipped === 0 ? undefined : { from: position, to: this.#begins, skipped };
         const events: RawEvent[] = [];
-        while (events.length < mostAtOnce) {
-          const logged = this.#events[number - this.#first];
-          if (!logged) break;
-          if (logged.isSelected(selection, needles)) events.push(logged);
-          position = logged.next;
-          number++;
+        for await (const kept of this.#kept.from(number)) {
+          for (const logged of kept) {
+            if (events.length === mostAtOnce) break;
+            if (hasNeedles(logged.raw, needles) && logged.isSelected(selection)) events.push(logged);
+            position = logged.next;
+            number++;
+          }
+          if (events.length === mostAtOnce) break;
         }
         if (events.length > 0 || lag) yield { events, lag, next: position };
         await this.#nextTurn();
@@ -137,12 +111,7 @@ export class LiveEvents {
 
   /** Where the events that are kept begin. */
   get #begins(): LogPosition {
-    return this.#events[0]?.position ?? this.#end;
-  }
-
-  #numberOf(position: LogPosition): number {
-    const index = this.#events.findIndex((event) => comparePositions(event.position, position) >= 0);
-    return this.#first + (index < 0 ? this.#events.length : index);
+    return this.#kept.begins ?? this.#end;
   }
 
   /** What came since somebody followed before, up to the events that are kept, and the number of the event to go on with. */
@@ -157,13 +126,14 @@ export class LiveEvents {
         const { events, next } = await reader.next(position);
         // From here to the reckoning of the number nothing may be waited for: the events that are kept go on.
         const to = this.#begins;
-        const isLast = comparePositions(next, to) >= 0 || comparePositions(next, position) === 0;
+        const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
+        const isLast = comparePositions(next, to) >= 0 || !isAtHand;
         const isTooFar = !isLast && blocks === mostBlocksBack;
         isThere = isLast || isTooFar;
         const own = events.filter((logged) => comparePositions(logged.position, to) < 0 && isSelected(logged.event, selection));
         const reached = isLast ? to : next;
-        const number = this.#first;
-        const lag = isBroken ? { from: position, to: events[0]?.position ?? reached, skipped: undefined } : undefined;
+        const number = this.#kept.first;
+        const lag = isBroken || !isAtHand ? { from: position, to: events[0]?.position ?? reached, skipped: undefined } : undefined;
         isBroken = false;
         yield { number, batch: { events: own, lag, next: reached } };
         if (isTooFar) yield { number, batch: { events: [], lag: { from: reached, to, skipped: undefined }, next: to } };
@@ -196,9 +166,7 @@ export class LiveEvents {
   #leave(): void {
     if (--this.#followers > 0) return;
     this.#stop?.abort();
-    this.#first += this.#events.length;
-    this.#events = [];
-    this.#bytes = 0;
+    this.#kept.clear();
   }
 
   async #read(signal: AbortSignal): Promise<void> {
@@ -206,13 +174,13 @@ export class LiveEvents {
     try {
       for (;;) {
         await this.#journal.waitForMore(this.#end, signal);
-        for (let isMore = true; isMore; ) {
-          const { events, next } = await reader.next(this.#end);
+        for (;;) {
+          const block = await reader.next(this.#end);
           if (signal.aborted) return;
-          isMore = events.length > 0;
-          this.#end = next;
-          for (const event of events) this.#keep(new LiveEvent(event));
-          if (isMore) this.#wake();
+          this.#end = block.next;
+          if (block.count === 0) break;
+          this.#kept.add(block);
+          this.#wake();
         }
         await this.#clock.sleep(lookEveryMs, signal);
       }
@@ -222,15 +190,6 @@ export class LiveEvents {
       this.#wake();
     } finally {
       reader.close();
-    }
-  }
-
-  #keep(event: LiveEvent): void {
-    this.#events.push(event);
-    this.#bytes += event.raw.length;
-    while (this.#events.length > 1 && (this.#events.length > mostEvents || this.#bytes > mostBytes)) {
-      this.#bytes -= (this.#events.shift() as LiveEvent).raw.length;
-      this.#first++;
     }
   }
 
