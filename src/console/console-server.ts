@@ -8,7 +8,7 @@ import { type ConsoleOptions, usesTls } from '../config/schema/console-options.t
 import type { EventComponent } from '../events/event.ts';
 import { clientPeer } from '../http/connection/client-peer.ts';
 import { garbageReply, headerLimitBytes } from '../http/connection/garbage-reply.ts';
-import { readTlsContext } from '../http/connection/tls-context.ts';
+import { hasSameAuthorities, readTlsContext, type TlsContext } from '../http/connection/tls-context.ts';
 import { watchTlsFiles } from '../http/connection/tls-watch.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
 import { acceptAnyHead } from '../lib/adapter-request.ts';
@@ -32,6 +32,9 @@ const requestTimeoutMs = 60_000;
 /** A connection that nothing is asked on is closed after so long, in milliseconds. */
 const keepAliveTimeoutMs = 60_000;
 
+/** After a change of the authorities of client certificates connections end after so long, in milliseconds. */
+const leaveMs = 1000;
+
 /** What consoles have of the server. */
 export type ConsoleSurroundings = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
   passwords: PasswordVerifier;
@@ -48,6 +51,7 @@ export class ConsoleServer {
   readonly #server: Server | HttpsServer;
   readonly #sockets = new Set<Socket>();
   #tlsWatch: Timer | undefined;
+  #tlsContext: TlsContext | undefined;
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(uuid: string, options: ConsoleOptions, surroundings: ConsoleSurroundings) {
@@ -136,7 +140,7 @@ export class ConsoleServer {
     const context = 'setSecureContext' in this.#server ? readTlsContext(options) : undefined;
     this.#service = this.#make(this.#service.uuid, options);
     this.#server.maxConnections = options.maximum_concurrent_connections;
-    if (context) (this.#server as HttpsServer).setSecureContext(context);
+    if (context) this.#useTls(context);
     this.#sessions.keepOnly(this.#service.administrators);
     this.#streams.keepOnly(this.#service.administrators);
   }
@@ -191,6 +195,7 @@ export class ConsoleServer {
       const serverOptions = { ...options, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };
       if (!usesTls(this.#service.options)) return createHttpServer(serverOptions, onRequest);
       const context = readTlsContext(this.#service.options);
+      this.#tlsContext = context;
       const needsCertificate = context.ca !== undefined;
       return createHttpsServer(
         { ...serverOptions, ...context, requestCert: needsCertificate, rejectUnauthorized: needsCertificate },
@@ -227,11 +232,23 @@ export class ConsoleServer {
     };
   }
 
+  #useTls(context: TlsContext): void {
+    (this.#server as HttpsServer).setSecureContext(context);
+    const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
+    this.#tlsContext = context;
+    if (isSame) return;
+    // Those who came with a certificate of an authority that may count no more come again; the reply to a reload is still sent.
+    const before = [...this.#sockets];
+    this.#service.clock.after(leaveMs, () => {
+      for (const socket of before) socket.destroy();
+    });
+  }
+
   // The certificate may be there before its key: what does not fit together yet is tried again, and the old pair stays.
   #renewTls(): boolean {
     const { log, uuid, options } = this.#service;
     try {
-      (this.#server as HttpsServer).setSecureContext(readTlsContext(options));
+      this.#useTls(readTlsContext(options));
       log.info('the TLS files changed and are in use', { service: uuid });
       return true;
     } catch (error) {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { connect } from 'node:tls';
 import { selfSigned } from '../support/certificates.ts';
 import { asOperator, asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
 import { EventReader } from '../support/event-reader.ts';
@@ -68,4 +70,10 @@ test('over TLS the cookie is Secure; with a client CA nobody without a certifica
   const guarded = await reload({ ...tls, tls_client_ca_path: certPath });
   await assert.rejects(guarded.get('/api/me', { ca: cert, ...asOperator }));
   assert.equal((await guarded.get('/api/me', { ca: cert, cert, key, ...asOperator })).status, 200);
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(guarded.url).port), ca: cert, cert, key });
+  t.after(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  const cut = once(socket.resume(), 'close');
+  await reload({ ...tls, tls_client_ca_path: selfSigned(t).certPath });
+  await cut;
 });

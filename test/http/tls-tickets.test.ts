@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { SecureVersion } from 'node:tls';
+import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { TicketKeys, ticketSecretLastsMs } from '../../src/http/connection/ticket-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfSign, signByAuthority } from '../support/certificates.ts';
@@ -64,6 +66,45 @@ test('a ticket resumes the session it was made for, and carries a client certifi
   await server.service.reload(await testConfig(server.folder, { services: changed, account }));
   const distrusted = await visit(at('web'), { session });
   assert.deepEqual([distrusted.status, distrusted.isReused], [401, false], 'the authority is trusted no more');
+});
+
+/** Asks on an open connection. @returns the status */
+async function askOn(socket: TLSSocket, request: string): Promise<number> {
+  socket.write(request);
+  const [reply] = (await once(socket, 'data')) as [Buffer];
+  return Number(reply.toString('latin1', 9, 12));
+}
+
+test('connections from before do not outlive the authority of their client certificate', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const { path, https, alice, account } = makeCertificates(temporaryFolder(t));
+  const options = { web: { ...https, tls_client_ca_path: path('ca.crt') } };
+  const server = await startServer(t, { services: options, account });
+  const open = async (ALPNProtocols: string[]) => {
+    const socket = connect({ host: '127.0.0.1', port: server.port, rejectUnauthorized: false, ALPNProtocols, ...alice });
+    t.after(() => socket.destroy());
+    await once(socket, 'secureConnect');
+    return socket;
+  };
+  const get = 'GET /home/ HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n';
+  const [idle, busy] = [await open([]), await open([])];
+  assert.deepEqual([await askOn(idle, get), await askOn(busy, get)], [200, 200]);
+  busy.write('PUT /home/a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1');
+  const second = await open(['h2']);
+  const http2 = connectHttp2(server.url, { createConnection: () => second });
+  const statusOf = async (path: string) => {
+    const stream = http2.request({ ':path': path, accept: 'application/json' });
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    return headers[':status'];
+  };
+  assert.equal(await statusOf('/home/'), 200);
+
+  const [idleEnds, http2Ends] = [once(idle, 'close'), once(http2, 'close')];
+  const changed = { web: { ...options.web, tls_client_ca_path: path('other.crt') } };
+  await server.service.reload(await testConfig(server.folder, { services: changed, account }));
+  await Promise.all([idleEnds, http2Ends]);
+  assert.equal(await askOn(busy, '2'), 201, 'what was let in before');
+  assert.equal(await askOn(busy, get), 401);
 });
 
 /** A clock on which the time to renew the keys of tickets comes when a test wants it. */

@@ -1,10 +1,13 @@
 import { constants as http2Constants, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { guarded } from '../../lib/guarded.ts';
 
 /** The connections of a listener, and what went over them. */
 export class Connections {
   readonly #sockets = new Set<Socket>();
+  /** Those whose client showed a certificate that counts. */
+  readonly #authorized = new Set<TLSSocket>();
   readonly #http2Sessions = new Set<ServerHttp2Session>();
   readonly #endedBytes = { received: 0, sent: 0 };
   readonly #onFault: (error: unknown, victim: { destroy(): void }) => void;
@@ -39,6 +42,20 @@ export class Connections {
       'close',
       guarded(onClose, (error) => this.#onFault(error, socket)),
     );
+  }
+
+  /** A connection that `add` has, once hands are shaken. */
+  addSecure(socket: TLSSocket): void {
+    if (!socket.authorized) return;
+    this.#authorized.add(socket);
+    socket.once('close', () => this.#authorized.delete(socket));
+  }
+
+  /** Has no client certificate count any more that was shown so far: another authority may have verified it. */
+  distrust(): void {
+    for (const socket of this.#authorized) socket.authorized = false;
+    this.#authorized.clear();
+    this.closeHttp2();
   }
 
   addHttp2(session: ServerHttp2Session): void {

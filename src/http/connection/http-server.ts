@@ -19,7 +19,7 @@ import { speakHttp2 } from './http2-session.ts';
 import { createNodeServer } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
-import { readTlsContext, type TlsContext } from './tls-context.ts';
+import { hasSameAuthorities, readTlsContext, type TlsContext } from './tls-context.ts';
 import { createTlsServer, tlsContextOf } from './tls-server.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
@@ -177,6 +177,10 @@ export class HttpServer {
   }
 
   #useTls(context: TlsContext): void {
+    if (this.#tlsContext && !hasSameAuthorities(this.#tlsContext, context)) {
+      this.#connections.distrust();
+      this.#http1.closeIdleConnections();
+    }
     const tls = createTlsServer(this.#service, context);
     this.#on(tls, 'tlsClientError', (error: Error, socket: Socket) => this.#refuseGarbage(error, socket), ofFailed);
     this.#on(tls, 'secureConnection', (socket: TLSSocket) => this.#handOver(socket), ofSocket);
@@ -227,6 +231,7 @@ export class HttpServer {
 
   /** Gives a connection to those who speak what it was agreed to speak. */
   #handOver(socket: TLSSocket): void {
+    this.#connections.addSecure(socket);
     if (socket.alpnProtocol !== 'h2') return void this.#http1.emit('connection', socket);
     const onFault = (error: unknown, victim: { destroy(): void }) => this.#cut(error, victim);
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });

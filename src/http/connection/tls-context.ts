@@ -34,6 +34,11 @@ export function readTlsContext(options: TlsOptions): TlsContext {
   return context;
 }
 
+/** Whether the same authorities verify client certificates. */
+export function hasSameAuthorities({ ca: one }: TlsContext, { ca: other }: TlsContext): boolean {
+  return one === undefined || other === undefined ? one === other : one.equals(other);
+}
+
 function readNamed(option: string, path: string | null | undefined): Buffer {
   if (!path) throw new ServiceError('unavailable', `${option} is not set.`);
   return readNamedFile(path, option);
