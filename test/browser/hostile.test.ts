@@ -170,10 +170,17 @@ test('uploaded names: 255 bytes, text that turns round, quotes; the page shows a
   await page.getByText('[U+202E]').first().waitFor();
   const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   assert.equal(wide, 0, 'a long name does not stretch the page');
+  await page.locator('.queue').getByText('a[U+202E]fdp.exe').waitFor();
   await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
+  await page.locator('a.i', { hasText: '[U+202E]' }).focus();
+  await page.keyboard.press('F2');
+  await page.getByRole('heading', { name: 'Rename “a[U+202E]fdp.exe”' }).waitFor();
+  await page.keyboard.press('Escape');
   await page.getByLabel('Select all').check();
   await page.keyboard.press('Delete');
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('a[U+202E]fdp.exe').waitFor();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText(`${uploaded.length} items were deleted.`).waitFor();
   assert.deepEqual(readdirSync(server.home), []);
 });

@@ -33,4 +33,8 @@ test('what has the focus is seen, also when a bar could hide it', async (t) => {
     })()`);
     assert.equal(isHidden, false, `the focus is hidden after ${step + 1} steps (WCAG 2.4.11)`);
   }
+  await page.keyboard.press('?');
+  const heading = page.getByRole('dialog').getByRole('heading', { name: 'Keyboard' });
+  await heading.and(page.locator(':focus')).waitFor();
+  assert.ok(((await heading.boundingBox())?.y ?? -1) >= 0, 'a text is read from its beginning');
 });

@@ -1,3 +1,4 @@
+import { shownName } from '../pages/clear-name.ts';
 import { type Child, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
@@ -17,6 +18,10 @@ export interface DialogModel {
   check?: (value: string) => Promise<string | undefined>;
   /** Ends what `check` does; there is a button for it while that runs. */
   onStop?: () => void;
+  /** Whether `check` runs at once, without a press of a button. */
+  isRunning?: boolean;
+  /** Whether it is there to be read: the title receives the focus, so that it begins at its beginning. */
+  isText?: boolean;
   /** Receives the focus; else the first field or button. */
   focus?: HTMLElement;
   /** Characters of the field that are selected; else all. */
@@ -35,7 +40,7 @@ let made = 0;
  */
 export function ask(model: DialogModel): Promise<string> {
   const titleId = `dialog-title-${++made}`;
-  const title = make('h2', { id: titleId }, model.title);
+  const title = make('h2', { id: titleId, ...(model.isText && { tabIndex: -1, autofocus: true }) }, model.title);
   const problem = make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } });
   const buttons = model.buttons.map((button) =>
     make(
@@ -57,12 +62,14 @@ export function ask(model: DialogModel): Promise<string> {
     let result = 'cancel';
     let settling: Promise<void> | undefined;
     for (const button of buttons) if (button.value === 'cancel') button.addEventListener('click', () => dialog.close());
-    form.addEventListener('submit', (event) => {
-      event.preventDefault();
-      const value = ((event as SubmitEvent).submitter as HTMLButtonElement | null)?.value ?? '';
+    const begin = (value: string) => {
       settling ??= settle(value).finally(() => {
         settling = undefined;
       });
+    };
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      begin(((event as SubmitEvent).submitter as HTMLButtonElement | null)?.value ?? '');
     });
     const setRunning = (isRunning: boolean) => {
       for (const button of buttons) {
@@ -99,6 +106,7 @@ export function ask(model: DialogModel): Promise<string> {
       resolve(result);
     });
     dialog.showModal();
+    if (model.isRunning) begin('');
     model.focus?.focus();
     if (!(model.focus instanceof HTMLInputElement)) return;
     if (model.selectedLength === undefined) model.focus.select();
@@ -117,12 +125,18 @@ export function cancelButton(): DialogButton {
   return { value: 'cancel', label: sharedText('cancel') };
 }
 
+/** Names, and characters of them, that a list shows without being scrolled, however narrow it is. */
+const namesInSight = 4;
+const charactersInSight = 100;
+
 /** A list of names in a dialog; long ones are cut. */
 export function nameList(names: readonly string[]): HTMLElement {
   const shown = names.slice(0, 50);
-  const items = shown.map((name) => make('li', {}, make('bdi', {}, name)));
+  const items = shown.map((name) => make('li', {}, make('bdi', {}, shownName(name))));
   if (names.length > shown.length) items.push(make('li', {}, `… +${names.length - shown.length}`));
-  return make('ul', { className: 'names', tabIndex: 0 }, ...items);
+  // What has the focus looks like a field; what is scrolled has to have it.
+  const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
+  return make('ul', { className: 'names', ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
 /** A bar for work on many things, seen once the work begins. */

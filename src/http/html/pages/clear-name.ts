@@ -12,3 +12,17 @@ export function visibleControls(text: string): string {
     .replace(/[\u0000-\u001f]/g, (character) => String.fromCharCode(0x2400 + character.charCodeAt(0)))
     .replace(/\u007f/g, '\u2421');
 }
+
+/** A name for people, whatever is in it. */
+export function shownName(name: string): string {
+  return clearName(visibleControls(name));
+}
+
+/** Letters that are read from right to left. */
+const turning = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\ud83b]/;
+
+/** A name for people between other words, which it does not turn round (U+2068 FIRST STRONG ISOLATE). */
+export function nameInText(name: string): string {
+  const shown = shownName(name);
+  return turning.test(shown) ? `\u2068${shown}\u2069` : shown;
+}

@@ -1,3 +1,4 @@
+import { nameInText } from '../../pages/clear-name.ts';
 import { ask, cancelButton } from '../dialogs.ts';
 import { byId, make } from '../dom.ts';
 import { text } from '../language.ts';
@@ -57,7 +58,7 @@ async function rename(row: Row): Promise<void> {
   const field = make('input', { required: true, maxLength: 255, autocomplete: 'off', value: oldName });
   const dot = oldName.lastIndexOf('.');
   const answer = await ask({
-    title: text('renameItem', { name: oldName }),
+    title: text('renameItem', { name: nameInText(oldName) }),
     content: [make('label', { className: 'labelled' }, text('renameTo'), field)],
     buttons: [cancelButton(), { value: 'ok', label: text('rename'), kind: 'primary' }],
     focus: field,
@@ -67,6 +68,8 @@ async function rename(row: Row): Promise<void> {
   if (answer !== 'ok') return;
   clearSelection();
   const newName = field.value;
-  if (newName !== oldName) noticeUndoable(text('renamed', { name: newName }), { from: folder, to: folder, members: [member], newName });
+  if (newName !== oldName) {
+    noticeUndoable(text('renamed', { name: nameInText(newName) }), { from: folder, to: folder, members: [member], newName });
+  }
   await refreshRows(newName);
 }

@@ -51,6 +51,7 @@ export async function showHelp(): Promise<void> {
       make('label', { className: 'line' }, enabled, text('shortcutsOn')),
     ],
     buttons: [{ value: 'cancel', label: text('close') }],
+    isText: true,
   });
 }
 

@@ -1,3 +1,4 @@
+import { shownName } from '../../pages/clear-name.ts';
 import { icon, make, makeButton } from '../dom.ts';
 import { kindOf } from '../file-kind.ts';
 import { text } from '../language.ts';
@@ -90,7 +91,7 @@ class Player {
     if (!track) return;
     this.#index = index;
     this.#audio.pause();
-    this.#name.textContent = track.name;
+    this.#name.textContent = shownName(track.name);
     this.#place.textContent = text('running', { done: index + 1, total: this.#tracks.length });
     this.#before.disabled = index === 0;
     this.#after.disabled = index === this.#tracks.length - 1;

@@ -1,3 +1,4 @@
+import { nameInText } from '../../pages/clear-name.ts';
 import { ask } from '../dialogs.ts';
 import { make } from '../dom.ts';
 import { text } from '../language.ts';
@@ -23,7 +24,7 @@ export function forgetChoice(): void {
 async function question(name: string): Promise<ConflictChoice> {
   const always = make('input', { type: 'checkbox' });
   const answer = await ask({
-    title: text('conflict', { name }),
+    title: text('conflict', { name: nameInText(name) }),
     content: [make('p', {}, text('conflictQuestion')), make('label', { className: 'line' }, always, text('forAll'))],
     buttons: [
       { value: 'skip', label: text('skip') },

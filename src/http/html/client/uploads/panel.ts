@@ -1,3 +1,4 @@
+import { shownName } from '../../pages/clear-name.ts';
 import { icon, make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
 import { durationText, sizeText } from '../locale.ts';
@@ -164,7 +165,7 @@ export class UploadPanel {
     const state = make('span', { className: 'hint' });
     const halt = makeButton('', undefined, () => (upload.state === 'paused' ? queue.resume(upload) : queue.pause(upload)), 'quiet');
     const end = makeButton('', undefined, () => (isOver(upload) ? queue.retry(upload) : queue.cancel(upload)), 'quiet');
-    const title = make('span', { className: 'title', title: path }, make('bdi', {}, path));
+    const title = make('span', { className: 'title', title: shownName(path) }, make('bdi', {}, shownName(path)));
     const element = make('li', {}, title, make('span', { className: 'buttons' }, halt, end), state, progress);
     const line = { element, progress, state, halt, end, shownState: undefined };
     this.#lines.set(upload, line);

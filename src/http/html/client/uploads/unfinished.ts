@@ -1,3 +1,4 @@
+import { nameInText, shownName } from '../../pages/clear-name.ts';
 import { wholeTime } from '../dates.ts';
 import { byId, make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
@@ -55,7 +56,7 @@ export class Unfinished {
     const resume = makeButton(text('resume'), undefined, () => field.click());
     const discard = makeButton(text('discard'), undefined, () => void this.#discard(kept), 'quiet');
     for (const button of [resume, discard]) button.setAttribute('aria-label', `${button.textContent}: ${path}`);
-    const title = make('span', { className: 'title', title: path }, make('bdi', {}, path));
+    const title = make('span', { className: 'title', title: shownName(path) }, make('bdi', {}, shownName(path)));
     const line = make('li', {}, title, make('span', { className: 'hint' }, done), resume, discard, field);
     this.#lines.set(location, line);
     this.#list.append(line);
@@ -65,7 +66,7 @@ export class Unfinished {
   #take(kept: KeptUpload, file: File): void {
     const { fileName, size, lastModified, home, folder } = kept;
     if (file.name === fileName && file.size === size && file.lastModified === lastModified) this.#add([newUpload(file, home, folder)]);
-    else notice(text('otherFile', { name: fileName, size: sizeText(size), time: wholeTime(lastModified) }), 'error');
+    else notice(text('otherFile', { name: nameInText(fileName), size: sizeText(size), time: wholeTime(lastModified) }), 'error');
   }
 
   async #discard(kept: KeptUpload): Promise<void> {

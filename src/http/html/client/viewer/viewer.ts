@@ -1,3 +1,4 @@
+import { nameInText, shownName } from '../../pages/clear-name.ts';
 import { deleteRows } from '../actions/members.ts';
 import { byId, icon, make, makeButton } from '../dom.ts';
 import { canPreview, kindOf } from '../file-kind.ts';
@@ -111,12 +112,12 @@ class Viewer {
     const total = this.#rows.length;
     this.#shown.clean?.();
     this.#shown = { nodes: [] };
-    this.#title.replaceChildren(make('bdi', {}, name));
+    this.#title.replaceChildren(make('bdi', {}, shownName(name)));
     this.#place.textContent = total > 1 ? text('running', { done: this.#rows.indexOf(row) + 1, total }) : '';
     this.#download.href = linkOf(row).href;
     for (const button of this.#steps) button.hidden = total < 2;
     this.#tools.replaceChildren();
-    this.#stage.setAttribute('aria-label', previewText('previewOf', { name }));
+    this.#stage.setAttribute('aria-label', previewText('previewOf', { name: nameInText(name) }));
     this.#stage.setAttribute('aria-busy', 'true');
     this.#stage.replaceChildren();
     const shown = await this.#contentOf(row);
