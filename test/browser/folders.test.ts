@@ -165,8 +165,9 @@ test('the last of several presses wins; without a connection and without a sessi
   await page.context().setOffline(true);
   await page.getByRole('link', { name: 'First' }).click();
   await page.getByText('That did not work: the connection was lost').waitFor();
+  await page.locator('#notices').getByRole('button', { name: 'Close' }).click();
   await page.goForward();
-  await page.getByText('That did not work: the connection was lost').nth(1).waitFor();
+  await page.getByText('That did not work: the connection was lost').waitFor();
   await page.waitForURL('**/home/');
   assert.equal(await heading(page), 'Files');
   await page.context().setOffline(false);
@@ -218,12 +219,17 @@ test('files are copied, folders are not; rows are dragged to a folder and to the
   if (!page) return;
   await login(page, server.url);
   const dialog = page.getByRole('dialog');
+  for (const name of ['Part 10', 'Part 9']) mkdirSync(join(server.home, 'Folder', name));
   await page.getByLabel('Select Folder').check();
   await page.getByRole('button', { name: 'Copy' }).click();
   await page.getByText('Only files can be copied.').waitFor();
   for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('button', { name: 'Copy' }).click();
   await dialog.getByText('Only files can be copied.').waitFor();
+  await dialog.getByRole('button', { name: 'Folder' }).click();
+  await dialog.getByText('/Folder/', { exact: true }).waitFor();
+  assert.deepEqual(await dialog.locator('.names button').allInnerTexts(), ['Up to Files', 'Part 9', 'Part 10'], 'in natural order');
+  await dialog.getByRole('button', { name: 'Up to Files' }).click();
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.getByText('/Target/').waitFor();
   await assertAccessible(page, 'copying');

@@ -73,11 +73,22 @@ test('messages are seen wherever the page is, and go; what is selected is said; 
   await assertAccessible(page, 'a message');
   await page.clock.runFor(60_000);
   await message.waitFor({ state: 'detached' });
+  for (const name of ['f1.bin', 'f2.bin']) await page.getByLabel(`Select ${name}`).check();
+  // In a row it would be about that one.
+  await page.locator('#members').focus();
+  for (let press = 0; press < 2; press++) await page.keyboard.press('F2');
+  const renameOne = page.getByText('Select one item alone to rename it.');
+  await renameOne.waitFor();
+  assert.equal(await renameOne.count(), 1, 'what is said twice stands there once');
 
   await page.getByLabel('Filter by name').fill('nobody');
   await page.clock.runFor(1000);
   await page.getByText('No name here has this in it.').waitFor();
   assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
+  const [clear, search] = await Promise.all(
+    ['Clear the filter', 'Search in sub-folders'].map((name) => page.getByRole('button', { name }).boundingBox()),
+  );
+  assert.ok(clear && search && clear.x + clear.width + 4 <= search.x, 'buttons do not touch');
   await page.getByRole('button', { name: 'Clear the filter' }).click();
   await page.getByRole('link', { name: 'f1.bin' }).waitFor();
 

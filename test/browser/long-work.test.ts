@@ -121,6 +121,38 @@ test('Stop ends the work in the service, too; the page says what was done and wh
   go();
 });
 
+test('what was dragged, and the undoing of it, have progress and a Stop once they take longer than a moment', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target'));
+  makeFiles(server, 'm');
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select all').check();
+  await page.getByLabel('Select Target').uncheck();
+  const dragging = await holdChanges(page);
+  await page.getByRole('link', { name: 'm1.bin' }).dragTo(page.getByRole('link', { name: 'Target' }));
+  await dialog.getByText(`0 of ${many}`).waitFor();
+  await assertAccessible(page, 'while it runs');
+  for (let press = 0; press < 2; press++) await page.keyboard.press('Escape');
+  assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
+  dragging.go();
+  await page.getByText(`${many} items were moved.`).waitFor();
+  await dialog.waitFor({ state: 'detached' });
+
+  await page.unrouteAll({ behavior: 'wait' });
+  const undoing = await holdChanges(page);
+  await page.keyboard.press('Control+z');
+  await dialog.getByText(`0 of ${many}`).waitFor();
+  assert.equal(await dialog.getByRole('heading').innerText(), 'Undo');
+  await dialog.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText(`Stopped: ${many} items are as they were.`).waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  undoing.go();
+  assert.equal(readdirSync(join(server.home, 'Target')).length, many, 'nothing was done');
+});
+
 test('what fails is told in a few words', async (t) => {
   const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
   const server = await startServer(t, { account: { permissions: rules } });

@@ -33,6 +33,8 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);
   wait();
   const list = byId('notices');
+  // What is said twice stands there once.
+  for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
   while (list.children.length > mostAtOnce) list.firstElementChild?.remove();
   return remove;

@@ -1,3 +1,5 @@
+import { nameInText } from '../../pages/clear-name.ts';
+import { ask, progressBar } from '../dialogs.ts';
 import { byId } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
@@ -75,7 +77,7 @@ export async function runCommand(command: Command, names: readonly string[], cou
         if (item.target !== last) onProgress(++through);
         last = item.target;
         if (item.message === null) outcome.done.push(item.target);
-        else outcome.problems.push(`${item.target}: ${reasonFor(422, item.message)}`);
+        else outcome.problems.push(`${nameInText(item.target)}: ${reasonFor(422, item.message)}`);
       }
     }
   } catch {
@@ -84,6 +86,30 @@ export async function runCommand(command: Command, names: readonly string[], cou
   } finally {
     window.removeEventListener('beforeunload', keepPage);
   }
+  return outcome;
+}
+
+/** Time in milliseconds after which work that nobody was asked about is shown: what is over sooner would only flash. */
+const shownAfterMs = 500;
+
+/**
+ * Runs a folder command at once. What takes longer than a moment is shown with its progress, and can be stopped. Never rejects.
+ *
+ * @param title says what is done
+ * @param folder URL path of the folder of the members
+ */
+export async function runAtOnce(title: string, command: Command, names: readonly string[], folder: string): Promise<Outcome> {
+  const progress = progressBar(title, names.length);
+  const stopped = new AbortController();
+  const work = runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder });
+  let dialog: Promise<unknown> | undefined;
+  const showing = setTimeout(() => {
+    const check = () => work.then(() => undefined);
+    dialog = ask({ title, content: [progress.element], buttons: [], isRunning: true, check, onStop: () => stopped.abort() });
+  }, shownAfterMs);
+  const outcome = await work;
+  clearTimeout(showing);
+  await dialog;
   return outcome;
 }
 

@@ -1,9 +1,10 @@
+import { shownName } from '../../pages/clear-name.ts';
 import { byId, make } from '../dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { isFolder, linkOf, memberOf, nameOf, type Row } from '../rows/rows.ts';
 import { isSelected, selectedRows } from '../rows/selection.ts';
-import { runCommand, showOutcome } from './commands.ts';
+import { runAtOnce, showOutcome } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
 /** Rows on their way to another folder. */
@@ -40,7 +41,7 @@ function beginDrag(row: Row, transfer: DataTransfer): void {
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
-  const badge = make('div', { className: 'badge' }, count === 1 ? nameOf(row) : text('selected', { count }));
+  const badge = make('div', { className: 'badge' }, count === 1 ? shownName(nameOf(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
   // The browser has painted it by then.
@@ -80,7 +81,7 @@ async function moveTo(to: string): Promise<void> {
   const main = byId('main');
   main.ariaBusy = 'true';
   const names = members.map(({ name }) => name);
-  const outcome = await runCommand({ command: 'move', destination: decodeURIComponent(to) }, names, { onProgress: () => {} });
+  const outcome = await runAtOnce(text('move'), { command: 'move', destination: decodeURIComponent(to) }, names, from);
   main.ariaBusy = null;
   const done = new Set(outcome.done);
   await showOutcome(outcome, 'moved', (message) => {

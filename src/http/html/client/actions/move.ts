@@ -1,6 +1,8 @@
+import { nameInText, shownName } from '../../pages/clear-name.ts';
 import { ask, cancelButton, progressBar } from '../dialogs.ts';
 import { make, makeButton } from '../dom.ts';
 import { text } from '../language.ts';
+import { formatTag } from '../locale.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { notice } from '../notices.ts';
 import { isFolder, memberOf, type Row } from '../rows/rows.ts';
@@ -13,6 +15,9 @@ const words = {
   move: { title: 'moveTo', here: 'moveHere' },
   copy: { title: 'copyTo', here: 'copyHere' },
 } as const;
+
+/** As the rows of the page are ordered. */
+const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 /** Offers to move what is selected to another folder. */
 export function startMove(): void {
@@ -93,8 +98,9 @@ async function browse(browser: Browser, url: string): Promise<void> {
   const items = content
     .filter((member) => member.is_directory)
     .map(({ name }) => name)
+    .sort(naturally)
     .filter((name) => url !== folderUrl() || !browser.moved.has(name))
-    .map((name) => makeButton(name, 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
+    .map((name) => makeButton(shownName(name), 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
   const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
   if (parent !== undefined)
     items.unshift(makeButton(text('folderUp', { name: titleOf(parent) }), 'up', () => void browse(browser, parent), 'quiet'));
@@ -105,5 +111,5 @@ async function browse(browser: Browser, url: string): Promise<void> {
 
 function titleOf(url: string): string {
   const path = decodeURIComponent(url.slice('/home'.length));
-  return path === '/' ? text('files') : path;
+  return path === '/' ? text('files') : nameInText(path);
 }

@@ -1,8 +1,9 @@
+import { nameInText } from '../../pages/clear-name.ts';
 import { text } from '../language.ts';
 import { type NoticeAction, notice } from '../notices.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers } from '../server.ts';
-import { mostProblems, renameMember, runCommand } from './commands.ts';
+import { mostProblems, renameMember, runAtOnce } from './commands.ts';
 
 /** A move or a renaming that can be undone. */
 interface Change {
@@ -37,12 +38,18 @@ export async function undoLast(): Promise<void> {
   if (newName !== undefined && only) {
     const problem = await renameMember(change.from, { ...only, name: newName }, only.name);
     if (problem === undefined) done = 1;
-    else problems.push(`${newName}: ${problem}`);
+    else problems.push(`${nameInText(newName)}: ${problem}`);
   } else if (members.length > 0) {
     const command = { command: 'move', destination: decodeURIComponent(change.from) } as const;
     const names = members.map(({ name }) => name);
-    const outcome = await runCommand(command, names, { onProgress: () => {}, folder: change.to });
+    const outcome = await runAtOnce(text('undo'), command, names, change.to);
     done = outcome.done.length;
+    if (outcome.isStopped) {
+      // The line of what was under way when it was stopped has not come: the folder itself says it.
+      const left = (await unchanged({ ...change, members })).members.length;
+      done = names.length - left;
+      notice(text('stopped', { count: left }));
+    }
     problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
   }
   if (done > 0) notice(text('undone', { count: done }));
@@ -59,7 +66,7 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   const same = members.filter((member) => {
     const name = newName ?? member.name;
     const isSame = isSameAs(member, found.get(name));
-    if (!isSame) problems.push(`${name}: ${text('changedSince')}`);
+    if (!isSame) problems.push(`${nameInText(name)}: ${text('changedSince')}`);
     return isSame;
   });
   return { members: same, problems };
