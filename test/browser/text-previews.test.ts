@@ -127,8 +127,10 @@ test('texts of any size and shape are bounded: a gigabyte, one line of a megabyt
   file('deep.json', `${'['.repeat(400_000)}${']'.repeat(400_000)}`);
   file('brackets.md', '['.repeat(200_000));
   file('quotes.md', '> '.repeat(100_000));
+  file('one line.csv', 'a,'.repeat(500_000));
+  file('empty.csv', '');
   file('wide.csv', Array.from({ length: 100_000 }, (_, index) => index).join(','));
-  const page = await openBrowser(t);
+  const page = await openBrowser(t, { expectedErrors: /416/ });
   if (!page) return;
   const sizes: number[] = [];
   page.on('response', async (reply) => {
@@ -157,6 +159,8 @@ test('texts of any size and shape are bounded: a gigabyte, one line of a megabyt
         .first()
         .waitFor(),
     );
+  await preview(page, 'one line.csv', (stage) => stage.getByText('Only the beginning is shown. Only the first 100 columns').waitFor());
+  await preview(page, 'empty.csv', (stage) => stage.getByText('This file is empty.').waitFor());
   await preview(page, 'wide.csv', async (stage) => {
     await stage.getByText('Only the first 100 columns are shown.').waitFor();
     assert.equal(await stage.locator('th').count(), 100);

@@ -44,7 +44,7 @@ class ArchiveView {
   readonly #count = make('p', { className: 'hint', attributes: { role: 'status' } });
   readonly #problem = make('p', { attributes: { role: 'alert' } });
   readonly #content = make('div');
-  readonly #place = make('div', { className: 'archive' }, this.#problem, this.#content);
+  readonly #place = make('div', { className: 'archive-content' }, this.#problem, this.#content);
 
   constructor(archive: Archive, signal: AbortSignal) {
     this.#archive = archive;

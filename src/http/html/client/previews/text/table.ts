@@ -30,7 +30,8 @@ export async function showTable(source: string, isWhole: boolean, signal: AbortS
     await pause(signal);
   }
   const hints = [
-    (isCut || rows.length > most) && previewText('firstRows', { count: Math.min(rows.length, most) }),
+    (isCut || rows.length > most) &&
+      (rows.length === 0 ? previewText('previewCut') : previewText('firstRows', { count: Math.min(rows.length, most) })),
     width > columns && previewText('firstColumns', { count: columns }),
   ];
   const shown = hints.filter((hint) => hint !== false).join(' ');

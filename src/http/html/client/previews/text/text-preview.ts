@@ -34,10 +34,11 @@ interface TextContent {
  * @param signal ends all work on it
  */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
+  if (content.sizeBytes === 0) return make('p', { className: 'trouble' }, previewText('emptyFile'));
   const form = formOf(content);
   const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? mostJsonBytes : mostBytes));
   const source = decodeText(bytes);
-  if (source === undefined) return make('p', {}, previewText('noText'));
+  if (source === undefined) return make('p', { className: 'trouble' }, previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
   const formatted = await format(form, source, isWhole, content, signal);
   const showSource = () => program(source, content.name, signal);

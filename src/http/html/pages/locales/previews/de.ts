@@ -22,6 +22,7 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   archiveInParts: 'das Archiv besteht aus mehreren Teilen',
   tooLargeToUnpack: 'es ist zu groß, um hier entpackt zu werden; laden Sie das ganze Archiv herunter',
   noText: 'Diese Datei ist kein Text.',
+  emptyFile: 'Diese Datei ist leer.',
   previewCut: 'Nur der Anfang wird gezeigt.',
   tooLargeToPreview: 'Die Datei ist für eine Vorschau zu groß.',
   zoomIn: 'Vergrößern',

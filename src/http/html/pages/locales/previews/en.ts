@@ -21,6 +21,7 @@ export const previewTexts = {
   archiveInParts: 'the archive has several parts',
   tooLargeToUnpack: 'it is too large to be unpacked here; download the whole archive',
   noText: 'This file is no text.',
+  emptyFile: 'This file is empty.',
   previewCut: 'Only the beginning is shown.',
   tooLargeToPreview: 'The file is too large for a preview.',
   zoomIn: 'Zoom in',

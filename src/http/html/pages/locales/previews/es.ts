@@ -22,6 +22,7 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   archiveInParts: 'el archivo ZIP tiene varias partes',
   tooLargeToUnpack: 'es demasiado grande para descomprimirlo aquí; descargue el archivo ZIP completo',
   noText: 'Este archivo no es un texto.',
+  emptyFile: 'Este archivo está vacío.',
   previewCut: 'Solo se muestra el principio.',
   tooLargeToPreview: 'El archivo es demasiado grande para una vista previa.',
   zoomIn: 'Acercar',

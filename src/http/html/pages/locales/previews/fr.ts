@@ -22,6 +22,7 @@ export const previewTexts: Record<PreviewTextName, Text> = {
   archiveInParts: 'l’archive est en plusieurs parties',
   tooLargeToUnpack: 'l’élément est trop grand pour être décompressé ici ; téléchargez l’archive entière',
   noText: 'Ce fichier n’est pas un texte.',
+  emptyFile: 'Ce fichier est vide.',
   previewCut: 'Seul le début est affiché.',
   tooLargeToPreview: 'Le fichier est trop volumineux pour un aperçu.',
   zoomIn: 'Agrandir',
