@@ -23,6 +23,10 @@ test('who may only write to a folder gets the page to upload, with the status 40
     if (!page) return;
     await login(page, server.url, '/home/drop/');
     await page.getByText('What is here already is not shown to you.').waitFor();
+    if (javaScriptEnabled) {
+      const words = await page.getByRole('button', { name: 'Upload files' }).locator('span').boundingBox();
+      assert.ok(words && words.width > 50, 'the only button has its words on a phone, too');
+    }
     const name = `${javaScriptEnabled}.txt`;
     await page
       .locator('#tools input[type=file]')

@@ -171,5 +171,12 @@ for (const { locale, heading, size, button } of languages) {
     assert.equal(await page.locator('.crumbs [aria-current]').innerText(), heading);
     assert.equal((await page.locator('td:nth-child(3)').innerText()).replace(/\s/g, ' '), size);
     assert.equal(await page.locator('html').getAttribute('lang'), locale.slice(0, 2));
+    await page.setViewportSize({ width: 320, height: 640 });
+    for (const order of ['', '?sort=size&order=desc', '?sort=modified&order=desc']) {
+      await page.goto(`${server.url}/home/${order}`);
+      await page.locator('th.more').waitFor({ state: 'attached' });
+      const wide: number = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+      assert.equal(wide, 0, `${order} at 320 px`);
+    }
   });
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { strToU8, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
 import { login, openBrowser, openMenu } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
@@ -176,4 +177,51 @@ test('the menu shows how much of a quota is used', async (t) => {
   const meter = page.getByRole('meter', { name: 'Storage' });
   await page.getByText('2.5 MB of 10 MB used').waitFor();
   assert.equal(await meter.getAttribute('aria-valuenow'), '25');
+});
+
+test('on a phone the filter has room for a word, beside buttons that the keyboard finds; dates are whole', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'letter.bin'), Buffer.alloc(999_900));
+  utimesSync(join(server.home, 'letter.bin'), (now - day) / 1000, (now - day) / 1000);
+  const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
+  if (!page) return;
+  await page.clock.setFixedTime(now);
+  await login(page, server.url);
+  const date = page.locator('td:nth-child(4)');
+  await date.getByText('Yesterday, 12:00').waitFor();
+  assert.ok(await date.evaluate((cell) => cell.scrollWidth <= cell.clientWidth), 'the date is not cut');
+
+  const filter = page.getByLabel('Filter by name');
+  const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
+  await filter.focus();
+  assert.ok((await widthOf()) > 150);
+  await filter.fill('letter');
+  await page.getByRole('link', { name: 'letter.bin' }).focus();
+  assert.ok((await widthOf()) > 150, 'what is filtered for stays in sight');
+  await filter.focus();
+  await page.keyboard.press('Shift+Tab');
+  const button = page.getByRole('button', { name: 'New folder' });
+  const onTop =
+    'document.activeElement.contains(document.elementFromPoint(...((b) => [b.x + b.width / 2, b.y + b.height / 2])(document.activeElement.getBoundingClientRect())))';
+  assert.ok(await button.evaluate((element) => element === element.ownerDocument.activeElement));
+  assert.ok(await page.evaluate<boolean>(onTop), 'what has the focus is not covered');
+});
+
+test('in the grid long names take three lines; an archive that was looked into has a row like others', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['short.bin', `${'n'.repeat(251)}.bin`, `${'many words '.repeat(20)}.bin`]) writeFileSync(join(server.home, name), '');
+  writeFileSync(join(server.home, 'a.zip'), zipSync({ 'b.txt': strToU8('text') }));
+  const page = await openBrowser(t);
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'a.zip' }).click();
+  await page.locator('.members').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const heightOf = async (name: string) => (await page.locator('tbody tr', { hasText: name }).boundingBox())?.height ?? 0;
+  assert.equal(await heightOf('a.zip'), await heightOf('short.bin'));
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  const names = page.locator('tbody a.i');
+  for (const height of await names.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().height)))
+    assert.ok(height > 100 && height < 190, `${height} px`);
 });

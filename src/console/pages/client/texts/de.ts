@@ -7,7 +7,7 @@ export const scriptTexts: Record<TextName, Text> = {
   close: 'Schließen',
   stop: 'Anhalten',
   running: '{done} von {total}',
-  partMissing: 'Dieser Teil der Seite konnte nicht geladen werden. Laden Sie die Seite neu.',
+  partMissing: 'Dieser Teil der Seite konnte nicht geladen werden. Prüfen Sie die Verbindung, oder laden Sie die Seite neu.',
   noConnection: 'Die Konsole ist nicht erreichbar.',
   refused: 'Die Anfrage wurde abgelehnt ({status}).',
   failed: 'Das hat nicht geklappt: {reason}',

@@ -6,7 +6,7 @@ export const scriptTexts = {
   close: 'Close',
   stop: 'Stop',
   running: '{done} of {total}',
-  partMissing: 'This part of the page could not be loaded. Load the page anew.',
+  partMissing: 'This part of the page could not be loaded. Check your connection, or load the page anew.',
   noConnection: 'The console cannot be reached.',
   refused: 'The request was refused ({status}).',
   failed: 'That did not work: {reason}',

@@ -7,7 +7,7 @@ export const scriptTexts: Record<TextName, Text> = {
   close: 'Cerrar',
   stop: 'Detener',
   running: '{done} de {total}',
-  partMissing: 'No se pudo cargar esta parte de la página. Vuelva a cargar la página.',
+  partMissing: 'No se pudo cargar esta parte de la página. Compruebe la conexión o vuelva a cargar la página.',
   noConnection: 'No se puede llegar a la consola.',
   refused: 'La petición fue rechazada ({status}).',
   failed: 'No funcionó: {reason}',

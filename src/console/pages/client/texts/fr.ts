@@ -7,7 +7,7 @@ export const scriptTexts: Record<TextName, Text> = {
   close: 'Fermer',
   stop: 'Arrêter',
   running: '{done} sur {total}',
-  partMissing: 'Cette partie de la page n’a pas pu être chargée. Rechargez la page.',
+  partMissing: 'Cette partie de la page n’a pas pu être chargée. Vérifiez la connexion, ou rechargez la page.',
   noConnection: 'La console est injoignable.',
   refused: 'La requête a été refusée ({status}).',
   failed: 'Cela n’a pas fonctionné : {reason}',

@@ -123,7 +123,7 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyFilter: 'Nach Namen filtern',
   keyHelp: 'Diese Hilfe',
   keyEscape: 'Schließen, oder die Auswahl aufheben',
-  partMissing: 'Dieser Teil der Seite konnte nicht geladen werden. Laden Sie die Seite neu.',
+  partMissing: 'Dieser Teil der Seite konnte nicht geladen werden. Prüfen Sie die Verbindung, oder laden Sie die Seite neu.',
   actions: 'Aktionen',
   actionsFor: 'Aktionen für {name}',
   openInTab: 'In neuem Tab öffnen',

@@ -122,7 +122,7 @@ export const scriptTexts = {
   keyFilter: 'Filter by name',
   keyHelp: 'This help',
   keyEscape: 'Close, or clear the selection',
-  partMissing: 'This part of the page could not be loaded. Load the page anew.',
+  partMissing: 'This part of the page could not be loaded. Check your connection, or load the page anew.',
   actions: 'Actions',
   actionsFor: 'Actions for {name}',
   openInTab: 'Open in a new tab',

@@ -123,7 +123,7 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyFilter: 'Filtrar por nombre',
   keyHelp: 'Esta ayuda',
   keyEscape: 'Cerrar, o quitar la selección',
-  partMissing: 'No se pudo cargar esta parte de la página. Vuelva a cargar la página.',
+  partMissing: 'No se pudo cargar esta parte de la página. Compruebe la conexión o vuelva a cargar la página.',
   actions: 'Acciones',
   actionsFor: 'Acciones para {name}',
   openInTab: 'Abrir en una pestaña nueva',

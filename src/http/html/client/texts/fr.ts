@@ -123,7 +123,7 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyFilter: 'Filtrer par nom',
   keyHelp: 'Cette aide',
   keyEscape: 'Fermer, ou annuler la sélection',
-  partMissing: 'Cette partie de la page n’a pas pu être chargée. Rechargez la page.',
+  partMissing: 'Cette partie de la page n’a pas pu être chargée. Vérifiez la connexion, ou rechargez la page.',
   actions: 'Actions',
   actionsFor: 'Actions pour {name}',
   openInTab: 'Ouvrir dans un nouvel onglet',
