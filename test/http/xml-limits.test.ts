@@ -28,6 +28,9 @@ const costly: Record<string, string> = {
   ),
   'elements in one another': '<a>'.repeat(300_000),
   'beginnings of tags': '<a '.repeat(300_000),
+  'one long text': propfindOf('x'.repeat(900_000)),
+  'a text in 75,000 sections': propfindOf('<![CDATA[]]>'.repeat(75_000)),
+  'a text between 110,000 comments': propfindOf('x<!---->'.repeat(110_000)),
 };
 
 test('PROPFIND bodies that cost much are refused before anything is parsed, and others are served', async (t) => {
@@ -85,6 +88,11 @@ test('the limits, each at its edge', () => {
     [`<r><${'n'.repeat(257)} b=""/></r>`, 'A name of more than 256 characters.'],
     [`<r><!-- ${'<a b="">'.repeat(6000)} --><![CDATA[${'<a>'.repeat(6000)}]]><?p ${'<a>'.repeat(6000)}?></r>`, undefined],
     [`<r b='${'<a "="">'.repeat(6000)}'/>`, undefined],
+    [`<r>${'x'.repeat(2 ** 17)}<a/>${'x'.repeat(2 ** 17)}</r>`, undefined],
+    [`<r>${'x'.repeat(2 ** 17)}<a/>${'x'.repeat(2 ** 17 + 1)}</r>`, 'More than 262144 characters of text.'],
+    [`<r><![CDATA[${'x'.repeat(2 ** 18)}]]></r>`, 'More than 262144 characters of text.'],
+    [`<r>${'<!---->'.repeat(1000)}</r>`, undefined],
+    [`<r>${'<!---->'.repeat(1001)}</r>`, 'More than 1000 comments and sections.'],
     ['<r><!-- </r>', '"<!--" has no end.'],
     ['<r><![CDATA[ </r>', '"<![CDATA[" has no end.'],
     ['<r><? </r>', '"<?" has no end.'],

@@ -1,5 +1,15 @@
 /** Most that one document may hold. Elements and attributes of a WebDAV body are few; reading many takes its time. */
-export const xmlLimits = { elements: 5000, attributes: 1000, attributesOfOne: 64, depth: 50, nameCharacters: 256 } as const;
+export const xmlLimits = {
+  elements: 5000,
+  attributes: 1000,
+  attributesOfOne: 64,
+  depth: 50,
+  nameCharacters: 256,
+  /** Of all text, CDATA sections too, with what is between elements: the parser joins it character by character. */
+  textCharacters: 256 * 1024,
+  /** Comments, CDATA sections and processing instructions. */
+  opaqueParts: 1000,
+} as const;
 
 /** What stands between a beginning and its end, and holds no elements. */
 const opaque = [
@@ -17,15 +27,22 @@ export function xmlRefusal(text: string): string | undefined {
   let elements = 0;
   let attributes = 0;
   let depth = 0;
+  let textCharacters = 0;
+  let opaqueParts = 0;
   let end = 0;
   for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at)) {
     if (depth === 0 && (hasText(text, end, at) || text.startsWith('<![CDATA[', at))) return textAroundRoot;
+    textCharacters += at - end;
     const [begin, mark] = opaque.find(([start]) => text.startsWith(start, at)) ?? ['<', '>'];
     if (begin !== '<' || text[at + 1] === '/') {
+      const start = at;
       if (begin === '<') depth--;
+      else if (++opaqueParts > xmlLimits.opaqueParts) return `More than ${xmlLimits.opaqueParts} comments and sections.`;
       at = text.indexOf(mark, at + begin.length);
       if (at < 0) return `"${begin}" has no end.`;
       end = at + mark.length;
+      if (begin === '<![CDATA[') textCharacters += end - start;
+      if (textCharacters > xmlLimits.textCharacters) return `More than ${xmlLimits.textCharacters} characters of text.`;
       continue;
     }
     const tag = tagAt(text, at);
