@@ -46,22 +46,24 @@ const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than 
 const absolutePath = z.string().refine(isAbsolute, 'must be an absolute path');
 
 /** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply): lower-case keys, nothing else. */
-const accountReply = z.strictObject({
-  home_folder_path: absolutePath.optional(),
-  uuid: z.string().optional(),
-  email: z.string().optional(),
-  group: z.string().optional(),
-  create_home_folder: z.boolean().optional(),
-  create_home_folder_owner: z.string().optional(),
-  create_home_folder_group: z.string().optional(),
-  home_folder_structure: z.array(z.unknown()).max(mostItems.homeFolderStructure, tooMany).pipe(structureList).optional(),
-  virtual_folders: z
-    .array(z.tuple([z.string(), absolutePath]))
-    .max(mostItems.virtualFolders, tooMany)
-    .pipe(virtualFoldersOption)
-    .optional(),
-  permissions: permissions.optional(),
-});
+const accountReply = z.lazy(() =>
+  z.strictObject({
+    home_folder_path: absolutePath.optional(),
+    uuid: z.string().optional(),
+    email: z.string().optional(),
+    group: z.string().optional(),
+    create_home_folder: z.boolean().optional(),
+    create_home_folder_owner: z.string().optional(),
+    create_home_folder_group: z.string().optional(),
+    home_folder_structure: z.array(z.unknown()).max(mostItems.homeFolderStructure, tooMany).pipe(structureList).optional(),
+    virtual_folders: z
+      .array(z.tuple([z.string(), absolutePath]))
+      .max(mostItems.virtualFolders, tooMany)
+      .pipe(virtualFoldersOption)
+      .optional(),
+    permissions: permissions.optional(),
+  }),
+);
 const replyBody = z.strictObject({ account: accountReply.optional() });
 
 /**
@@ -157,7 +159,7 @@ function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfigurati
 }
 
 function unknownKeyText(path: readonly PropertyKey[], key: string): string {
-  const known = path.length === 0 ? ['account'] : Object.keys(accountReply.shape);
+  const known = path.length === 0 ? ['account'] : Object.keys(accountReply.unwrap().shape);
   const nearest = nearestName(key, known);
   const where = [...path, key].join('.');
   if (nearest === undefined) return `"${where}" is not known`;

@@ -1,23 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as z from 'zod';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../lib/errors.ts';
-import { finding } from './finding.ts';
-
-/** What came of a reload; the running service leaves it in its data folder for `svc reload`. Names are those of `--json`. */
-export const reloadReport = z.strictObject({
-  number: z.int().describe('Counts the reloads of the process, from 1.'),
-  pid: z.int(),
-  time: z.string().describe('When it began.'),
-  reloaded: z.boolean(),
-  changes: z.array(z.string()).describe('Paths of the options that changed.'),
-  /** Why the new configuration was refused; null when it is in force. */
-  reason: z.string().nullable(),
-  findings: z.array(finding),
-});
-
-export type ReloadReport = z.infer<typeof reloadReport>;
+import type { ReloadReport } from './reload-report-schema.ts';
 
 function pathIn(dataFolderPath: string): string {
   return join(dataFolderPath, 'last-reload.json');

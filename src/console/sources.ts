@@ -1,6 +1,6 @@
 import type { Checked } from '../config/check.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
-import type { ReloadReport } from '../config/reload-report.ts';
+import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { Collections } from '../control/collection.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';

@@ -35,7 +35,7 @@ const numberOrText = [
 /** A number, or its text; `minimum` and `maximum` inclusive. */
 export function number(minimum: number, maximum: number) {
   const range = `must be a number from ${minimum} to ${maximum}`;
-  return z.union(numberOrText, { error: range }).pipe(z.number().check(z.gte(minimum, range), z.lte(maximum, range)));
+  return z.union(numberOrText, { error: range }).refine((value) => value >= minimum && value <= maximum, range);
 }
 
 /** A whole number, or its text. */

@@ -4,7 +4,8 @@ import type { Finding } from '../config/finding.ts';
 import { ConfigError } from '../config/findings.ts';
 import type { Environment, LoadedConfig } from '../config/reading/load.ts';
 import { stdinName } from '../config/reading/source.ts';
-import { type ReloadReport, writeReloadReport } from '../config/reload-report.ts';
+import { writeReloadReport } from '../config/reload-report.ts';
+import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 

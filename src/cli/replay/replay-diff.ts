@@ -1,4 +1,5 @@
-import { comparedRequests, type RequestDifference } from '../../webhooks/replay/compared-requests.ts';
+import { comparedRequests } from '../../webhooks/replay/compared-requests.ts';
+import type { RequestDifference } from '../../webhooks/replay/replay-schemas.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
 import type { BadLines } from '../journal/bad-lines.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { attempt, deliveryOutcome, sentEvent } from '../../webhooks/records/delivery-record.ts';
+import { attempt, deliveryOutcome, sentEvent } from '../../webhooks/records/delivery-record-schema.ts';
 import type { Delivered, WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import type { BadLines } from '../journal/bad-lines.ts';
 import { complain, count, paint, print, visible } from '../output.ts';

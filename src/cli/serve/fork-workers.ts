@@ -1,4 +1,4 @@
-import cluster, { type Worker } from 'node:cluster';
+import type { Worker } from 'node:cluster';
 import { isSea } from 'node:sea';
 import type { Fork } from '../../server/workers/worker-process.ts';
 
@@ -11,7 +11,9 @@ interface Handover {
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
 /** Prepares this process to start workers: the same script, without arguments that could tell anything. */
-export function workerForks(): Fork {
+export async function workerForks(): Promise<Fork> {
+  // A module of Node.js that is imported by name is loaded by every command.
+  const { default: cluster } = await import('node:cluster');
   // Each gets connections in turn; who is quicker at accepting would get most of a burst.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({

@@ -160,7 +160,7 @@ async function fleetOf(options: ServeOptions, loaded: LoadedConfig, watcher: Fle
   if (workers === 1) return undefined;
   const { workerForks } = await import('./fork-workers.ts');
   const log = logOptions(options, loaded.file === '' ? undefined : loaded);
-  return { workers, fork: workerForks(), log, onGivenUp: (reason) => watcher.onGivenUp(reason) };
+  return { workers, fork: await workerForks(), log, onGivenUp: (reason) => watcher.onGivenUp(reason) };
 }
 
 interface Surroundings {

@@ -1,12 +1,11 @@
 import * as z from 'zod';
 import { decision } from '../../config/cases/decision-steps.ts';
 import { authTestReport } from '../../config/probe/probe-report.ts';
-import { reloadReport } from '../../config/reload-report.ts';
+import { reloadReport } from '../../config/reload-report-schema.ts';
 import { validation } from '../../config/validation.ts';
-import { shownItems } from '../../control/collection.ts';
-import { deliveryRecord } from '../../webhooks/records/delivery-record.ts';
-import { requestDifference } from '../../webhooks/replay/compared-requests.ts';
-import { shownRequest } from '../../webhooks/replay/shown-request.ts';
+import { shownItems } from '../../control/shown-items.ts';
+import { deliveryRecord } from '../../webhooks/records/delivery-record-schema.ts';
+import { requestDifference, shownRequest } from '../../webhooks/replay/replay-schemas.ts';
 import { caseResult } from '../auth/auth-suite.ts';
 import { testReport } from '../config/config-test.ts';
 import { healthReport } from '../control/health.ts';

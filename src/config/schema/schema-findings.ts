@@ -93,6 +93,7 @@ function memberSchema(schema: z.core.$ZodType, part: PropertyKey): z.core.$ZodTy
 function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
     return unwrap(schema.unwrap() as z.core.$ZodType, value);
+  if (schema instanceof z.ZodLazy) return unwrap(schema.unwrap() as z.core.$ZodType, value);
   if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.core.$ZodType, value);
   if (schema instanceof z.ZodDiscriminatedUnion) {
     const type = (value as { type?: unknown } | undefined)?.type;

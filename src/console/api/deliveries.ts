@@ -1,5 +1,6 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { deliveryOutcome, recordKinds } from '../../webhooks/records/delivery-record.ts';
+import { recordKinds } from '../../webhooks/records/delivery-record.ts';
+import { deliveryOutcome } from '../../webhooks/records/delivery-record-schema.ts';
 import { deliveryOf, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import { shownSending } from '../../webhooks/replay/shown-delivery.ts';
 import { answerJson } from '../answer.ts';

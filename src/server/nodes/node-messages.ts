@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { reloadReport } from '../../config/reload-report.ts';
+import { reloadReport } from '../../config/reload-report-schema.ts';
 import { errorCodes } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 

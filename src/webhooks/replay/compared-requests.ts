@@ -1,20 +1,11 @@
-import * as z from 'zod';
 import { journalEvents } from '../../events/journal/event-search.ts';
 import { lineDiff } from '../../lib/line-diff.ts';
-import { sentEvent } from '../records/delivery-record.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
 import { type BadLineReport, type RecordedRequest, recordedRequests } from './recorded-requests.ts';
+import type { RequestDifference } from './replay-schemas.ts';
 import type { ReplaySelection } from './selected-events.ts';
 import { comparedText } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
-
-/** What today's configuration would send differently. */
-export const requestDifference = z.strictObject({
-  handler: z.string(),
-  events: z.array(sentEvent),
-  differences: z.array(z.string()).describe('Lines that begin with - or +.'),
-});
-export type RequestDifference = z.infer<typeof requestDifference>;
 
 /** Compares recorded requests with what today's configuration makes of their events. Those that are the same have no differences. */
 export async function* comparedRequests(

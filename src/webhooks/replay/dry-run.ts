@@ -4,7 +4,8 @@ import { formatPlace } from '../records/newest-deliveries.ts';
 import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import { differencesOf } from './compared-requests.ts';
 import { eventsOf, JournalLines, keyOf, renderedOf } from './recorded-requests.ts';
-import { type IsLiteral, requestOf, type ShownRequest } from './shown-request.ts';
+import type { ShownRequest } from './replay-schemas.ts';
+import { type IsLiteral, requestOf } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Most of a body that is shown, in characters. */

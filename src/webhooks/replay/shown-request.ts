@@ -1,27 +1,16 @@
-import * as z from 'zod';
 import { isSecretHeader } from '../../lib/headers/header-names.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
 import { withQuery } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { RenderedPayload } from '../payload/payload.ts';
 import { messageId, signatureHeaders, signingKey } from '../signing.ts';
+import type { ShownRequest } from './replay-schemas.ts';
 
 /** Whether a header of a handler stands in the configuration word for word: nothing of it came from a variable or a file. */
 export type IsLiteral = (name: string, value: string) => boolean;
 
 /** What stands in the place of a secret. */
 const masked = '***';
-
-/** A request for people's eyes: what would be sent, secrets masked. */
-export const shownRequest = z.strictObject({
-  handler: z.string(),
-  method: z.string(),
-  url: z.string().describe('Without its own query, which may hold secrets.'),
-  headers: z.record(z.string(), z.string()).describe('Names in lower case; values that may be secrets are ***.'),
-  body: z.string(),
-});
-
-export type ShownRequest = z.infer<typeof shownRequest>;
 
 /**
  * The request that a handler would make.

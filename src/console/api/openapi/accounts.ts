@@ -1,6 +1,6 @@
 import { decision } from '../../../config/cases/decision-steps.ts';
 import { authTestReport } from '../../../config/probe/probe-report.ts';
-import { shownItems } from '../../../control/collection.ts';
+import { shownItems } from '../../../control/shown-items.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from '../auth-test.ts';
 import { collectionNames, highestLimit, usualLimit } from '../collections.ts';
 import { explainRequest } from '../explain.ts';

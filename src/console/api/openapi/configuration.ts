@@ -1,5 +1,5 @@
 import { finding } from '../../../config/finding.ts';
-import { reloadReport } from '../../../config/reload-report.ts';
+import { reloadReport } from '../../../config/reload-report-schema.ts';
 import { validation } from '../../../config/validation.ts';
 import { described, incomplete, jsonResponse, list, type OpenapiPart, object, response, schema, text } from './parts.ts';
 

@@ -1,4 +1,5 @@
-import { deliveryOutcome, recordKinds } from '../../../webhooks/records/delivery-record.ts';
+import { recordKinds } from '../../../webhooks/records/delivery-record.ts';
+import { deliveryOutcome } from '../../../webhooks/records/delivery-record-schema.ts';
 import { jsonResponse, list, type OpenapiPart, object, queryParameter, response, schema, text, time } from './parts.ts';
 
 const number = { type: 'number', minimum: 0 };

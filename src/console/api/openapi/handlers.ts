@@ -1,4 +1,4 @@
-import { deliveryOutcome } from '../../../webhooks/records/delivery-record.ts';
+import { deliveryOutcome } from '../../../webhooks/records/delivery-record-schema.ts';
 import {
   bodyRefusals,
   count,

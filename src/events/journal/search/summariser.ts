@@ -1,6 +1,5 @@
 import { closeSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import type { Clock, Timer } from '../../../lib/clock.ts';
 import { openIfThere } from '../../../lib/disk/descriptors.ts';
 import type { Log } from '../../../lib/log.ts';
