@@ -80,8 +80,8 @@ export const bundleOptions = {
   format: 'esm',
   target: 'node20.19',
   // cosmiconfig asks for its loaders when a file needs them: svc parses all files itself and lets it load none. The Redis client has
-  // a native hash for client-side caching, unused here; ssh2 does without its native parts.
-  external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', 'cpu-features', '*.node'],
+  // a native hash for client-side caching and figures for OpenTelemetry, unused here; ssh2 does without its native parts.
+  external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const root = process.env.SVC_ROOT ?? process.cwd();
 
 /** The other packages that have patches. */
-const others = "require('cosmiconfig'); require('@redis/client');";
+const others = "require('cosmiconfig'); require('@redis/client'); require('prom-client');";
 
 /** Bundles a copy of ssh2 with the patches. @param change what is done to the copy first */
 async function bundleCopy(folder: string, change: (library: string) => void) {
@@ -37,6 +37,7 @@ test('the patches of ssh2 are applied, and a build fails when one does not fit o
   assert.doesNotMatch(bundle, /nistp521rsa-sha2-512|rsa-sha2-256,ssh-rsa/);
   assert.doesNotMatch(bundle, /tweetnacl/);
   assert.doesNotMatch(bundle, /GEOSEARCHSTORE\.js/);
+  assert.doesNotMatch(bundle, /command-metadata-data/);
   const changed = await bundleCopy(folder, (library) => {
     const path = join(library, 'lib/protocol/Protocol.js');
     writeFileSync(path, readFileSync(path, 'utf8').replace("+ 'rsa-sha2-512", "+ ',rsa-sha2-512"));
