@@ -96,9 +96,8 @@ export class ConsoleServer {
     await listen(this.#server, this.#service.options, onError);
     if (!('setSecureContext' in this.#server)) return;
     this.#tlsWatch = watchTlsFiles(
-      () => this.#service.options,
-      this.#service.clock,
-      () => this.#renewTls(),
+      () => this.#service,
+      () => this.#useTls(readTlsContext(this.#service.options)),
     );
   }
 
@@ -242,18 +241,5 @@ export class ConsoleServer {
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();
     });
-  }
-
-  // The certificate may be there before its key: what does not fit together yet is tried again, and the old pair stays.
-  #renewTls(): boolean {
-    const { log, uuid, options } = this.#service;
-    try {
-      this.#useTls(readTlsContext(options));
-      log.info('the TLS files changed and are in use', { service: uuid });
-      return true;
-    } catch (error) {
-      log.warn('the TLS files changed and cannot be used; the old ones stay', { service: uuid, reason: error });
-      return false;
-    }
   }
 }

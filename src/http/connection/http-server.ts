@@ -99,11 +99,9 @@ export class HttpServer {
     if (!this.#tls) return;
     // Has the server of HTTP/1 look after the times of connections that another one accepts.
     this.#http1.emit('listening');
-    const { clock } = this.#service;
     this.#tlsWatch = watchTlsFiles(
-      () => this.#service.options,
-      clock,
-      () => this.#renewTls(),
+      () => this.#service,
+      () => this.#useTls(readTlsContext(this.#service.options)),
     );
   }
 
@@ -161,19 +159,6 @@ export class HttpServer {
     // No more looking after times, where it did not listen itself.
     this.#http1.close();
     return inTime;
-  }
-
-  // The certificate may be there before its key: what does not fit together yet is tried again, and the old pair stays.
-  #renewTls(): boolean {
-    const { log, uuid, options } = this.#service;
-    try {
-      this.#useTls(readTlsContext(options));
-      log.info('the TLS files changed and are in use', { service: uuid });
-      return true;
-    } catch (error) {
-      log.warn('the TLS files changed and cannot be used; the old ones stay', { service: uuid, reason: error });
-      return false;
-    }
   }
 
   #useTls(context: TlsContext): void {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
 import type { HttpServiceOptions } from '../options.ts';
 
 /** How often the files are looked at. */
@@ -8,17 +9,35 @@ const lookEveryMs = 5000;
 
 type TlsFiles = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path'>;
 
+/** A service whose files are watched. */
+interface Watched {
+  uuid: string;
+  options: TlsFiles;
+  clock: Clock;
+  log: Log;
+}
+
 /**
  * Watches certificate, key and client CA of a service, so that renewing them on disk is enough. The files are looked at, not
  * subscribed to: renewals replace files and links in ways that notifications miss.
  *
- * @param onChange tries to take the files over; false = not yet (a pair that is being written), it is asked again
+ * @param service as it is at present
+ * @param renew takes the files over, or throws when they do not fit together: the certificate may be there before its key. The old ones
+ *   stay then, and it is tried again.
  */
-export function watchTlsFiles(files: () => TlsFiles, clock: Clock, onChange: () => boolean): Timer {
-  let seen = signatureOf(files());
-  return clock.every(lookEveryMs, () => {
-    const now = signatureOf(files());
-    if (now !== undefined && now !== seen && onChange()) seen = now;
+export function watchTlsFiles(service: () => Watched, renew: () => void): Timer {
+  let seen = signatureOf(service().options);
+  return service().clock.every(lookEveryMs, () => {
+    const { uuid, options, log } = service();
+    const now = signatureOf(options);
+    if (now === undefined || now === seen) return;
+    try {
+      renew();
+      seen = now;
+      log.info('the TLS files changed and are in use', { service: uuid });
+    } catch (error) {
+      log.warn('the TLS files changed and cannot be used; the old ones stay', { service: uuid, reason: error });
+    }
   });
 }
 
