@@ -12,6 +12,6 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   const { outgoing, session, method, service } = c.env;
   const stream = service.streams.open({ outgoing, session, administrator: administratorOf(c) }, headersOf(c));
   if (method === 'HEAD') outgoing.end();
-  else begin(stream);
+  else if (!stream.signal.aborted) begin(stream);
   return RESPONSE_ALREADY_SENT;
 }

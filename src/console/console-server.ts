@@ -8,8 +8,10 @@ import { type ConsoleOptions, usesTls } from '../config/schema/console-options.t
 import type { EventComponent } from '../events/event.ts';
 import { clientPeer } from '../http/connection/client-peer.ts';
 import { garbageReply, headerLimitBytes } from '../http/connection/garbage-reply.ts';
+import { PendingReplies } from '../http/connection/pending-replies.ts';
 import { hasSameAuthorities, readTlsContext, type TlsContext } from '../http/connection/tls-context.ts';
 import { watchTlsFiles } from '../http/connection/tls-watch.ts';
+import { isClientGone } from '../http/reply/outgoing.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
 import { acceptAnyHead } from '../lib/adapter-request.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
@@ -50,6 +52,7 @@ export class ConsoleServer {
   #service: ConsoleService;
   readonly #server: Server | HttpsServer;
   readonly #sockets = new Set<Socket>();
+  readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
   #tlsWatch: Timer | undefined;
   #tlsContext: TlsContext | undefined;
 
@@ -186,10 +189,13 @@ export class ConsoleServer {
     const app = createConsoleApp();
     const exchanges = new WeakMap<object, ConsoleExchange>();
     const create = (options: object, listener: RequestListener) => {
-      const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
         exchanges.set(incoming, this.#exchange(incoming, outgoing));
         acceptAnyHead(incoming);
         listener(incoming, outgoing);
+      };
+      const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        if (!this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing))) incoming.socket.destroy();
       };
       const serverOptions = { ...options, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };
       if (!usesTls(this.#service.options)) return createHttpServer(serverOptions, onRequest);
@@ -204,13 +210,19 @@ export class ConsoleServer {
     return createAdaptorServer({
       fetch: async (request, { incoming, outgoing }) => {
         const response = await app.fetch(request, exchanges.get(incoming));
-        return (outgoing as ServerResponse).headersSent ? RESPONSE_ALREADY_SENT : response;
+        return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
       },
       hostname: 'console',
       overrideGlobalObjects: true,
       autoCleanupIncoming: false,
       createServer: create as typeof createHttpServer,
     }) as Server;
+  }
+
+  /** Ends a reply that its request's own handling could not: nothing else may end with it. */
+  #cut(reason: unknown, outgoing: ServerResponse): void {
+    this.#service.log.error('a request could not be answered', { service: this.#service.uuid, reason });
+    outgoing.destroy();
   }
 
   #exchange(incoming: IncomingMessage, outgoing: ServerResponse): ConsoleExchange {

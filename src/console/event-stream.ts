@@ -112,7 +112,7 @@ export class EventStreams {
     this.#onBeat = onBeat;
   }
 
-  /** Begins to answer with events. @param headers of every reply */
+  /** Begins to answer with events. @param headers of every reply @returns a stream that has ended when the reader is gone already */
   open(reader: Reader, headers: Record<string, string>): EventStream {
     // Proxies such as nginx would keep back what is sent little by little.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
@@ -120,6 +120,8 @@ export class EventStreams {
     this.#open.add(stream);
     this.#beat ??= this.#clock.every(beatEveryMs, () => this.#beatAll());
     stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
+    // Who left while the password was checked is not told of again.
+    if (reader.outgoing.destroyed) stream.end();
     return stream;
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
-import { findSecrets, learnAuthorization, learnFromText, learnSecret, testPassword, testUser } from './secrets.ts';
+import { basicOf, findSecrets, learnAuthorization, learnFromText, learnSecret, testPassword, testUser } from './secrets.ts';
 
 /** A reply, read whole. */
 export interface TestReply {
@@ -43,7 +43,7 @@ export class Client {
   send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
     const { user = testUser, body } = options;
     const headers: Record<string, string | string[]> = { ...options.headers };
-    if (user !== null && !('authorization' in headers)) headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
+    if (user !== null && !('authorization' in headers)) headers.authorization = basicOf(user);
     if (body !== undefined && !('transfer-encoding' in headers) && !('content-length' in headers))
       headers['content-length'] = String(Buffer.byteLength(body));
     learnFromRequest(headers, body);

@@ -8,7 +8,12 @@ export const testPassword = 'marker-Wq7Zt4Kp';
 export const testUser = `alice:${testPassword}`;
 
 /** The `Authorization` value of `testUser`. */
-export const testBasic = `Basic ${Buffer.from(testUser).toString('base64')}`;
+export const testBasic = basicOf(testUser);
+
+/** The value of `Authorization` for `name:password`. */
+export function basicOf(user: string): string {
+  return `Basic ${Buffer.from(user).toString('base64')}`;
+}
 
 /** Shorter texts stand in files by chance. */
 const shortestSecret = 8;

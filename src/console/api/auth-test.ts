@@ -10,6 +10,7 @@ import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { answerJson } from '../answer.ts';
 import { administratorOf, type ConsoleContext, recordAction } from '../environment.ts';
+import { goneSignal } from '../gone-signal.ts';
 import { readRequest } from './read-request.ts';
 
 /** Tests at once, of all administrators together. */
@@ -58,16 +59,13 @@ export async function testLogin(c: ConsoleContext): Promise<Response> {
 
 /** Gives a test up that takes too long, or that nobody waits for any more. */
 async function withinTime<T>({ env }: ConsoleContext, test: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { outgoing, service } = env;
-  const abort = new AbortController();
-  const giveUp = () => abort.abort(new ServiceError('unavailable', `The authentication methods did not answer within ${longestTestS} s.`));
-  const timer = service.clock.after(longestTestS * 1000, giveUp);
-  outgoing.once('close', giveUp);
+  const late = new AbortController();
+  const giveUp = () => late.abort(new ServiceError('unavailable', `The authentication methods did not answer within ${longestTestS} s.`));
+  const timer = env.service.clock.after(longestTestS * 1000, giveUp);
   try {
-    return await test(abort.signal);
+    return await test(AbortSignal.any([late.signal, goneSignal(env)]));
   } finally {
     timer.cancel();
-    outgoing.removeListener('close', giveUp);
   }
 }
 

@@ -1,14 +1,18 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { EventLog } from '../../events/journal/event-log.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { type EventSelection, timeOf } from '../../events/journal/search/event-selection.ts';
 import { type FoundEvent, newestEvents, searchPage } from '../../events/journal/search/search.ts';
 import { clientGone } from '../../http/reply/outgoing.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import { guarded } from '../../lib/guarded.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import { answerJson, headersOf } from '../answer.ts';
-import { administratorOf, type ConsoleContext, type ConsoleExchange } from '../environment.ts';
+import { administratorOf, type ConsoleContext } from '../environment.ts';
+import { goneSignal } from '../gone-signal.ts';
 import { shownDelivery } from './deliveries.ts';
 import { selectionNames, selectionOf } from './event-filter.ts';
 import { Parameters, pathPart } from './parameters.ts';
@@ -109,37 +113,29 @@ async function inTurn<T>(c: ConsoleContext, search: (signal: AbortSignal) => Pro
   }
 }
 
-function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
-  const gone = new AbortController();
-  const abort = () => gone.abort(clientGone());
-  if (outgoing.destroyed) abort();
-  outgoing.once('close', guarded(abort, abort));
-  return gone.signal;
-}
-
 async function streamEvents(
   c: ConsoleContext,
   journal: EventLog,
   selection: EventSelection,
   { before, most }: { before: LogPosition | undefined; most: number },
 ): Promise<Response> {
+  const { method, outgoing } = c.env;
   const headers = { ...headersOf(c), 'content-type': 'application/x-ndjson' };
-  if (c.env.method === 'HEAD') return new Response(null, { headers });
+  if (method === 'HEAD') return new Response(null, { headers });
   const endTurn = await streams.take(administratorOf(c).name);
-  const signal = goneSignal(c.env);
-  signal.addEventListener('abort', endTurn, { once: true });
-  const pieces = inPieces(newestEvents(journal, selection, { before, signal }), most);
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await pieces.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    async cancel() {
-      await pieces.return(undefined);
-    },
-  });
-  return new Response(body, { headers });
+  const pieces = Readable.from(inPieces(newestEvents(journal, selection, { before, signal: goneSignal(c.env) }), most));
+  try {
+    // A journal that cannot be read is no success.
+    await once(pieces, 'readable');
+    outgoing.writeHead(200, headers);
+    await pipeline(pieces, outgoing);
+    return RESPONSE_ALREADY_SENT;
+  } catch (error) {
+    throw systemErrorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? clientGone(error) : error;
+  } finally {
+    pieces.destroy();
+    endTurn();
+  }
 }
 
 /** The lines of events, many in one piece. */
