@@ -85,6 +85,8 @@ export interface HandlerView {
 
 /** The configuration in force, and its file. */
 export interface ConfigurationSource {
+  /** Where its file is; undefined without one. */
+  path(): string | undefined;
   running(): LoadedConfig;
   /** What is wrong with the file as it stands now; undefined without one. @throws ServiceError `bad-request` when it cannot be read */
   checked(): Checked | undefined;

@@ -31,6 +31,7 @@ interface ServerFileOptions {
 /** The configuration file of a running server: checked as it stands, and taken over. */
 export class ServerFile {
   readonly #options: ServerFileOptions;
+  readonly #file: ConfigFile | undefined;
   readonly #checker: FileChecker | undefined;
   #number = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -38,8 +39,14 @@ export class ServerFile {
   constructor(options: ServerFileOptions) {
     this.#options = options;
     const { file, clock } = options;
-    // Stdin is read once: there is no file of it.
-    this.#checker = file && file.path !== stdinName ? new FileChecker(file.path, file.env, clock) : undefined;
+    // Stdin can be read once, and a terminal would be waited for: there is no file of it.
+    this.#file = file?.path === stdinName ? undefined : file;
+    this.#checker = this.#file && new FileChecker(this.#file.path, this.#file.env, clock);
+  }
+
+  /** Undefined for a server without one. */
+  get path(): string | undefined {
+    return this.#file && this.running().file;
   }
 
   running(): LoadedConfig {
@@ -71,7 +78,8 @@ export class ServerFile {
   }
 
   async #outcome(): Promise<Pick<ReloadReport, 'reloaded' | 'changes' | 'reason' | 'findings'>> {
-    const { file, apply, log } = this.#options;
+    const { apply, log } = this.#options;
+    const file = this.#file;
     if (!file) {
       log.warn('there is no configuration file to reload');
       return { reloaded: false, changes: [], reason: 'there is no configuration file to reload', findings: [] };

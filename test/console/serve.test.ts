@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
-import { ConsoleClient, cookieOf } from '../support/console.ts';
+import { asOperator, asViewer, ConsoleClient, consoleService, cookieOf } from '../support/console.ts';
+import { testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 test('svc serve --console with workers: the printed link logs in; figures and bans are those of all processes', async (t) => {
@@ -47,4 +50,21 @@ test('svc serve --console with workers: the printed link logs in; figures and ba
   assert.equal(banned.status, 429, 'guesses at the console count for the files, in each worker');
   server.child.kill('SIGTERM');
   assert.equal((await server.ended).code, 0);
+});
+
+test('a configuration from stdin is no file: it runs, and there is nothing to check or to read again', async (t) => {
+  const folder = temporaryFolder(t);
+  const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
+  mkdirSync(join(folder, 'home'));
+  const input = JSON.stringify(await testSections(folder, { services }));
+  const server = start(t, ['serve', '--config', '-'], { cwd: folder, input });
+  const client = new ConsoleClient((await server.line(/console listening on (http:\S+)\/\n/))[1] ?? '');
+  const ofFile = async (name: string) => (await client.get(`/api/configuration${name}`, asViewer)).json();
+  const { file, configuration } = await ofFile('');
+  assert.equal(file, null);
+  assert.deepEqual(Object.keys((configuration as { services: object }).services), ['web', 'console']);
+  assert.deepEqual(await ofFile('/findings'), { valid: true, file: null, findings: [] });
+  assert.equal((await ofFile('/changes')).reason, 'There is no configuration file to reload.');
+  const { reloaded, reason } = (await client.post('/api/configuration/reload', {}, asOperator)).json();
+  assert.deepEqual([reloaded, reason], [false, 'there is no configuration file to reload']);
 });

@@ -6,8 +6,8 @@ import { type ConsoleContext, recordAction } from '../environment.ts';
 
 /** `GET /api/configuration`: the one in force, its secrets masked. */
 export function showConfiguration(c: ConsoleContext): Response {
-  const running = c.env.service.sources.configuration.running();
-  return answerJson(c, { file: running.file === '' ? null : running.file, configuration: maskedConfig(running) });
+  const { configuration } = c.env.service.sources;
+  return answerJson(c, { file: configuration.path() ?? null, configuration: maskedConfig(configuration.running()) });
 }
 
 /** `GET /api/configuration/findings`: what `svc validate` says of the file as it stands now. Without a file nothing is wrong with it. */

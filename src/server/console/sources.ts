@@ -112,6 +112,7 @@ function nodeViews(own: Told, others: readonly NamedNode[], nowMs: number): Node
 
 function configurationOf(file: ServerFile, installation: Installation): ConfigurationSource {
   return {
+    path: () => file.path,
     running: () => file.running(),
     checked: () => file.checked(),
     async reload() {
