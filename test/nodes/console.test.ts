@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { HandlerView, NodeReload, Overview, ReplayView } from '../../src/console/sources.ts';
 import { asOperator, asViewer, ConsoleClient, consoleService } from '../support/console.ts';
-import { configPath, startNodesOnRedis } from '../support/nodes.ts';
+import { configPath, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { testSections } from '../support/server.ts';
 import { HeldClients } from '../support/transfers.ts';
 import { within } from '../support/workers.ts';
+
+function consoleOf({ service }: TestNode): ConsoleClient {
+  return new ConsoleClient(service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
+}
 
 test('the console of each node shows all nodes by name and acts at all; while Redis is away it shows its own, and comes back', {
   timeout: 90_000,
@@ -22,14 +27,11 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   const begun = await startNodesOnRedis(t, 3, config);
   if (!begun) return;
   const { redis, folder, nodes } = begun;
-  const [here, there] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
-  const consoles = nodes.map(({ service }) => new ConsoleClient(service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '')) as [
-    ConsoleClient,
-    ConsoleClient,
-    ConsoleClient,
-  ];
+  const [here, there] = nodes as [TestNode, TestNode];
+  const consoles = nodes.map(consoleOf) as [ConsoleClient, ConsoleClient, ConsoleClient];
   const contract = await consoles[0].contract();
   const names = ['n0', 'n1', 'n2'];
+  for (const console of consoles) await until('it has Redis', async () => (await console.get('/api/me', asViewer)).status === 200);
   // Sessions of administrators are not in Redis, nor are bans looked up for them.
   const sessions = await Promise.all(consoles.map(async (console) => ({ headers: await console.session() })));
   const overview = async (index: number) => {
@@ -156,4 +158,43 @@ test('the console of each node shows all nodes by name and acts at all; while Re
 
   assert.equal(await there.stop(), true);
   assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'who ends is gone at once');
+});
+
+test("any node's console lifts the suspension of a URL that another node delivers to, and breaks its lock", async (t) => {
+  const first = await startReceiver(t, { script: [{ status: 500 }] });
+  const second = await startReceiver(t);
+  const config = {
+    services: { web: { type: 'http', port: 0, webdav_compatibility: true }, console: await consoleService() },
+    event_handlers: { crm: { type: 'http', target: '40017', url: [first.url, second.url] } },
+  };
+  const begun = await startNodesOnRedis(t, 2, config);
+  if (!begun) return;
+  const { folder, nodes } = begun;
+  const consoles = nodes.map(consoleOf) as [ConsoleClient, ConsoleClient];
+  const handlers = async (console: ConsoleClient) =>
+    (await console.get('/api/handlers', asViewer)).json<{ handlers: HandlerView[] }>().handlers[0] as HandlerView;
+  await until('somebody delivers', async () => ['n0', 'n1'].includes((await handlers(consoles[0])).node));
+  const owner = (await handlers(consoles[0])).node === 'n0' ? 0 : 1;
+  const [there, other] = [nodes[owner] as TestNode, consoles[1 - owner] as ConsoleClient];
+  await there.put('/home/a.txt', 'x');
+  await second.received(1);
+  await until('it is suspended', async () => (await handlers(other)).suspended_urls.length === 1);
+  const [suspended] = (await handlers(other)).suspended_urls;
+  assert.equal(suspended?.url, first.url);
+  assert.equal((await other.post('/api/handlers/crm/lift-suspension', { url: suspended?.url }, asOperator)).status, 204);
+  for (const console of consoles) assert.deepEqual((await handlers(console)).suspended_urls, []);
+  await there.put('/home/b.txt', 'x');
+  await first.received(2);
+  assert.equal(second.requests.length, 1, 'the first URL is asked again');
+
+  const body = '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+  assert.equal((await there.send('LOCK', '/home/a.txt', { headers: { 'user-agent': 'WebDAVFS/3.0.0' }, body })).status, 200);
+  for (const node of nodes) assert.equal((await node.put('/home/a.txt', 'y')).status, 423);
+  const { items } = (await other.get('/api/locks', asViewer)).json<{ items: { id: string; path: string; account: string }[] }>();
+  assert.deepEqual(
+    items.map(({ path, account }) => [path, account]),
+    [[join(folder, 'home/a.txt'), 'alice']],
+  );
+  assert.deepEqual((await other.send('DELETE', `/api/locks?id=${items[0]?.id}`, asOperator)).json(), { removed: 1 });
+  for (const node of nodes) assert.ok((await node.put('/home/a.txt', 'y')).status < 300);
 });

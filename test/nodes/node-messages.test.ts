@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
-import { createLog } from '../../src/lib/log.ts';
-import { nodeNames } from '../../src/server/nodes/installation.ts';
+import { createLog, silentLog } from '../../src/lib/log.ts';
+import { Installation, type NodeLink, nodeNames } from '../../src/server/nodes/installation.ts';
 import { NodeBoard } from '../../src/server/nodes/node-board.ts';
 import { mostMessageBytes, mostReportBytes, type NodeReport } from '../../src/server/nodes/node-messages.ts';
 import { NodeQuestions } from '../../src/server/nodes/node-questions.ts';
@@ -72,6 +72,8 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
     huge: JSON.stringify({ ...report('huge'), host: 'x'.repeat(mostReportBytes) }),
     phase: JSON.stringify({ ...report('x'), phase: 'rebooting' }),
     count: JSON.stringify({ ...report('x'), memory_bytes: -1 }),
+    // The page makes a link of it, which cannot be made of half a character.
+    link: JSON.stringify({ ...report('x'), errors: [{ time: '', id: '40000', uuid: '\ud800', message: '' }] }),
   };
   for (const [node, text] of Object.entries(bad)) await put(node, text);
   for (let round = 0; round < 2; round++)
@@ -82,6 +84,17 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
   assert.equal(told('what a node tells of itself is not understood'), Object.keys(bad).length, 'once of each');
   await put('count', JSON.stringify(report('mended')));
   assert.equal((await board.read()).length, 2);
+
+  for (const time of ['-1e300', '1e300', '-inf', '+inf', String(Date.now() + 86_400_000)]) {
+    await put('jumped', JSON.stringify(report('jumped')));
+    await link.call(['ZADD', times, time, 'jumped']);
+    assert.ok(
+      (await board.read()).every(({ uuid, ageMs }) => uuid !== 'jumped' && ageMs >= 0 && ageMs <= 600_000),
+      time,
+    );
+    await board.tell('a', report('one'));
+    assert.equal(await link.call(['HEXISTS', reports, 'jumped']), 0, `${time} is forgotten`);
+  }
 
   for (let index = 0; index < 150; index++) await put(`many-${index}`, JSON.stringify(report('many')));
   assert.equal((await board.read()).length, 100, 'of a flood the first are looked at');
@@ -119,14 +132,16 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
     'x'.repeat(mostMessageBytes + 1),
   ];
   for (const text of bad) await link.call(['RPUSH', link.key('node-questions', 'first'), text]);
-  const answers = await asker.ask(['first', 'second', 'slow'], { kind: 'replay-results', replay: job }, 1500);
-  assert.deepEqual([...answers.keys()].sort(), ['first', 'second']);
+  const request = { kind: 'replay-results', replay: job } as const;
+  assert.equal((await asker.ask(['slow'], request, 1000)).size, 0);
+  const answers = await asker.ask(['first', 'second'], request, 60_000);
+  assert.equal(answers.size, 2);
   assert.deepEqual(answers.get('first'), { node: 'first', reply: `of ${job}` });
   assert.deepEqual(answers.get('second'), { node: 'second', refused: { code: 'not-found', message: 'It is not here.' } });
   assert.deepEqual(seen, ['replay-results'], 'each question once, and none that is none');
   assert.ok(told('questions of other nodes are not understood') > 0);
 
-  const asked = asker.ask(['silent'], { kind: 'reload' }, 2000);
+  const asked = asker.ask(['silent'], { kind: 'reload' }, 60_000);
   const questions = link.key('node-questions', 'silent');
   await until('it is asked', async () => Number(await link.call(['LLEN', questions])) > 0);
   assert.ok(Number(await link.call(['PTTL', questions])) > 0, 'a question does not wait for ever');
@@ -137,13 +152,46 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
     JSON.stringify({ node: 'another', reply: null }),
     'x'.repeat(mostMessageBytes + 1),
   ];
-  for (const text of wrong) await link.call(['RPUSH', link.key('node-answers', id), text]);
-  assert.equal((await asked).size, 0);
-  assert.equal(told('an answer of a node is not understood'), wrong.length);
+  const right = { node: 'silent', refused: { code: 'not-found', message: 'It is not here.' } };
+  for (const text of [...wrong, JSON.stringify(right)]) await link.call(['RPUSH', link.key('node-answers', id), text]);
+  assert.deepEqual([...(await asked).values()], [right]);
+  assert.equal(told(`"answers":${wrong.length}`), 1);
+
+  const flooded = asker.ask(['flooded'], { kind: 'reload' }, 60_000);
+  const flood = link.key('node-questions', 'flooded');
+  await until('it is asked', async () => Number(await link.call(['LLEN', flood])) > 0);
+  const floodedBy = JSON.parse(String(await link.call(['LPOP', flood]))) as { id: string };
+  await link.call(['RPUSH', link.key('node-answers', floodedBy.id), ...Array.from({ length: 200 }, () => 'x')]);
+  assert.equal((await flooded).size, 0, 'who is answered nothing but garbage waits no longer');
 
   for (let index = 0; index < 120; index++) await link.call(['RPUSH', link.key('node-questions', 'full'), 'x']);
   await asker.ask(['full'], { kind: 'reload' }, 10);
   assert.equal(await link.call(['LLEN', link.key('node-questions', 'full')]), 120, 'a node that reads nothing is not sent more and more');
+});
+
+test('who tells of a node while it is being told of tells once more, of what is true by then', async () => {
+  const told: string[] = [];
+  const waiting: (() => void)[] = [];
+  const board = {
+    silence: '',
+    async tell(_: string, { name }: NodeReport) {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      told.push(name);
+    },
+  };
+  let name = 'before';
+  const own = { uuid: 'a', name: 'a', report: async () => report(name), answer: async () => null };
+  const installation = new Installation(own, { board, questions: {} } as unknown as NodeLink, silentLog);
+  const release = () => until('it is told', async () => waiting.length > 0).then(() => waiting.shift()?.());
+  const first = installation.tell();
+  await until('it is being told', async () => waiting.length > 0);
+  name = 'after';
+  const [second, third] = [installation.tell(), installation.tell()];
+  await release();
+  await first;
+  await release();
+  await Promise.all([second, third]);
+  assert.deepEqual(told, ['before', 'after']);
 });
 
 test('nodes are told apart by what differs; figures of all go on over nodes that come, go and begin anew', () => {

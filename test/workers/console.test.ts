@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
 import { asOperator, asViewer, ConsoleClient, consoleService } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
@@ -42,4 +44,36 @@ test('a console with workers shows the transfers of all, and a handler that is p
   assert.equal(new Set(sent).size, uploads.length + 1, 'each once');
   assert.equal(sent.at(-1), '/later');
   assert.equal(await fleet.stop(), 0);
+});
+
+test('what of a method fails in the workers is told by the console of their primary process, until that is mended', async (t) => {
+  let status = 401;
+  const endpoint = createServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
+  t.after(() => endpoint.close());
+  await once(endpoint, 'listening');
+  const fleet = await startFleet(t, 2, {
+    services: { web: { type: 'http', port: 0, authentications: ['good'] }, console: await consoleService() },
+    authentications: {
+      good: { type: 'http', url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/` },
+      dead: { type: 'http', url: 'http://127.0.0.1:9/' },
+    },
+  });
+  const console = new ConsoleClient((await fleet.running.line(/console listening on (http:\S+)\/\n/))[1] ?? '');
+  const reasonOf = async (wanted: string) => {
+    const { methods } = (await console.get('/api/overview', asViewer)).json<{
+      methods: { uuid: string; state: string; reason: string }[];
+    }>();
+    const [method, ...others] = methods.filter(({ uuid }) => uuid === wanted);
+    assert.deepEqual(others, [], 'one for all processes');
+    return `${method?.state}: ${method?.reason}`;
+  };
+  assert.match(await reasonOf('dead'), /^failed: The test at the start failed: the connection was refused/);
+  assert.equal(await reasonOf('good'), 'running: ');
+  status = 500;
+  const login = () => fleet.get('/home/', { user: 'bob:wrong-Word-1', mayFail: true });
+  await login();
+  await until('the fault of one worker is told', async () => /^running: .*500/.test(await reasonOf('good')));
+  status = 401;
+  await fleet.everywhere(2, login);
+  await until('it works again', async () => (await reasonOf('good')) === 'running: ');
 });

@@ -48,7 +48,8 @@ export class Installation {
   readonly #link: NodeLink | undefined;
   readonly #log: Log;
   #timer: Timer | undefined;
-  #telling: Promise<void> | undefined;
+  #telling = Promise.resolve();
+  #next: Promise<void> | undefined;
 
   /** @param link undefined for a process that is alone */
   constructor(own: OwnNode, link: NodeLink | undefined, log: Log) {
@@ -65,19 +66,22 @@ export class Installation {
     void this.tell();
   }
 
-  /** Tells the others at once. Never throws: it is told again soon. */
+  /** Tells the others how this node is from now on. Never throws: it is told again soon. */
   tell(): Promise<void> {
-    this.#telling ??= this.#tell().finally(() => {
-      this.#telling = undefined;
+    // What is told just now may be of before.
+    this.#next ??= this.#telling.then(() => {
+      this.#next = undefined;
+      this.#telling = this.#tell();
+      return this.#telling;
     });
-    return this.#telling;
+    return this.#next;
   }
 
   /** Ends: the others see it no more. */
   async end(): Promise<void> {
     this.#timer?.cancel();
     this.#link?.questions.end();
-    await this.#telling;
+    await (this.#next ?? this.#telling);
     await this.#link?.board.leave(this.own.uuid).catch(() => {});
   }
 

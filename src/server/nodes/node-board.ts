@@ -17,25 +17,27 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
-/** KEYS reports, times; ARGV node, report, ms that reports are kept. */
+/** KEYS reports, times; ARGV node, report, ms that reports are kept. What is of the future is of before the clock of Redis was set back. */
 const tellScript = redisScript(`${nowText}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
-for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[3], 'LIMIT', 0, ${mostNodes})) do
-  redis.call('HDEL', KEYS[1], node)
-  redis.call('ZREM', KEYS[2], node)
+for _, range in ipairs({ { '-inf', now - ARGV[3] }, { now + 1, '+inf' } }) do
+  for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], range[1], range[2], 'LIMIT', 0, ${mostNodes})) do
+    redis.call('HDEL', KEYS[1], node)
+    redis.call('ZREM', KEYS[2], node)
+  end
 end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 
-/** KEYS reports, times; ARGV most bytes. Returns node, milliseconds since it told, and its report, of one after the other, the latest first. */
+/** KEYS reports, times; ARGV most bytes, ms that reports are kept. Returns node, milliseconds since it told, and its report, of one after the other, the latest first. */
 const readScript = redisScript(`${nowText}
 local found = {}
-local times = redis.call('ZREVRANGE', KEYS[2], 0, ${mostNodes - 1}, 'WITHSCORES')
+local times = redis.call('ZREVRANGEBYSCORE', KEYS[2], now, now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ${mostNodes})
 for index = 1, #times, 2 do
   local node = times[index]
   local isFit = redis.call('HSTRLEN', KEYS[1], node) <= tonumber(ARGV[1])
   table.insert(found, node)
-  table.insert(found, tostring(math.max(now - times[index + 1], 0)))
+  table.insert(found, tostring(now - times[index + 1]))
   table.insert(found, isFit and redis.call('HGET', KEYS[1], node) or '')
 end
 return found`);
@@ -80,7 +82,7 @@ export class NodeBoard {
 
   /** All nodes that told, this one too; a report that is none is left out, and logged. @throws ServiceError `unavailable` */
   async read(): Promise<ToldNode[]> {
-    const found = (await this.#link.run(readScript, this.#keys(), [mostReportBytes])) as string[];
+    const found = (await this.#link.run(readScript, this.#keys(), [mostReportBytes, keptMs])) as string[];
     const bad = new Set<string>();
     const nodes: ToldNode[] = [];
     for (let index = 0; index < found.length; index += 3) {

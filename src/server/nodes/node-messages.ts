@@ -14,9 +14,10 @@ export const mostMessageBytes = 8 * 1024 * 1024;
 
 const count = z.number().nonnegative();
 const text = z.string();
+const id = z.uuid();
 
 const replay = z.object({
-  id: text,
+  id,
   created: text,
   administrator: text,
   dry_run: z.boolean(),
@@ -65,12 +66,10 @@ const nodeReport = z.object({
     }),
   ),
   transfers_left_out: count,
-  errors: z.array(z.object({ time: text, id: text, uuid: text, message: text })),
+  errors: z.array(z.object({ time: text, id: text, uuid: id, message: text })),
   replays: z.array(replay),
 });
 export type NodeReport = z.infer<typeof nodeReport>;
-
-const id = z.uuid();
 
 /** What one node wants of another. */
 const question = z.discriminatedUnion('kind', [

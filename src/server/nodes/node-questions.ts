@@ -77,7 +77,8 @@ export class NodeQuestions {
     for (const node of nodes) await this.#link.run(putScript, [this.#questionsKey(node)], [message, timeoutMs]);
     const answers = new Map<string, Answer<Kind>>();
     const endMs = this.#clock.monotonicMs() + timeoutMs;
-    while (answers.size < nodes.length && this.#clock.monotonicMs() < endMs) {
+    let bad = 0;
+    while (answers.size < nodes.length && bad < mostWaiting && this.#clock.monotonicMs() < endMs) {
       const text = await this.#take(this.#answersKey(id));
       if (text === undefined) {
         await this.#clock.sleep(answersEveryMs);
@@ -85,8 +86,9 @@ export class NodeQuestions {
       }
       const answer = readAnswer(request.kind as Kind, text);
       if (answer && nodes.includes(answer.node)) answers.set(answer.node, answer);
-      else this.#log.warn('an answer of a node is not understood', { question: request.kind });
+      else bad++;
     }
+    if (bad > 0) this.#log.warn('answers of nodes are not understood', { question: request.kind, answers: bad });
     return answers;
   }
 
