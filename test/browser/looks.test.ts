@@ -207,6 +207,24 @@ test('on a phone the filter has room for a word, beside buttons that the keyboar
   assert.ok(await page.evaluate<boolean>(onTop), 'what has the focus is not covered');
 });
 
+test('on a phone a preview has all of the window, and its text nearly all of that', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), 'many words '.repeat(50));
+  writeFileSync(join(server.home, 'none.zip'), 'no archive');
+  const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
+  if (!page) return;
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'a.txt' }).click();
+  const text = await page.locator('.stage pre').boundingBox();
+  const lines = await page.locator('.stage pre .lines').first().boundingBox();
+  assert.ok(text && lines && text.width > 270 && lines.width > text.width - 8, `${text?.width}, ${lines?.width}`);
+  await page.keyboard.press('ArrowRight');
+  const message = page.locator('.stage').getByText('it is no ZIP archive');
+  await message.waitFor();
+  const padding = await page.evaluate<string>(`getComputedStyle(document.querySelector('.stage [role=alert]')).paddingLeft`);
+  assert.ok(Number.parseFloat(padding) >= 16, 'it keeps away from the edge');
+});
+
 test('in the grid long names take three lines; an archive that was looked into has a row like others', async (t) => {
   const server = await startServer(t);
   for (const name of ['short.bin', `${'n'.repeat(251)}.bin`, `${'many words '.repeat(20)}.bin`]) writeFileSync(join(server.home, name), '');

@@ -34,7 +34,7 @@ export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLE
     const archive = await Archive.open(file);
     return await new ArchiveView(archive, signal).open();
   } catch (error) {
-    return make('p', { attributes: { role: 'alert' } }, text('error', { reason: faultText(error) }));
+    return make('p', { className: 'trouble', attributes: { role: 'alert' } }, text('error', { reason: faultText(error) }));
   }
 }
 
