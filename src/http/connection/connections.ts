@@ -48,7 +48,13 @@ export class Connections {
   addSecure(socket: TLSSocket): void {
     if (!socket.authorized) return;
     this.#authorized.add(socket);
-    socket.once('close', () => this.#authorized.delete(socket));
+    socket.once(
+      'close',
+      guarded(
+        () => void this.#authorized.delete(socket),
+        (error) => this.#onFault(error, socket),
+      ),
+    );
   }
 
   /** Has no client certificate count any more that was shown so far: another authority may have verified it. */
