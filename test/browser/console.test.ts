@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
-import { operatorPassword, startConsole } from '../support/console.ts';
+import { asOperator, operatorPassword, startConsole } from '../support/console.ts';
 import { signIn } from '../support/console-pages.ts';
 import { answerHostile, views } from '../support/console-replies.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { HeldClients } from '../support/transfers.ts';
+
+const counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
+const noSample = { ...counts, connections: 0, memory_bytes: 0, waiting_events: 0 };
 
 test('an administrator signs in, stays where the link led, and signs out; a wrong password is told', async (t) => {
   const { console } = await startConsole(t);
@@ -85,4 +89,36 @@ test('the overview shows an upload under way with its progress, until it is done
   assert.deepEqual([await bar.getAttribute('value'), await bar.getAttribute('max')], ['1000', '4000']);
   upload.write(Buffer.alloc(3000));
   await row.waitFor({ state: 'detached' });
+});
+
+test('a replay that waits for its turn can be cancelled on its page', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}], otherwise: { isHeld: true } });
+  const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url } } });
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  await server.put('/home/a.txt', 'x');
+  await receiver.received(1);
+  const begin = async () => (await console.post('/api/replays', { filter: { id: ['40017'] } }, asOperator)).json<{ id: string }>().id;
+  const ids = [await begin(), await begin(), await begin()];
+  await signIn(page, console.url, `#deliveries/replays/${ids[2]}`);
+  await page.getByText('waiting', { exact: true }).waitFor();
+  assert.equal(await page.getByRole('progressbar').getAttribute('value'), null, 'nothing is done yet');
+  await page.getByRole('button', { name: 'Cancel the replay' }).click();
+  await page.getByText('cancelled', { exact: true }).waitFor();
+});
+
+test('charts go on when the clock of the server was set back', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  const sample = (time: string, sessions: number) => ({ ...noSample, time, sessions });
+  await page.route('**/api/samples', (route) =>
+    route.fulfill({ json: { interval_seconds: 10, samples: [sample('2026-01-01T12:00:00.000Z', 1)] } }),
+  );
+  const later = JSON.stringify(sample('2026-01-01T10:00:00.000Z', 77));
+  await page.route('**/api/live', (route) =>
+    route.fulfill({ contentType: 'text/event-stream', body: `event: sample\ndata: ${later}\n\n` }),
+  );
+  await signIn(page, console.url);
+  await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
 });

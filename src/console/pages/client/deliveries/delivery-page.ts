@@ -42,9 +42,12 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     make(
       'li',
       {},
-      make('a', { href: hashOf('events', event.uuid, { at: delivery.time }) }, badge(event.id), ' ', datum(event.uuid, 'code')),
+      badge(event.id),
+      ' ',
+      make('a', { href: hashOf('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code')),
     ),
   );
+  const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
   main.append(
     make(
       'nav',
@@ -61,7 +64,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
         [text('outcome'), outcomeBadge(delivery.outcome)],
         [text('time'), timeOf(delivery.time)],
         [text('source'), wordOf('source', delivery.source)],
-        [text('details'), delivery.details ? datum(delivery.details) : undefined],
+        [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
       ),
     ),
     panel(text('events'), make('ul', { className: 'plain-list' }, ...links)),

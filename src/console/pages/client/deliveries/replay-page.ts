@@ -58,8 +58,8 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     panel(text(isDryRun ? 'whatWouldBeSent' : 'results'), results),
   );
   const show = (replay: Replay) => {
-    cancel.hidden = replay.state !== 'running';
-    sendNow.hidden = replay.state === 'running';
+    cancel.hidden = isOver(replay);
+    sendNow.hidden = !isOver(replay);
     renew(status, [progressOf(replay, isDryRun)]);
   };
   show(first);
@@ -70,7 +70,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
 async function follow(path: string, first: Replay, signal: AbortSignal, show: (replay: Replay) => void): Promise<Replay | undefined> {
   let replay = first;
   try {
-    while (replay.state === 'running' || replay.state === 'waiting') {
+    while (!isOver(replay)) {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
       if (signal.aborted) return undefined;
       replay = await ask<Replay>('GET', path, { signal });
@@ -83,10 +83,15 @@ async function follow(path: string, first: Replay, signal: AbortSignal, show: (r
   return replay;
 }
 
+function isOver({ state }: Replay): boolean {
+  return state !== 'waiting' && state !== 'running';
+}
+
 function progressOf(replay: Replay, isDryRun: boolean): HTMLElement {
   const { state, done, total, delivered, failed, details } = replay;
   const bar = make('progress', { max: Math.max(total ?? 0, 1), attributes: { 'aria-label': text('progress') } });
-  if (total !== null || state !== 'running') bar.value = state === 'running' ? done : Math.max(total ?? 0, 1);
+  if (isOver(replay)) bar.value = bar.max;
+  else if (total !== null) bar.value = done;
   return make(
     'div',
     {},
