@@ -193,6 +193,7 @@ test('on a phone the filter has room for a word, beside buttons that the keyboar
 
   const filter = page.getByLabel('Filter by name');
   const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
+  await page.getByRole('button', { name: 'New folder' }).click({ trial: true });
   await filter.focus();
   assert.ok((await widthOf()) > 150);
   await filter.fill('letter');
