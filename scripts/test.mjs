@@ -2,7 +2,7 @@
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--times] [--binary] [--update-golden]
 // FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
 // alone with --long, or when no other file has the filter's text (`crash/power-cut`). --binary: processes of svc are the binary of
-// this machine, made anew. --times prints what each short file took. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+// this machine, made anew. --times prints what each file took. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -155,8 +155,9 @@ await build({
   banner: { js: requireBanner },
 });
 
-const temporaryFolders = tests.some(isLong) ? tmpdir() : foldersInMemory();
+const temporaryFolders = tests.every(isLong) ? tmpdir() : foldersInMemory();
 const failures = join(outdir, 'failed-files.txt');
+const timesFile = join(outdir, 'times.ndjson');
 const args = [
   '--enable-source-maps',
   '--test',
@@ -180,7 +181,7 @@ const processes = processesOf(tests);
 let status = await run(processes, concurrency);
 const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
-if (options.times && queue.length > 0) printTimes(performance.now() - started);
+if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 // What fails for want of time beside others has another try, and is named; what fails alone has failed.
 if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
@@ -213,7 +214,7 @@ function ownProcessOf(path) {
   const known = ownProcess.get(path);
   if (known !== undefined) return known;
   const own = join(outdir, `alone-${String(ownProcess.size).padStart(3, '0')}.mjs`);
-  const file = { path, bundle: resolve(bundled(path)) };
+  const file = { path, bundle: resolve(bundled(path)), isLong: isLong(path) };
   writeFileSync(own, `import { runAlone } from '${testQueue}';\nawait runAlone(${JSON.stringify(file)});\n`);
   ownProcess.set(path, own);
   return own;
@@ -234,7 +235,7 @@ function takerOf(index) {
 }
 
 function printTimes(wallMs) {
-  const lines = readFileSync(join(outdir, 'times.ndjson'), 'utf8').trimEnd().split('\n');
+  const lines = readFileSync(timesFile, 'utf8').trimEnd().split('\n');
   const times = lines.map((line) => JSON.parse(line)).sort((one, other) => other.wallMs - one.wallMs);
   const seconds = (ms) => (ms / 1000).toFixed(1).padStart(8);
   const cpuMs = times.reduce((sum, time) => sum + time.cpuMs, 0);
@@ -277,7 +278,7 @@ async function run(files, atOnce) {
 
 /**
  * Where short tests have their folders: in memory, where there is room for them, as to wait for one disk that six processes sync to took a
- * third of their time. What is about disks asks for one, and long tests have all on it. Gone when this process ends.
+ * third of their time. What is about disks asks for one, and long tests have all on it (`runAlone`). Gone when this process ends.
  */
 function foldersInMemory() {
   const memory = '/dev/shm';
