@@ -6,7 +6,6 @@ import type { Download } from 'playwright-core';
 import { login, loginByForm, openBrowser } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
-import { assertSmooth } from '../support/smooth-listing.ts';
 
 test('filter, keyboard and deletion', async (t) => {
   const server = await startServer(t);
@@ -150,8 +149,6 @@ test('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
 });
-
-test('1,000 entries stay smooth', (t) => assertSmooth(t, 1000));
 
 const languages = [
   { locale: 'de-AT', heading: 'Dateien', size: '1,5 kB', button: 'Dateien hochladen' },

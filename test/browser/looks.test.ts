@@ -6,6 +6,7 @@ import { strToU8, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
 import { login, openBrowser, openMenu } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
+import { assertBarsInSight } from '../support/window-sizes.ts';
 
 const now = Date.UTC(2026, 2, 16, 12, 0);
 const minute = 60_000;
@@ -118,40 +119,8 @@ async function middleOf(locator: ReturnType<Page['locator']>): Promise<[number, 
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-for (const { width, height } of [
-  { width: 1280, height: 800 },
-  { width: 320, height: 640 },
-]) {
-  test(`tools, head and selection stay in sight, and hide nothing that has the focus: ${width} px`, async (t) => {
-    const server = await startServer(t);
-    for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
-    const page = await openBrowser(t, { viewport: { width, height } });
-    if (!page) return;
-    await login(page, server.url);
-    await page.keyboard.press('End');
-    await page.keyboard.press('ArrowUp');
-    await page.keyboard.press('Space');
-    await page.getByText('1 selected').waitFor();
-    for (const part of ['#tools', 'thead', '#actions']) {
-      const box = await page.locator(part).boundingBox();
-      assert.ok(box && box.y >= 0 && box.y + box.height <= height, `${part} is in sight`);
-    }
-    for (let step = 0; step < 59; step++) {
-      await page.keyboard.press('ArrowUp');
-      const isHidden: boolean = await page.evaluate<boolean>(`(() => {
-        const { left, top, height } = document.activeElement.getBoundingClientRect();
-        return [top + 2, top + height - 2].some((y) => !document.activeElement.contains(document.elementFromPoint(left + 20, y)));
-      })()`);
-      assert.equal(isHidden, false, `the focus is hidden after ${step + 1} steps`);
-    }
-    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-    assert.equal(overflow, 0);
-    const { top, bottom } = await page.evaluate<{ top: number; bottom: number }>(
-      `(({ top, bottom }) => ({ top, bottom }))(document.querySelector('#tools').getBoundingClientRect())`,
-    );
-    assert.ok(bottom - top < 70, 'the tools take one row');
-  });
-}
+test('tools, head and selection stay in sight, and hide nothing that has the focus: 320 px', (t) =>
+  assertBarsInSight(t, { width: 320, height: 640 }));
 
 test('motion only for readers who want it', async (t) => {
   const server = await startServer(t);

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Locator } from 'playwright-core';
 import { login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
+import { assertPanelApart } from '../support/window-sizes.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
 
@@ -36,38 +34,7 @@ test('the panel tells of what is under way: it stands first, by files and bytes,
   await page.getByText('4 files were uploaded.').waitFor({ state: 'attached' });
 });
 
-for (const width of [360, 1280]) {
-  test(`the panel leaves the actions of the selection alone, ${width} px`, async (t) => {
-    const server = await startServer(t);
-    for (let index = 10; index < 50; index++) writeFileSync(join(server.home, `f${index}.txt`), 'x');
-    const page = await openBrowser(t, { viewport: { width, height: 640 } });
-    if (!page) return;
-    await login(page, server.url);
-    await page
-      .locator('#tools input[type=file]')
-      .first()
-      .setInputFiles(Array.from({ length: 12 }, (_, index) => file(`up${index}.txt`)));
-    await page.getByText('12 files were uploaded.').waitFor({ state: 'attached' });
-    await page.getByRole('checkbox', { name: 'f10.txt' }).check();
-    const [actions, panel] = await Promise.all(['#actions', '.queue'].map((selector) => boxOf(page.locator(selector))));
-    assert.ok(actions && panel);
-    const isApart = actions.bottom <= panel.top || actions.right <= panel.left;
-    assert.ok(isApart, JSON.stringify({ actions, panel }));
-    assert.ok(actions.top > 200 && actions.bottom <= 640 && panel.bottom <= 640, JSON.stringify({ actions, panel }));
-    // The last row can be seen above both.
-    await page.getByRole('link', { name: 'up9.txt' }).scrollIntoViewIfNeeded();
-    await page.keyboard.press('Escape');
-    await page.locator('html').evaluate((root) => root.scrollTo(0, root.scrollHeight));
-    const row = await boxOf(page.getByRole('link', { name: 'up9.txt' }));
-    assert.ok(row.bottom <= panel.top || row.right <= panel.left, JSON.stringify({ row, panel }));
-  });
-}
-
-async function boxOf(element: Locator) {
-  const box = await element.boundingBox();
-  assert.ok(box);
-  return { left: box.x, right: box.x + box.width, top: box.y, bottom: box.y + box.height };
-}
+test('the panel leaves the actions of the selection alone, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
 
 test('without a connection an upload fails for that reason, and nobody is asked to sign in', async (t) => {
   const server = await startServer(t);

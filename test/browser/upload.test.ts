@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, drop, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, login, openBrowser } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
+import { assertFoldersDropped } from '../support/window-sizes.ts';
 
 const file = (name: string, content: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) });
 
@@ -28,28 +29,7 @@ test('chosen files are uploaded with progress and show up in the listing', async
   assert.equal(await page.locator('.queue').isVisible(), false);
 });
 
-for (const viewport of [
-  { width: 1280, height: 800 },
-  { width: 320, height: 640 },
-]) {
-  test(`dropped folders come whole, ${viewport.width} px`, async (t) => {
-    const server = await startServer(t);
-    const page = await openBrowser(t, { viewport, colorScheme: 'dark' });
-    if (!page) return;
-    const source = join(server.folder, 'source');
-    mkdirSync(join(source, 'tree/deep/empty'), { recursive: true });
-    writeFileSync(join(source, 'tree/deep/leaf.txt'), 'leaf');
-    writeFileSync(join(source, 'tree/root.txt'), 'root');
-    writeFileSync(join(source, 'alone.txt'), 'alone');
-    await login(page, server.url);
-    await drop(page, [join(source, 'tree'), join(source, 'alone.txt')]);
-    await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
-    await page.getByRole('link', { name: 'tree' }).waitFor();
-    assert.equal(readFileSync(join(server.home, 'tree/deep/leaf.txt'), 'utf8'), 'leaf');
-    assert.ok(existsSync(join(server.home, 'tree/deep/empty')), 'empty folders too');
-    assert.ok(existsSync(join(server.home, 'alone.txt')));
-  });
-}
+test('dropped folders come whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
 
 test('a taken name: skip, keep both, overwrite, and the same for all', async (t) => {
   const server = await startServer(t);
