@@ -4,7 +4,7 @@ import { openBrowser } from '../support/browser.ts';
 import { asOperator, operatorPassword, startConsole } from '../support/console.ts';
 import { signIn } from '../support/console-pages.ts';
 import { answerHostile, views } from '../support/console-replies.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 import { HeldClients } from '../support/transfers.ts';
 
 const counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
@@ -97,8 +97,11 @@ test('a replay that waits for its turn can be cancelled on its page', async (t) 
   const page = await openBrowser(t, { expectedErrors: /401/ });
   if (!page) return;
   await server.put('/home/a.txt', 'x');
-  await receiver.received(1);
-  const begin = async () => (await console.post('/api/replays', { filter: { id: ['40017'] } }, asOperator)).json<{ id: string }>().id;
+  const deliveries = async () =>
+    (await console.get('/api/deliveries', asOperator)).json<{ deliveries: { id: string }[] }>().deliveries.map(({ id }) => id);
+  await until('it is delivered', async () => (await deliveries()).length === 1);
+  const body = { deliveries: await deliveries() };
+  const begin = async () => (await console.post('/api/replays', body, asOperator)).json<{ id: string }>().id;
   const ids = [await begin(), await begin(), await begin()];
   await signIn(page, console.url, `#deliveries/replays/${ids[2]}`);
   await page.getByText('waiting', { exact: true }).waitFor();
