@@ -159,6 +159,13 @@ test('on a phone the filter has room for a word, beside buttons that the keyboar
   const date = page.locator('td:nth-child(4)');
   await date.getByText('Yesterday, 12:00').waitFor();
   assert.ok(await date.evaluate((cell) => cell.scrollWidth <= cell.clientWidth), 'the date is not cut');
+  const leftOf = (selector: string) =>
+    page.evaluate<number>(`((place) => {
+      const range = document.createRange();
+      range.selectNodeContents(place);
+      return range.getBoundingClientRect().left;
+    })(document.querySelector('${selector}').lastChild)`);
+  assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date stands below the name');
 
   const filter = page.getByLabel('Filter by name');
   const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
@@ -175,6 +182,9 @@ test('on a phone the filter has room for a word, beside buttons that the keyboar
     'document.activeElement.contains(document.elementFromPoint(...((b) => [b.x + b.width / 2, b.y + b.height / 2])(document.activeElement.getBoundingClientRect())))';
   assert.ok(await button.evaluate((element) => element === element.ownerDocument.activeElement));
   assert.ok(await page.evaluate<boolean>(onTop), 'what has the focus is not covered');
+  await filter.press('Enter');
+  await page.getByRole('heading', { name: 'Search for' }).and(page.locator(':focus')).waitFor();
+  assert.equal(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'reading begins there');
 });
 
 test('on a phone a preview has all of the window, and its text nearly all of that', async (t) => {

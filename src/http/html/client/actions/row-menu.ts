@@ -62,8 +62,8 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   const list: Item[] = [];
   const isOne = rows.length === 1;
   const canOpen = isFolder(row) || (may('read') && canPreview(row));
-  const openText = isFolder(row) ? text('keyOpen') : text('preview');
-  if (isOne && canOpen) list.push({ label: openText, icon: 'files', run: () => linkOf(row).click() });
+  const opening = isFolder(row) ? ({ label: text('keyOpen'), icon: 'files' } as const) : ({ label: text('preview'), icon: 'eye' } as const);
+  if (isOne && canOpen) list.push({ ...opening, run: () => linkOf(row).click() });
   if (isOne && isFolder(row))
     list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(linkOf(row).href, '_blank', 'noopener') });
   if (may('read')) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
