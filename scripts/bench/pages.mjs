@@ -43,7 +43,7 @@ const servers = new Servers(folder, home);
 const figures = {
   rows: { title: 'the first rows are seen' },
   complete: { title: 'all of the page has come' },
-  interactive: { title: 'it can be used: no task over 50 ms any more', aimMs: 500 },
+  interactive: { title: 'it can be used: its script has started, no task over 50 ms any more', aimMs: 500 },
   scroll: { title: 'longest task, scrolling through 400 rows a second', aimMs: 50 },
   jump: { title: 'longest task, to the end and back', aimMs: 50 },
   filter: { title: 'longest task, filtering', aimMs: 50 },
@@ -52,7 +52,7 @@ const figures = {
 };
 
 /** Bare tables: of all rows, and of as many as a page of svc begins with. */
-const bareCounts = [entries, 30];
+const bareCounts = [entries, 20];
 
 /** Opens a page with the processor slowed. @returns when it was there, and when it could be used */
 async function open(page, devTools, url) {
@@ -65,7 +65,7 @@ async function open(page, devTools, url) {
   return {
     rows: opening.at('firstContentfulPaint') - startMs,
     complete: opening.at('responseEnd') - startMs,
-    interactive: opening.restsFrom(opening.at('domContentLoadedEventEnd')) - startMs,
+    interactive: opening.restsFrom(Math.max(opening.at('domContentLoadedEventEnd'), opening.markedAt('usable') ?? 0)) - startMs,
   };
 }
 
@@ -118,6 +118,8 @@ async function visit(browser, server) {
     await page.locator('input[name=password]').fill(password);
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
+    // That page's own start is none of the next one's.
+    await page.waitForTimeout(1000);
     const devTools = await context.newCDPSession(page);
     const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);
     const longest = async (action) => (await traced(page, action)).longestMs();

@@ -25,6 +25,12 @@ class Trace {
     return found && (name === 'navigationStart' ? opened : found).ts / 1000;
   }
 
+  /** When the page's script last set a mark; undefined when it did not. */
+  markedAt(mark) {
+    const found = this.#events.filter(({ name, cat }) => name === mark && cat.includes('blink.user_timing')).at(-1);
+    return found && found.ts / 1000;
+  }
+
   /** Tasks of the page's main thread, in order. */
   tasks() {
     const { pid, tid } = this.#thread;

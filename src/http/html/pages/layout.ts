@@ -33,7 +33,7 @@ ${model.unscriptedTo !== undefined && html`<noscript><meta http-equiv="refresh" 
 ${model.head ?? html`<link rel="stylesheet" href="${assetPaths.style}">`}
 ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appearance.stylePath}">`}
 ${model.hasScript === true && language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPath(language.tag)}">`}
-${model.hasScript === true && html`<script type="module" src="${assetPaths.pageScript}"></script>`}
+${model.hasScript === true && html`<script type="module" async src="${assetPaths.pageScript}"></script>`}
 </head>
 <body${model.hasScript === true && html` class="listing"`}>
 ${model.hasScript === true && html`<a class="skip" href="#members">${language.text('skip')}</a>`}

@@ -59,9 +59,10 @@ export async function showFolder(page: URL): Promise<void> {
     const before = filterText();
     const isSame = pageOf(reply.url).pathname === folderUrl();
     if (pageOf(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
-    takeOver(reply);
-    if (isSame && document.getElementById('list')) setFilter(before);
+    // Of the page that is shown the browser knows the sizes; of the new one it would have to find them out at once.
     scrollTo(0, 0);
+    takeOver(reply);
+    if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
     return openAskedLayer();
   }
   if (isRefusal(reply)) notice(text('error', { reason: refusalOf(reply) }), 'error');
@@ -146,7 +147,11 @@ function takeOver({ url, page }: PageReply): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  focusHeading();
+  // Focus needs the layout of the new page: a task of its own, so that both are short ones.
+  const change = changes;
+  setTimeout(() => {
+    if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();
+  });
 }
 
 // The forms of the menu lead back to the page on which they are.

@@ -28,7 +28,8 @@ const nothing = make(
 let frame = 0;
 field.addEventListener('input', () => {
   cancelAnimationFrame(frame);
-  frame = requestAnimationFrame(apply);
+  const left = rowsLeft();
+  frame = requestAnimationFrame(() => show(left));
 });
 field.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') clear();
@@ -51,9 +52,11 @@ export function focusFilter(): void {
   field.select();
 }
 
+const accents = /\p{M}/gu;
+
 /** A name as names are compared: without accents and capitals. */
 export function normalised(name: string): string {
-  return name.normalize('NFKD').replace(/\p{M}/gu, '').toLocaleLowerCase();
+  return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
 }
 
 const comparable = new WeakMap<Row, string>();
@@ -68,19 +71,42 @@ export function comparableName(row: Row): string {
   return name;
 }
 
+/** Names of the page's rows as they are compared, as far as they were read: in frames, before the first key is pressed. */
+let names: string[] = [];
 let stopReading = () => {};
 
-/** Shows only the rows whose names have the text. What is not shown is not selected any more: nothing unseen is deleted. */
-function apply(): void {
+function readNames(): void {
+  stopReading();
+  names = [];
+  stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
+}
+
+/** The rows whose names have the text; undefined without a text. */
+function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
-  const matches = (row: Row) => comparableName(row).includes(wanted);
-  const left = wanted === '' ? undefined : allRows().filter(matches);
+  if (wanted === '') return undefined;
+  stopReading();
+  const rows = allRows();
+  for (let index = names.length; index < rows.length; index++) names.push(comparableName(rows[index] as Row));
+  return rows.filter((_, index) => (names[index] as string).includes(wanted));
+}
+
+function apply(): void {
+  cancelAnimationFrame(frame);
+  show(rowsLeft());
+}
+
+/** Shows only these rows. What is not shown is not selected any more: nothing unseen is deleted. */
+function show(left: readonly Row[] | undefined): void {
   // What is still to come may have it.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
   result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
   showOnly(left);
-  if (left) selectOnly(selectedRows().filter(matches));
+  const selected = selectedRows();
+  if (!left || selected.length === 0) return;
+  const shown = new Set(left);
+  selectOnly(selected.filter((row) => shown.has(row)));
 }
 
 function clear(): void {
@@ -97,9 +123,7 @@ export function startFilter(): void {
   byId('list').after(nothing);
   whenRowsChange((wanted) => {
     if (wanted !== undefined && !normalised(wanted).includes(normalised(field.value.trim()))) field.value = '';
+    readNames();
     apply();
-    // Before the first key is pressed all names are read.
-    stopReading();
-    stopReading = inFrames(allRows(), comparableName);
   });
 }

@@ -215,7 +215,7 @@ function isLong(): boolean {
 }
 
 function prepare(row: Row): void {
-  if (isLong() || !isWritten(row)) writtenRow(row);
+  if (!isWritten(row)) writtenRow(row);
   if (!row.isConnected) for (const marker of markers) marker(row);
 }
 

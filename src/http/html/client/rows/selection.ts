@@ -93,7 +93,7 @@ export function updateSelection(): void {
   if (isNew) counter.textContent = '';
   saying = window.setTimeout(
     () => {
-      counter.textContent = text('selected', { count });
+      counter.textContent = count === 0 ? '' : text('selected', { count });
     },
     isNew ? knownAfterMs : 0,
   );

@@ -68,8 +68,10 @@ export class UploadPanel {
     // What lies at the foot of the page makes room for the panel.
     const root = document.documentElement;
     new ResizeObserver(() => {
-      root.toggleAttribute('data-queue', !this.#element.hidden);
-      root.style.setProperty('--queue-height', `${this.#element.offsetHeight}px`);
+      const { hidden, offsetHeight } = this.#element;
+      root.toggleAttribute('data-queue', !hidden);
+      // All of the page is styled anew then.
+      if (!hidden) root.style.setProperty('--queue-height', `${offsetHeight}px`);
     }).observe(this.#element);
   }
 

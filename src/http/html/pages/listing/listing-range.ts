@@ -7,8 +7,8 @@ export const rowsOfPage = 10_000;
  */
 export const longFolder = 500;
 
-/** Rows that the page of a long folder begins with: as many as a high window shows. */
-export const firstRows = 30;
+/** Rows that the page of a long folder begins with: as many as most windows show; each takes a slow browser some milliseconds. */
+export const firstRows = 20;
 
 /** Which of a folder's members are shown, in its order: the first of them, and the one behind the last. */
 export interface ShownRange {

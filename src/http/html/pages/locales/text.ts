@@ -4,15 +4,9 @@ export type Text = string | { readonly one: string; readonly other: string };
 /** Values of the places of a text; `count` chooses the plural form. */
 export type TextValues = Readonly<Record<string, string | number>>;
 
-const pluralRules = new Map<string, Intl.PluralRules>();
-
+/** Whether a count takes the form for one, in the languages that pages have: `Intl.PluralRules` would hold up the start of a page. */
 function isOne(language: string, count: number): boolean {
-  let rules = pluralRules.get(language);
-  if (!rules) {
-    rules = new Intl.PluralRules(language);
-    pluralRules.set(language, rules);
-  }
-  return rules.select(count) === 'one';
+  return count === 1 || (count === 0 && language === 'fr');
 }
 
 /**
