@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { cosmiconfig } from 'cosmiconfig';
 import type { Finding } from '../finding.ts';
 import { byPlace, ConfigError } from '../findings.ts';
 import { salvage } from '../schema/salvage.ts';
@@ -41,7 +42,6 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   const named = options.file ?? options.env.SVC_CONFIG;
   if (named === stdinName) return named;
   if (named) return resolve(options.cwd, named);
-  const { cosmiconfig } = await import('cosmiconfig');
   // Only the search is cosmiconfig's: `readSource` parses, because it keeps the places of everything.
   const asFound = (_path: string, content: string) => content;
   const explorer = cosmiconfig('svc', {
