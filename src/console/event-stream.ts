@@ -27,6 +27,12 @@ interface SentEvent {
   data: unknown;
 }
 
+/** An event as it is sent. */
+export function eventText({ event, id, data }: SentEvent): string {
+  const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
+  return [...lines, `data: ${JSON.stringify(data)}`, '', ''].join('\n');
+}
+
 /** Server-Sent Events to one reader. Whoever sends looks at what `send` returns: nothing is kept for a reader that is behind. */
 export class EventStream {
   /** Aborts when the reader is gone, or may listen no more. */
@@ -59,9 +65,8 @@ export class EventStream {
   }
 
   /** @returns whether the reader takes more; if not, wait for `caughtUp` */
-  send({ event, id, data }: SentEvent): boolean {
-    const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
-    return this.write([...lines, `data: ${JSON.stringify(data)}`, '', ''].join('\n'));
+  send(event: SentEvent): boolean {
+    return this.write(eventText(event));
   }
 
   /** Sends events that are written out already. @returns as `send` */

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { EventStream } from './event-stream.ts';
+import { type EventStream, eventText } from './event-stream.ts';
 import type { Sample, Samples } from './samples.ts';
 import type { Overview } from './sources.ts';
 
@@ -18,7 +18,8 @@ export class LiveFeed {
   #timer: Timer | undefined;
   #stopSamples: (() => void) | undefined;
   #isAsking = false;
-  #latest = { text: '', value: undefined as Overview | undefined };
+  /** The overview as it was last, written out once for all of them; empty before the first. */
+  #latest = '';
 
   constructor(overview: () => Promise<Overview>, samples: Samples, { clock, log }: { clock: Clock; log: Log }) {
     this.#overview = overview;
@@ -49,23 +50,23 @@ export class LiveFeed {
     if (this.#isAsking) return;
     this.#isAsking = true;
     try {
-      const value = await this.#overview();
-      this.#latest = { text: JSON.stringify(value), value };
+      this.#latest = eventText({ event: 'overview', data: await this.#overview() });
     } catch (error) {
       this.#log.warn('the console could not look at the server', { reason: error });
     } finally {
       this.#isAsking = false;
     }
-    const { text, value } = this.#latest;
+    const text = this.#latest;
     for (const [stream, told] of this.#told) {
       // Who is behind gets what is true by then, not what was true in between.
       if (told === text || stream.isBehind) continue;
       this.#told.set(stream, text);
-      stream.send({ event: 'overview', data: value });
+      stream.write(text);
     }
   }
 
   #tellSample(sample: Sample): void {
-    for (const stream of this.#told.keys()) if (!stream.isBehind) stream.send({ event: 'sample', data: sample });
+    const text = eventText({ event: 'sample', data: sample });
+    for (const stream of this.#told.keys()) if (!stream.isBehind) stream.write(text);
   }
 }

@@ -124,8 +124,8 @@ export interface Overview {
   transfers_left_out: number;
   /** The newest events of the group `failure`, the newest first; of those before the start, what a short look back finds. */
   errors: { time: string; id: string; uuid: string; message: string; node: string }[];
-  /** What the journal takes up, and the room on its disk. */
-  journal: { bytes: number; free_bytes: number };
+  /** What the journal takes up, and the room on its disk; null where that does not tell. */
+  journal: { bytes: number | null; free_bytes: number | null };
   nodes: NodeView[];
   /** Why the other nodes cannot be seen at present; empty when they can. */
   incomplete: string;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -61,6 +61,20 @@ test('of a method of authentication is told why it does not run, and what of it 
   status = 401;
   await login();
   assert.deepEqual((await reasons()).good, ['running', ''], 'it works again');
+});
+
+test('while the data folder is away the overview shows all but what its disk tells', async (t) => {
+  const { server, console } = await startConsole(t);
+  const contract = await console.contract();
+  const [folder, away] = [join(server.folder, 'data'), join(server.folder, 'away')];
+  renameSync(folder, away);
+  const reply = await console.get('/api/overview', asViewer);
+  renameSync(away, folder);
+  contract.check('GET', '/api/overview', reply);
+  assert.equal(reply.status, 200);
+  const { journal, services } = reply.json<{ journal: object; services: unknown[] }>();
+  assert.deepEqual(journal, { bytes: null, free_bytes: null });
+  assert.equal(services.length, 2);
 });
 
 test('errors of one moment keep their order', () => {

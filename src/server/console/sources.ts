@@ -55,7 +55,11 @@ export function consoleSources(view: () => ServerView, surroundings: Surrounding
     async overview() {
       const { others, told } = await look();
       const [{ node, report }] = told;
-      const [handlers, bytes, free] = await Promise.all([handlerViews.list(others), core().journal.sizeBytes(), freeBytes(dataFolderPath)]);
+      const [handlers, bytes, free] = await Promise.all([
+        handlerViews.list(others),
+        core().journal.sizeBytes().catch(unknown),
+        freeBytes(dataFolderPath).catch(unknown),
+      ]);
       const { name, uuid } = core().server;
       return {
         server: { name, uuid, version: report.version, node, started: report.started },
@@ -86,6 +90,9 @@ export function consoleSources(view: () => ServerView, surroundings: Surrounding
     },
   };
 }
+
+// A disk that fails is no reason to show nothing of all else.
+const unknown = () => null;
 
 function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(
   told: readonly Told[],

@@ -9,6 +9,7 @@ const counted = {
 };
 const counts = { ...counted, deliveries: count, failed_deliveries: count };
 const levels = { sessions: count, connections: count, memory_bytes: count, waiting_events: count };
+const ofDisk = { ...count, nullable: true, description: 'Null while the disk does not tell.' };
 
 export const overviewPart: OpenapiPart = {
   paths: {
@@ -57,7 +58,7 @@ export const overviewPart: OpenapiPart = {
       transfers: list(schema('Transfer')),
       transfers_left_out: { ...count, description: 'Of the transfers under way, those 100 are listed that began first.' },
       errors: list(object({ time, id: text, uuid: text, message: text, node: text })),
-      journal: object({ bytes: count, free_bytes: count }),
+      journal: object({ bytes: ofDisk, free_bytes: ofDisk }),
       nodes: list(schema('Node')),
       incomplete,
     }),

@@ -58,7 +58,7 @@ export interface Overview {
   transfers?: TransferItem[];
   transfers_left_out?: number;
   errors: { time: string; id: string | number; uuid: string; message: string; node?: string }[];
-  journal: { bytes: number; free_bytes?: number | null };
+  journal: { bytes: number | null; free_bytes?: number | null };
   nodes?: { node: string; uuid: string; phase: string; version?: string; seen: string }[];
   /** Why the other nodes cannot be seen; empty when they can. */
   incomplete?: string;

@@ -42,7 +42,7 @@ export async function showOverview({ main, signal }: Stage): Promise<void> {
 
 function serverFacts({ server, journal, nodes = [] }: Overview): HTMLElement {
   const free = journal.free_bytes ?? undefined;
-  const size = sizeText(journal.bytes);
+  const size = journal.bytes === null ? '–' : sizeText(journal.bytes);
   return facts(
     [text('server'), datum(server.name)],
     [text('version'), server.version],
