@@ -34,6 +34,9 @@ const requestTimeoutMs = 60_000;
 /** A connection that nothing is asked on is closed after so long, in milliseconds. */
 const keepAliveTimeoutMs = 60_000;
 
+/** A client that was refused has so long to read why, in milliseconds. */
+const refusedMs = 1000;
+
 /** After a change of the authorities of client certificates connections end after so long, in milliseconds. */
 const leaveMs = 1000;
 
@@ -73,12 +76,11 @@ export class ConsoleServer {
     this.#server.requestTimeout = requestTimeoutMs;
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
     this.#server.maxConnections = options.maximum_concurrent_connections;
-    const onGarbage = (error: Error, socket: Socket) => {
-      if (socket.writable && systemErrorCode(error) !== 'ECONNRESET') socket.end(garbageReply(error, 'svc').reply);
-      else socket.destroy();
-    };
     const cut = (_: unknown, __: unknown, socket: Socket) => socket.destroy();
-    this.#server.on('clientError', guarded(onGarbage, cut));
+    this.#server.on(
+      'clientError',
+      guarded((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
+    );
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -113,11 +115,6 @@ export class ConsoleServer {
   /** The port that it listens on. */
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
-  }
-
-  /** Connections at present. */
-  get connections(): number {
-    return this.#sockets.size;
   }
 
   /** Whether `replace` can take over such options: same address, and TLS as before. */
@@ -217,6 +214,14 @@ export class ConsoleServer {
       autoCleanupIncoming: false,
       createServer: create as typeof createHttpServer,
     }) as Server;
+  }
+
+  // Behind the beginning of a reply the client would take another for its content.
+  #refuseGarbage(error: Error, socket: Socket): void {
+    if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
+    socket.end(garbageReply(error, 'svc').reply);
+    // Node.js waits for the client's end, however long it takes.
+    this.#service.clock.after(refusedMs, () => socket.destroy());
   }
 
   /** Ends a reply that its request's own handling could not: nothing else may end with it. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { hashPassword } from '../../src/accounts/passwords.ts';
@@ -80,4 +81,23 @@ test('a journal that cannot be read is a fault, and the end of a stream that has
   assert.equal(errors().length, 2);
   for (let count = 0; count < 5; count++) await assert.rejects(console.get('/api/events', request), { code: 'ECONNRESET' });
   assert.equal((await console.get('/api/events?limit=1', request)).status, 200);
+});
+
+test('connections that send garbage and stay keep nobody away', async (t) => {
+  const { console } = await startConsole(t, {}, { maximum_concurrent_connections: 3 });
+  const sockets = Array.from({ length: 3 }, () => connect({ port: console.port, host: '127.0.0.1', allowHalfOpen: true }));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  for (const socket of sockets) {
+    socket.on('error', () => {});
+    socket.write('garbage\r\n\r\n');
+    assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 400 /);
+  }
+  const isReachable = () =>
+    console.get('/api/me', asViewer).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  await until('there is room again', isReachable);
 });
