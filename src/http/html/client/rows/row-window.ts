@@ -4,9 +4,9 @@ import type { Row } from './row-cells.ts';
 /** Part of the window's height above and below it in which rows are kept ready. */
 const readyPart = 0.75;
 
-/** Time for which rows in sight come into the document, some at once, before it is painted, in milliseconds: more would hold up a slow machine. */
+/** Time for which rows in sight come into the document, a few at once, before it is painted, in milliseconds: more would hold up a slow machine. */
 const budgetMs = 8;
-const rowsAtOnce = 4;
+const rowsAtOnce = 3;
 
 /** Rows that come at once when all are to come, out of sight, where they are not laid out. */
 const hiddenRowsAtOnce = 60;
