@@ -51,12 +51,13 @@ const mostTogether = 10;
 const memoryBytes = 4 * 1024 ** 3;
 
 /**
- * Pages of Chromium's own for the address bar, which each window loads: they took a third of the CPU of tests in the browser. As only one
- * such list counts, the others are those that Playwright turns off.
+ * Pages of Chromium's own for the address bar, which each window loads, and a process that waits for the next page: they took almost half of
+ * the CPU of tests in the browser. As only one such list counts, the others are those that Playwright turns off.
  */
 const disabledFeatures = [
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
+  'SpareRendererForSitePerProcess',
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',
   'HttpsUpgrades',
