@@ -21,6 +21,7 @@ function openJournal(t: TestContext) {
   const log = new FileEventLog({ folder, maximumFileSizeBytes: 200_000, retentionDays: 36_500, clock: systemClock, log: silentLog });
   t.after(() => log.close());
   const counts = { readers: 0, reads: 0 };
+  const faults: Error[] = [];
   const journal = {
     get end() {
       return log.end;
@@ -33,13 +34,14 @@ function openJournal(t: TestContext) {
       return {
         next(from: LogPosition) {
           counts.reads++;
-          return reader.next(from);
+          const fault = faults.shift();
+          return fault ? Promise.reject(fault) : reader.next(from);
         },
         close: () => reader.close(),
       };
     },
   };
-  return { log, folder, counts, live: new LiveEvents(journal, systemClock) };
+  return { log, folder, counts, faults, live: new LiveEvents(journal, systemClock) };
 }
 
 /** Follows until there are so many events, or a lag. */
@@ -140,4 +142,43 @@ test('events that are removed before somebody looked at them end the following, 
   assert.equal(events.length, 0);
   assert.notEqual(lag, undefined);
   await back.return(undefined);
+});
+
+test('a journal that could not be read ends those who follow; who comes then hears what happens, also while one has not heard of it', async (t) => {
+  const { log, live, faults } = openJournal(t);
+  const signal = new AbortController().signal;
+  const [early, slow] = [live.follow(everything, undefined, signal), live.follow(everything, undefined, signal)];
+  const heard = [early.next(), slow.next()];
+  log.append(journalEventAt(0));
+  await Promise.all(heard);
+  faults.push(new Error('no such disk'));
+  const ends = assert.rejects(early.next(), /no such disk/);
+  log.append(journalEventAt(1));
+  await ends;
+  assert.equal(live.followers, 1);
+  const late = live.follow(everything, undefined, signal);
+  const hears = late.next();
+  await until('it follows', () => live.followers === 2);
+  const event = journalEventAt(2);
+  log.append(event);
+  assert.deepEqual(((await hears).value as LiveBatch).events.map(uuidOf), [event.uuid]);
+  await assert.rejects(slow.next(), /no such disk/);
+  await late.return(undefined);
+  assert.equal(live.followers, 0);
+});
+
+test('many who come back and take nothing keep nobody from coming back', async (t) => {
+  const { log, live } = openJournal(t);
+  const signal = new AbortController().signal;
+  const first = live.follow(everything, undefined, signal);
+  const hears = first.next();
+  log.append(journalEventAt(0));
+  const { next } = (await hears).value as LiveBatch;
+  await first.return(undefined);
+  for (let index = 1; index < 1000; index++) log.append(journalEventAt(index));
+  const deaf = Array.from({ length: 10 }, () => live.follow(everything, next, signal));
+  await Promise.all(deaf.map((batches) => batches.next()));
+  const back = await follow(live.follow(everything, next, signal), 999);
+  assert.equal(back.uuids.length, 999);
+  for (const batches of deaf) await batches.return(undefined);
 });

@@ -30,6 +30,13 @@ export interface LiveBatch {
 /** What those who follow want; of the groups of accounts nothing is known here. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
+/** What reads the journal for all who follow meanwhile. */
+interface Reading {
+  stop: AbortController;
+  /** Why it ended: those who follow it are told, and who comes then begins another. */
+  fault: unknown;
+}
+
 /**
  * The events of a journal as they happen, for any number of those who follow: one reader reads for all of them, and keeps what is newest once,
  * whoever is slow. Nobody reads while nobody follows.
@@ -42,8 +49,7 @@ export class LiveEvents {
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
-  #stop: AbortController | undefined;
-  #fault: unknown;
+  #reading: Reading | undefined;
   readonly #waiting = new Set<() => void>();
   /** Over when those who follow hear of what came meanwhile: all at once, so that they hear of the same events. */
   #turn: Promise<void> | undefined;
@@ -71,7 +77,7 @@ export class LiveEvents {
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
-    this.#begin();
+    const reading = this.#begin();
     const needles = needlesOf(selection);
     try {
       let position = from && comparePositions(from, this.#end) < 0 ? from : this.#end;
@@ -83,7 +89,7 @@ export class LiveEvents {
           yield batch;
         }
       while (!signal.aborted) {
-        if (this.#fault !== undefined) throw this.#fault;
+        if (reading.fault !== undefined) throw reading.fault;
         if (number === this.#kept.end) {
           await this.#grown(signal);
           continue;
@@ -116,14 +122,15 @@ export class LiveEvents {
 
   /** What came since somebody followed before, up to the events that are kept, and the number of the event to go on with. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
-    const endTurn = await this.#turnsBack.take('');
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
       isBroken = true;
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        const { events, next } = await reader.next(position);
+        // Of the reading alone: who takes nothing keeps nobody waiting.
+        const endTurn = await this.#turnsBack.take('');
+        const { events, next } = await reader.next(position).finally(endTurn);
         // From here to the reckoning of the number nothing may be waited for: the events that are kept go on.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
@@ -141,13 +148,12 @@ export class LiveEvents {
       }
     } finally {
       reader.close();
-      endTurn();
     }
   }
 
   #nextTurn(): Promise<void> {
     this.#turn ??= this.#clock
-      .sleep(tellEveryMs, this.#stop?.signal)
+      .sleep(tellEveryMs, this.#reading?.stop.signal)
       .catch(() => {})
       .then(() => {
         this.#turn = undefined;
@@ -155,21 +161,26 @@ export class LiveEvents {
     return this.#turn;
   }
 
-  #begin(): void {
-    if (this.#followers++ > 0) return;
+  #begin(): Reading {
+    this.#followers++;
+    if (this.#reading && this.#reading.fault === undefined) return this.#reading;
+    this.#kept.clear();
     this.#end = this.#journal.end;
-    this.#fault = undefined;
-    this.#stop = new AbortController();
-    void this.#read(this.#stop.signal);
+    const reading: Reading = { stop: new AbortController(), fault: undefined };
+    this.#reading = reading;
+    void this.#read(reading);
+    return reading;
   }
 
   #leave(): void {
     if (--this.#followers > 0) return;
-    this.#stop?.abort();
+    this.#reading?.stop.abort();
+    this.#reading = undefined;
     this.#kept.clear();
   }
 
-  async #read(signal: AbortSignal): Promise<void> {
+  async #read(reading: Reading): Promise<void> {
+    const { signal } = reading.stop;
     const reader = this.#journal.openRawReader();
     try {
       for (;;) {
@@ -186,7 +197,7 @@ export class LiveEvents {
       }
     } catch (error) {
       if (signal.aborted) return;
-      this.#fault = error;
+      reading.fault = error;
       this.#wake();
     } finally {
       reader.close();
