@@ -73,6 +73,26 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 });
 
+test('Firefox: folders and files of any kind have an icon that is seen', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Folder'));
+  for (const name of ['a.txt', 'b.unknown']) writeFileSync(join(server.home, name), 'x');
+  // The policy refuses the style that Playwright writes for a picture.
+  const page = await openFirefox(t, { expectedErrors: /inline style/ });
+  if (!page) return;
+  await loginByForm(page, server.url);
+  for (const name of ['Folder', 'a.txt', 'b.unknown']) {
+    const link = page.getByRole('link', { name, exact: true });
+    const box = await link.boundingBox();
+    assert.ok(box);
+    const clip = { ...box, width: 24 };
+    const shown = await page.screenshot({ clip });
+    await link.evaluate((element) => element.style.setProperty('--kind', 'transparent'));
+    const without = await page.screenshot({ clip });
+    assert.ok(!shown.equals(without), name);
+  }
+});
+
 test('Firefox: everything without a mouse', async (t) => {
   const server = await startServer(t);
   const page = await openFirefox(t);
