@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 /** Has the test say what a search finds, and when. */
@@ -70,7 +71,7 @@ test('what a search finds is shown as it comes; who leaves ends it', async (t) =
     await page.getByRole('searchbox').fill('x');
     await page.keyboard.press('Enter');
     // The policy of the page lets nothing in it wait for a text that is a script.
-    while (!(await page.evaluate<boolean>('window.feed !== undefined'))) await page.waitForTimeout(20);
+    await until('it is asked', () => page.evaluate<boolean>('window.feed !== undefined'));
   };
   await search();
   const line = (name: string) => `${JSON.stringify({ path: `/a b/${name}`, name, is_directory: false, modified: 1, size: 5 })}\n`;

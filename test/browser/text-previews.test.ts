@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
 import { plainPng } from '../support/pictures.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 /** Opens a file of the folder, looks at it, and closes it again. */
@@ -108,7 +109,7 @@ test('Markdown is laid out, a program has colours, JSON unfolds, separated value
   });
   await preview(page, 'picture.svg', async (stage) => {
     await stage.locator('img').waitFor();
-    await page.waitForFunction("document.querySelector('.stage img').naturalWidth === 30");
+    await until('it is drawn', async () => (await page.evaluate("document.querySelector('.stage img').naturalWidth")) === 30);
   });
   assert.deepEqual(
     asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${server.url}/`) || url.includes('logout')),
