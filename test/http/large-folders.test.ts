@@ -122,7 +122,7 @@ test('a large folder', async (t) => {
       const query = '?sort=name&order=desc&page=2';
       const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });
       const rows = [...text.matchAll(/name=selected-members value="([^"]+)"/g)].map((match) => match[1]);
-      assert.equal(rows.length, 30);
+      assert.equal(rows.length, 20);
       assert.match(
         text,
         /<head>[\s\S]*<noscript><meta http-equiv="refresh" content="0; url=\?sort=name&amp;order=desc&amp;page=2&amp;rows=all"><\/noscript>/,
