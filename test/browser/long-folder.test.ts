@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const count = 600;
@@ -51,6 +52,7 @@ test('the rows of a long folder that the script writes are like those of the ser
   await page.goto(`${server.url}/home/long/?preview=${nameAt(597)}`);
   await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
   await page.keyboard.press('Escape');
+  await until('the file has the focus', async () => (await focused()) === nameAt(597));
   await page.keyboard.press('End');
   assert.match(await focused(), /^z/, 'the last row is there');
 
