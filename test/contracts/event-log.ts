@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { createEvent, processAccount } from '../../src/events/event-factory.ts';
-import type { EventLog, LoggedEvent, RawEvent } from '../../src/events/journal/event-log.ts';
+import type { EventLog, LoggedEvent, RawBlock, RawEvent } from '../../src/events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../src/events/journal/position.ts';
 import type { EventSelection } from '../../src/events/journal/search/event-selection.ts';
 import { newestEvents, searchPage } from '../../src/events/journal/search/search.ts';
@@ -76,6 +76,26 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     );
     const places = ({ raw, position, next }: RawEvent) => ({ text: raw.toString('utf8'), position, next });
     assert.deepEqual((await readAllRaw(log)).map(places), read.map(places));
+    await log.close();
+  });
+
+  contract('blocks of lines are taken apart at any time, many at once, also when the reader is closed', async (log) => {
+    const appended = Array.from({ length: 6 }, (_, index) => testEvent(`${index} ${'x'.repeat(200_000)}`));
+    for (const event of appended) await log.appendDurable(event);
+    const reader = log.openRawReader();
+    const blocks: RawBlock[] = [];
+    for (let position = { segment: 0, offset: 0 }; ; position = (blocks.at(-1) as RawBlock).next) {
+      const block = await reader.next(position);
+      if (block.count === 0) break;
+      blocks.push(block);
+    }
+    const taken = blocks.map((block) => block.events());
+    reader.close();
+    const texts = (await Promise.all(taken)).flat().map(({ raw }) => raw.toString('utf8'));
+    assert.deepEqual(
+      texts,
+      appended.map((event) => JSON.stringify(event)),
+    );
     await log.close();
   });
 

@@ -67,10 +67,11 @@ const gone = () => new ServiceError('unavailable', 'These events are in the jour
 /** Reads the lines of the journal's files. */
 export function rawJournalReader(folder: string): RawReader {
   // Memory that is used again: V8 marks the whole heap after each few megabytes that are new.
-  const counted = new LineReader(folder, 'events', () => {}, Buffer.allocUnsafeSlow(chunkBytes));
-  const wanted = new LineReader(folder, 'events', () => {});
+  const reader = new LineReader(folder, 'events', () => {}, Buffer.allocUnsafeSlow(chunkBytes));
   const read = async (position: LogPosition, next: LogPosition) => {
-    const { lines, next: reached } = await wanted.next(position);
+    // One of its own: several blocks may be asked for at once, of different files.
+    const again = new LineReader(folder, 'events', () => {});
+    const { lines, next: reached } = await again.next(position).finally(() => again.close());
     if (comparePositions(reached, next) < 0 || reached.segment > next.segment) throw gone();
     return lines
       .filter(({ offset }) => offset < next.offset)
@@ -82,13 +83,10 @@ export function rawJournalReader(folder: string): RawReader {
   };
   return {
     async next(from) {
-      const { count, text, position, next } = await counted.next(from);
+      const { count, text, position, next } = await reader.next(from);
       return { count, bytes: text.length, position, next, events: () => read(position, next) };
     },
-    close() {
-      counted.close();
-      wanted.close();
-    },
+    close: () => reader.close(),
   };
 }
 
