@@ -123,8 +123,7 @@ export class LineReader {
   async #lines(segment: OpenSegment, start: number): Promise<{ text: Buffer; nextOffset: number }> {
     for (let sizeBytes = chunkBytes; ; sizeBytes *= 4) {
       const wantedBytes = Math.min(sizeBytes, longestLineBytes + 1, Math.max(fstatSync(segment.fd).size - start, 0));
-      const hasRoom = this.#memory !== undefined && wantedBytes <= this.#memory.length;
-      const chunk = hasRoom ? (this.#memory as Buffer) : Buffer.allocUnsafe(wantedBytes);
+      const chunk = this.#memory && wantedBytes <= this.#memory.length ? this.#memory : Buffer.allocUnsafe(wantedBytes);
       const { bytesRead } = wantedBytes === 0 ? { bytesRead: 0 } : await readAsync(segment.fd, chunk, 0, wantedBytes, start);
       const text = chunk.subarray(0, chunk.subarray(0, bytesRead).lastIndexOf(newline) + 1);
       if (text.length > 0) return { text, nextOffset: start + text.length };
