@@ -99,6 +99,51 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
+  contract('who reads lines while others are written gets each once and in order, however far behind', async (log) => {
+    const reader = log.openRawReader();
+    const read: RawEvent[] = [];
+    let position = log.end;
+    const begin = position;
+    const readOn = async (most: number) => {
+      for (let blocks = 0; blocks < most; blocks++) {
+        const block = await reader.next(position);
+        if (block.count === 0) return;
+        const events = await block.events();
+        assert.equal(events.length, block.count);
+        read.push(...events);
+        position = block.next;
+      }
+    };
+    let written = 0;
+    const write = async (count: number, textLength: number) => {
+      for (let index = 0; index < count; index++) log.append(testEvent(`${written++} ${'x'.repeat(textLength)}`));
+      for (let index = 0; index < 3; index++) log.appendGrouped(testEvent(`${written++} of a group`));
+      await log.grouped();
+      await log.appendDurable(testEvent(`${written++} durable`));
+    };
+    await write(5, 10);
+    await readOn(1);
+    await write(200, 500);
+    await readOn(1);
+    await write(10, 200_000);
+    // Further behind than anything is kept in memory for; what is written meanwhile comes in between.
+    await write(130, 70_000);
+    await readOn(3);
+    await write(200, 500);
+    const writing = write(50, 70_000);
+    await readOn(5);
+    await writing;
+    await readOn(Number.POSITIVE_INFINITY);
+    await write(1, 10);
+    await readOn(Number.POSITIVE_INFINITY);
+    reader.close();
+    const all = await readAll(log, begin);
+    assert.equal(all.length, written);
+    const places = ({ raw, position: at, next }: RawEvent) => ({ text: raw.toString('utf8').slice(0, 1000), at, next });
+    assert.deepEqual(read.map(places), all.map(places));
+    await log.close();
+  });
+
   contract('positions are in order, survive their text form, and reading goes on from each', async (log) => {
     const appended: LogPosition[] = [];
     for (let index = 0; index < 10; index++) appended.push((await log.appendDurable(testEvent(String(index)))) as LogPosition);

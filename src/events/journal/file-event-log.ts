@@ -5,9 +5,12 @@ import type { ServiceEvent } from '../event.ts';
 import { backlogOf } from './backlog.ts';
 import type { Backlog, BadLine, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
 import { Growth } from './growth.ts';
+import { countLines } from './lines.ts';
 import { comparePositions, type LogPosition } from './position.ts';
-import { JournalReader, rawJournalReader } from './reader.ts';
+import { rawJournalReader } from './raw-reader.ts';
+import { JournalReader } from './reader.ts';
 import { RecentEvents } from './recent.ts';
+import { RecentBlocks } from './recent-blocks.ts';
 import { JournalReserve } from './reserve.ts';
 import type { EventSelection } from './search/event-selection.ts';
 import { newestBlocks } from './search/newest-blocks.ts';
@@ -39,6 +42,7 @@ export class FileEventLog implements EventLog {
   readonly #segments: SegmentChain;
   readonly #growth = new Growth(() => this.end);
   readonly #recent = new RecentEvents();
+  readonly #recentBlocks = new RecentBlocks();
   readonly #summariser: Summariser | undefined;
   #isWaking = false;
   #group: WaitingLine[] = [];
@@ -115,6 +119,7 @@ export class FileEventLog implements EventLog {
     this.#writeGroup();
     orEndProcess(() => {
       const position = this.#appendBytes(lines, (offset) => this.#segments.writer.mark(offset, '', marks, group !== undefined));
+      if (this.#recentBlocks.isKept) this.#recentBlocks.add(position, lines.length, countLines(lines));
       if (this.#recent.isKept) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
     });
     if (this.#growth.isAwaited) this.#wakeSoon();
@@ -161,7 +166,7 @@ export class FileEventLog implements EventLog {
   }
 
   openRawReader(): RawReader {
-    return rawJournalReader(this.#options.folder);
+    return rawJournalReader(this.#options.folder, this.#recentBlocks, () => this.end);
   }
 
   newestBlocks(selection: EventSelection, before?: LogPosition): AsyncIterable<CandidateBlock> {
@@ -217,6 +222,7 @@ export class FileEventLog implements EventLog {
           offset += sizeBytes;
         }
       });
+      if (this.#recentBlocks.isKept) this.#recentBlocks.add(position, bytes.length, lines.length);
       if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
       if (this.#growth.isAwaited) this.#wakeSoon();
       return position;

@@ -6,7 +6,7 @@ import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
 /** What is read at once as a rule. */
-export const chunkBytes = 256 * 1024;
+const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 
 /** Whole lines in a row. */
@@ -27,13 +27,6 @@ export class LineBlock {
     this.next = next;
   }
 
-  /** How many they are. */
-  get count(): number {
-    let count = 0;
-    for (let end = this.text.indexOf(newline); end >= 0; end = this.text.indexOf(newline, end + 1)) count++;
-    return count;
-  }
-
   /** Each without its newline. */
   get lines(): PlacedLine[] {
     const { text } = this;
@@ -49,6 +42,13 @@ export class LineBlock {
 
 const noText = Buffer.alloc(0);
 
+/** @param text whole lines */
+export function countLines(text: Buffer): number {
+  let count = 0;
+  for (let end = text.indexOf(newline); end >= 0; end = text.indexOf(newline, end + 1)) count++;
+  return count;
+}
+
 interface OpenSegment extends Segment {
   fd: number;
 }
@@ -61,15 +61,12 @@ export class LineReader {
   readonly #folder: string;
   readonly #kind: SegmentKind;
   readonly #onBadLine: (bad: BadLine) => void;
-  readonly #memory: Buffer | undefined;
   #open: OpenSegment | undefined;
 
-  /** @param memory what is read is put there, where it has room, and gone with the next call */
-  constructor(folder: string, kind: SegmentKind, onBadLine: (bad: BadLine) => void, memory?: Buffer) {
+  constructor(folder: string, kind: SegmentKind, onBadLine: (bad: BadLine) => void) {
     this.#folder = folder;
     this.#kind = kind;
     this.#onBadLine = onBadLine;
-    this.#memory = memory;
   }
 
   /** The lines from a position on; none at the present end. */
@@ -123,7 +120,7 @@ export class LineReader {
   async #lines(segment: OpenSegment, start: number): Promise<{ text: Buffer; nextOffset: number }> {
     for (let sizeBytes = chunkBytes; ; sizeBytes *= 4) {
       const wantedBytes = Math.min(sizeBytes, longestLineBytes + 1, Math.max(fstatSync(segment.fd).size - start, 0));
-      const chunk = this.#memory && wantedBytes <= this.#memory.length ? this.#memory : Buffer.allocUnsafe(wantedBytes);
+      const chunk = Buffer.allocUnsafe(wantedBytes);
       const { bytesRead } = wantedBytes === 0 ? { bytesRead: 0 } : await readAsync(segment.fd, chunk, 0, wantedBytes, start);
       const text = chunk.subarray(0, chunk.subarray(0, bytesRead).lastIndexOf(newline) + 1);
       if (text.length > 0) return { text, nextOffset: start + text.length };

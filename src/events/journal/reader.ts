@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { ServiceError } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { ServiceEvent } from '../event.ts';
 import { isSpecialAccount } from '../event-factory.ts';
 import { deepestEvent, eventProblem } from '../event-shape.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent, RawReader } from './event-log.ts';
-import { chunkBytes, LineReader } from './lines.ts';
+import type { BadLine, EventBlock, EventReader, LoggedEvent } from './event-log.ts';
+import { LineReader } from './lines.ts';
 import { MarksReader } from './marks.ts';
-import { comparePositions, type LogPosition } from './position.ts';
+import type { LogPosition } from './position.ts';
 import type { Segment } from './segments.ts';
 
 /** Reads events, with what is known beside them, from the journal's files. */
@@ -60,34 +59,6 @@ export class JournalReader implements EventReader {
     this.#marks.refresh();
     return this.#marks;
   }
-}
-
-const gone = () => new ServiceError('unavailable', 'These events are in the journal no more.');
-
-/** Reads the lines of the journal's files. */
-export function rawJournalReader(folder: string): RawReader {
-  // Memory that is used again: V8 marks the whole heap after each few megabytes that are new.
-  const reader = new LineReader(folder, 'events', () => {}, Buffer.allocUnsafeSlow(chunkBytes));
-  const read = async (position: LogPosition, next: LogPosition) => {
-    // One of its own: several blocks may be asked for at once, of different files.
-    const again = new LineReader(folder, 'events', () => {});
-    const { lines, next: reached } = await again.next(position).finally(() => again.close());
-    if (comparePositions(reached, next) < 0 || reached.segment > next.segment) throw gone();
-    return lines
-      .filter(({ offset }) => offset < next.offset)
-      .map(({ line, offset }) => ({
-        raw: line,
-        position: { segment: next.segment, offset },
-        next: { segment: next.segment, offset: offset + line.length + 1 },
-      }));
-  };
-  return {
-    async next(from) {
-      const { count, text, position, next } = await reader.next(from);
-      return { count, bytes: text.length, position, next, events: () => read(position, next) };
-    },
-    close: () => reader.close(),
-  };
 }
 
 /** @returns the event of a line, or why it is none */
