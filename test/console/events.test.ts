@@ -7,6 +7,7 @@ import { testUser } from '../support/secrets.ts';
 
 interface Page {
   events: ServiceEvent[];
+  begin: string;
   next: string | null;
   searched: { files: number; bytes: number };
   is_complete: boolean;
@@ -112,10 +113,10 @@ test('what a search is asked wrongly is refused; a cursor that points anywhere d
 });
 
 test('the live tail tells what is selected, and goes on from Last-Event-ID', async (t) => {
-  const { server, console } = await startFiles(t);
+  const { server, console, search } = await startFiles(t);
   const headers = await console.session();
-  const listen = async (more: Record<string, string> = {}) => {
-    const reader = await EventReader.open(`${console.url}/api/events/live?id=40017`, { ...headers, ...more });
+  const listen = async (more: Record<string, string> = {}, query = '') => {
+    const reader = await EventReader.open(`${console.url}/api/events/live?id=40017${query}`, { ...headers, ...more });
     t.after(() => reader.close());
     return reader;
   };
@@ -128,6 +129,11 @@ test('the live tail tells what is selected, and goes on from Last-Event-ID', asy
     ((await again.nextWhere('message', (event) => (event as ServiceEvent).data.path === '/live\none')) as ServiceEvent).id,
     '40017',
   );
+  const { begin } = await search({});
+  await server.put('/home/later', 'x', { user: testUser });
+  for (const after of [await listen({}, `&last_event_id=${begin}`), await listen({ 'last-event-id': begin }, '&last_event_id=1:0')])
+    assert.equal(((await after.next('message')) as ServiceEvent).data.path, '/later');
+  assert.equal((await console.get('/api/events/live?last_event_id=nonsense', { headers })).status, 400);
   for (const id of ['nonsense', '99999:99999']) {
     const other = await listen({ 'last-event-id': id });
     const put = server.put(`/home/${id.length}`, 'x', { user: testUser });

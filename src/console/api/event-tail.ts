@@ -8,7 +8,7 @@ import { selectionNames, selectionOf } from './event-filter.ts';
 import { Parameters } from './parameters.ts';
 
 /** Bytes of events that are written at once, if they are not one event. */
-const pieceBytes = 32 * 1024;
+const pieceBytes = 64 * 1024;
 
 /** What all who follow a journal share, whichever console they ask. */
 const live = new WeakMap<EventLog, LiveEvents>();
@@ -19,9 +19,12 @@ const live = new WeakMap<EventLog, LiveEvents>();
  */
 export function followEvents(c: ConsoleContext): Response {
   const { query, incoming, service } = c.env;
-  const selection = selectionOf(Parameters.ofQuery(query, selectionNames));
+  const parameters = Parameters.ofQuery(query, [...selectionNames, 'last_event_id']);
+  const selection = selectionOf(parameters);
+  const asked = parameters.place('last_event_id');
   const last = incoming.headers['last-event-id'];
-  const from = typeof last === 'string' ? parsePosition(last) : undefined;
+  // A browser that connects anew knows what it has seen since it asked.
+  const from = typeof last === 'string' ? parsePosition(last) : asked;
   return answerEvents(c, (stream) => void tell(stream, liveEvents(service).follow(selection, from, stream.signal), service));
 }
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { EventLog } from '../../events/journal/event-log.ts';
-import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
+import { formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import { type EventSelection, timeOf } from '../../events/journal/search/event-selection.ts';
 import { type FoundEvent, newestEvents, searchPage } from '../../events/journal/search/search.ts';
 import { clientGone } from '../../http/reply/outgoing.ts';
@@ -47,18 +47,21 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const parameters = Parameters.ofQuery(query, [...selectionNames, 'limit', 'cursor']);
   const selection = selectionOf(parameters);
-  const before = cursorOf(parameters.text('cursor'));
+  const before = parameters.place('cursor');
   const journal = service.sources.journal();
   if (/\bapplication\/x-ndjson\b/i.test(c.env.incoming.headers.accept ?? '')) {
     const most = parameters.number('limit', { usual: Number.POSITIVE_INFINITY, most: 999_999_999 });
     return streamEvents(c, journal, selection, { before, most });
   }
   const events = parameters.number('limit', { usual: usualOfPage, most: mostOfPage });
+  // What comes while it is searched for may be found here, and is told by a live tail that begins here.
+  const begin = before ?? journal.end;
   const page = await inTurn(c, (signal) =>
     searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
   );
   return answerJson(c, {
     events: page.events.map(({ event }) => event),
+    begin: formatPosition(begin),
     next: page.next ? formatPosition(page.next) : null,
     searched: page.searched,
     is_complete: page.isComplete,
@@ -93,14 +96,6 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
       .filter((other) => other.uuid !== uuid)
       .toReversed(),
   });
-}
-
-/** Reads a cursor: any place of a journal. */
-function cursorOf(text: string | undefined): LogPosition | undefined {
-  if (text === undefined) return undefined;
-  const position = parsePosition(text);
-  if (!position) throw new ServiceError('bad-request', '"cursor" must be what "next" of a page before says.');
-  return position;
 }
 
 /** Runs a search when it is its turn; it ends when the client is gone. */

@@ -1,3 +1,4 @@
+import { type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ConsoleContext } from '../environment.ts';
 
@@ -71,6 +72,15 @@ export class Parameters {
     const timeMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
     if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `"${name}" must be a time such as 2026-01-31T12:00:00Z.`);
     return timeMs;
+  }
+
+  /** A place of a journal. */
+  place(name: string): LogPosition | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const place = parsePosition(text);
+    if (!place) throw new ServiceError('bad-request', `"${name}" must be a place of the journal as replies have it.`);
+    return place;
   }
 
   number(name: string, { usual, most }: { usual: number; most: number }): number {

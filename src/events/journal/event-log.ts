@@ -69,6 +69,8 @@ export interface RawBlock {
   position: LogPosition;
   /** Where to go on reading. */
   next: LogPosition;
+  /** Whether this process has written them itself: they are events then. */
+  isOwn: boolean;
   /** @throws ServiceError `unavailable` when they are there no more */
   events(): Promise<RawEvent[]>;
 }

@@ -17,8 +17,9 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   const release = recent.keep(end());
   return {
     async next(from) {
-      if (comparePositions(from, end()) === 0) return blockOf(folder, { count: 0, bytes: 0, position: from, next: from });
-      return blockOf(folder, recent.from(from) ?? (await readUpTo(reader, from, recent.begins)));
+      if (comparePositions(from, end()) === 0) return blockOf(folder, { count: 0, bytes: 0, position: from, next: from }, true);
+      const own = recent.from(from);
+      return own ? blockOf(folder, own, true) : blockOf(folder, await readUpTo(reader, from, recent.begins), false);
     },
     close() {
       release();
@@ -35,8 +36,8 @@ async function readUpTo(reader: LineReader, from: LogPosition, known: LogPositio
   return { count: countLines(own), bytes: own.length, position, next: isBeyond ? known : next };
 }
 
-function blockOf(folder: string, block: WrittenBlock): RawBlock {
-  return { ...block, events: () => readAgain(folder, block) };
+function blockOf(folder: string, block: WrittenBlock, isOwn: boolean): RawBlock {
+  return { ...block, isOwn, events: () => readAgain(folder, block) };
 }
 
 /** @throws ServiceError `unavailable` when they are there no more */

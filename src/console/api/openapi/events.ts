@@ -46,7 +46,10 @@ export const eventsPart: OpenapiPart = {
         summary: 'Events as they happen.',
         description:
           'Server-Sent Events: each event as a message, whose ID is where it stands; `lag` (`skipped`, `from`, `to`) where some were left out because they came too fast or the reader was too slow. `skipped` is null where nobody counted. `Last-Event-ID` goes on from there.',
-        parameters: filter,
+        parameters: [
+          ...filter,
+          queryParameter('last_event_id', text, 'For those who cannot send `Last-Event-ID`; `begin` of a page will do, too.'),
+        ],
         responses: {
           200: { description: 'The events, until the connection ends.', content: { 'text/event-stream': { schema: text } } },
           400: response('BadRequest'),
@@ -84,6 +87,7 @@ export const eventsPart: OpenapiPart = {
     },
     EventPage: object({
       events: list(schema('Event')),
+      begin: { ...text, description: 'Where the page begins: a live tail after it tells what came later.' },
       next: { ...text, nullable: true },
       searched: object({ files: count, bytes: count }),
       is_complete: { type: 'boolean' },

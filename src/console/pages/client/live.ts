@@ -2,9 +2,11 @@ import { ask } from './request.ts';
 
 /** What is listened to: the data of each kind of message, read as JSON, and the state of the connection. */
 interface Listeners {
-  messages: Readonly<Record<string, (data: never) => void>>;
+  messages: Readonly<Record<string, (data: never, id: string) => void>>;
   /** Whether the messages come just now. */
   onState?: (isOpen: boolean) => void;
+  /** ID of the message to go on after, where messages have IDs. */
+  after?: string | undefined;
 }
 
 /** Waits so long before a stream that the console ended is asked for again, in milliseconds. */
@@ -14,11 +16,17 @@ const pauseMs = 3000;
  * Listens to Server-Sent Events until the signal says that nobody looks any more. After a lost connection the browser connects anew by itself,
  * and says what it has seen last.
  */
-export function listen(path: string, signal: AbortSignal, { messages, onState }: Listeners): void {
+export function listen(path: string, signal: AbortSignal, { messages, onState, after }: Listeners): void {
   if (signal.aborted) return;
-  const source = new EventSource(path);
+  const url = new URL(path, location.href);
+  if (after) url.searchParams.set('last_event_id', after);
+  const source = new EventSource(url);
+  let last = after;
   for (const [type, take] of Object.entries(messages))
-    source.addEventListener(type, ({ data }: MessageEvent<string>) => take(JSON.parse(data) as never));
+    source.addEventListener(type, ({ data, lastEventId }: MessageEvent<string>) => {
+      last = lastEventId || last;
+      take(JSON.parse(data) as never, lastEventId);
+    });
   source.addEventListener('open', () => onState?.(true));
   let timer = 0;
   source.addEventListener('error', () => {
@@ -27,7 +35,7 @@ export function listen(path: string, signal: AbortSignal, { messages, onState }:
     // The browser does not tell the status: whether the session has ended another request does.
     timer = window.setTimeout(() => {
       void ask('GET', '/api/me', { signal }).then(
-        () => listen(path, signal, { messages, ...(onState && { onState }) }),
+        () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),
         () => {},
       );
     }, pauseMs);

@@ -26,6 +26,11 @@ export class More {
     pages.signal.addEventListener('abort', () => this.#observer.disconnect());
   }
 
+  /** There is more again: it is fetched when the button is pressed. */
+  offer(): void {
+    if (!this.#isBusy) this.element.replaceChildren(this.#button);
+  }
+
   /** Fetches the next page. @param isAsked whether the reader pressed the button, and the focus goes to what comes */
   async load(isAsked = false): Promise<void> {
     if (this.#isBusy) return;

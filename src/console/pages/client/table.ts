@@ -17,6 +17,7 @@ export class Table<T> {
   readonly #body = make('tbody');
   readonly #table: HTMLElement;
   readonly #empty: HTMLElement;
+  readonly #items = new WeakMap<Element, T>();
 
   /**
    * @param caption says what the table has, for those who hear it
@@ -47,9 +48,14 @@ export class Table<T> {
     return this.#body.childElementCount;
   }
 
-  /** Whether an item is shown. @param key of the item */
-  has(key: string): boolean {
-    return this.#body.querySelector(`[data-key="${CSS.escape(key)}"]`) !== null;
+  /** An item that is shown. @param key of the item */
+  find(key: string): T | undefined {
+    return this.#itemOf(this.#body.querySelector(`[data-key="${CSS.escape(key)}"]`));
+  }
+
+  /** The items of the first row and of the last one; undefined where that is a note, or none. */
+  get ends(): { first: T | undefined; last: T | undefined } {
+    return { first: this.#itemOf(this.#body.firstElementChild), last: this.#itemOf(this.#body.lastElementChild) };
   }
 
   /** Shows these items alone. */
@@ -69,11 +75,23 @@ export class Table<T> {
     return rows[0];
   }
 
-  /** Adds items before all others, of which at most so many stay. */
-  prepend(items: readonly T[], most: number): void {
+  /** Adds items before all others, of which at most so many rows stay. @returns whether some had to go */
+  prepend(items: readonly T[], most: number): boolean {
     this.#body.prepend(...items.map((item) => this.#row(item)));
-    while (this.#body.childElementCount > most) this.#body.lastElementChild?.remove();
+    const isTooLong = this.size > most;
+    while (this.size > most) this.#body.lastElementChild?.remove();
     this.#settle();
+    return isTooLong;
+  }
+
+  /** Adds a row that says something before all others. */
+  prependNote(...children: Child[]): void {
+    this.#body.prepend(make('tr', { className: 'note' }, make('td', { colSpan: this.#columns.length }, ...children)));
+    this.#settle();
+  }
+
+  #itemOf(row: Element | null): T | undefined {
+    return row ? this.#items.get(row) : undefined;
   }
 
   #settle(): void {
@@ -95,6 +113,8 @@ export class Table<T> {
     const cells = this.#columns.map(({ title, cell, className = '' }) =>
       make('td', { className, attributes: { 'data-title': title } }, cell(item)),
     );
-    return make('tr', { attributes: { 'data-key': this.#keyOf(item) } }, ...cells);
+    const row = make('tr', { attributes: { 'data-key': this.#keyOf(item) } }, ...cells);
+    this.#items.set(row, item);
+    return row;
   }
 }

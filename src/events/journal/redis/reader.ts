@@ -120,6 +120,7 @@ export function rawBlockOf(events: RawEvent[], from: LogPosition): RawBlock {
     bytes: events.reduce((sum, { raw }) => sum + raw.length, 0),
     position: events[0]?.position ?? from,
     next: events.at(-1)?.next ?? from,
+    isOwn: false,
     events: () => Promise.resolve(events),
   };
 }

@@ -47,6 +47,11 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   return text === undefined || text === '' || hasText(event, text);
 }
 
+/** Whether nothing is given. */
+export function selectsAll(selection: Partial<EventSelection>): boolean {
+  return Object.values(selection).every((given) => given === undefined || given === '' || (Array.isArray(given) && given.length === 0));
+}
+
 /** When an event happened, Unix time in milliseconds. */
 export function timeOf({ timestamp }: ServiceEvent): number {
   return Number(timestamp.timestamp) * 1000;

@@ -13,18 +13,21 @@ export class KeptEvent {
   readonly raw: Buffer;
   readonly position: LogPosition;
   readonly next: LogPosition;
+  readonly #isOwn: boolean;
   #event: ServiceEvent | string | undefined;
 
-  constructor({ raw, position, next }: RawEvent) {
+  constructor({ raw, position, next }: RawEvent, isOwn: boolean) {
     this.raw = raw;
     this.position = position;
     this.next = next;
+    this.#isOwn = isOwn;
   }
 
-  /** @param selection of the groups of accounts nothing is known here */
-  isSelected(selection: Omit<EventSelection, 'userGroup'>): boolean {
+  /** @param selection undefined for all; of the groups of accounts nothing is known here */
+  isSelected(selection: Omit<EventSelection, 'userGroup'> | undefined): boolean {
+    if (!selection && this.#isOwn) return true;
     this.#event ??= parseEvent(this.raw);
-    return typeof this.#event !== 'string' && isSelected(this.#event, selection);
+    return typeof this.#event !== 'string' && (!selection || isSelected(this.#event, selection));
   }
 }
 
@@ -92,6 +95,6 @@ export class KeptEvents {
 }
 
 function eventsOf(kept: KeptBlock): Promise<KeptEvent[]> {
-  kept.events ??= kept.block.events().then((events) => events.map((event) => new KeptEvent(event)));
+  kept.events ??= kept.block.events().then((events) => events.map((event) => new KeptEvent(event, kept.block.isOwn)));
   return kept.events;
 }

@@ -3,7 +3,7 @@ import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import { FairTurns } from '../../../lib/turns/fair-turns.ts';
 import type { EventLog, RawEvent } from '../event-log.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
-import { type EventSelection, isSelected } from './event-selection.ts';
+import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { KeptEvents } from './kept-events.ts';
 import { needlesOf } from './selection-keys.ts';
 
@@ -79,6 +79,7 @@ export class LiveEvents {
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
     const reading = this.#begin();
     const needles = needlesOf(selection);
+    const wanted = selectsAll(selection) ? undefined : selection;
     try {
       let position = from && comparePositions(from, this.#end) < 0 ? from : this.#end;
       let number = await this.#kept.numberOf(position);
@@ -101,7 +102,7 @@ export class LiveEvents {
         for await (const kept of this.#kept.from(number)) {
           for (const logged of kept) {
             if (events.length === mostAtOnce) break;
-            if (hasNeedles(logged.raw, needles) && logged.isSelected(selection)) events.push(logged);
+            if (hasNeedles(logged.raw, needles) && logged.isSelected(wanted)) events.push(logged);
             position = logged.next;
             number++;
           }

@@ -6,6 +6,13 @@ import { badge } from '../section.ts';
 import { datum, timeOf } from '../shown.ts';
 import { Table } from '../table.ts';
 
+/** An event, and the place of the journal that a search begins at to find it and what is older. */
+export interface ListedEvent extends EventItem {
+  place?: string;
+}
+
+export type EventTable = Table<ListedEvent>;
+
 /** When an event happened, in ISO 8601. */
 export function eventTime({ timestamp }: EventItem): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
@@ -17,8 +24,8 @@ export function eventHash(event: EventItem): string {
 }
 
 /** A table of events; each leads to its page. */
-export function eventTable(caption: string, empty: string): Table<EventItem> {
-  return new Table<EventItem>(
+export function eventTable(caption: string, empty: string): EventTable {
+  return new Table<ListedEvent>(
     caption,
     empty,
     [

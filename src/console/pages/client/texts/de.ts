@@ -36,6 +36,8 @@ export const scriptTexts: Record<TextName, Text> = {
   connecting: 'verbindet …',
   tailPaused: 'angehalten',
   lag: { one: 'ein Ereignis ausgelassen', other: '{count} Ereignisse ausgelassen' },
+  gap: { one: 'Ein Ereignis ist hier nicht gezeigt', other: '{count} Ereignisse sind hier nicht gezeigt' },
+  gapUnknown: 'Ereignisse sind hier nicht gezeigt',
   pause: 'Anhalten',
   resume: 'Fortsetzen',
   yes: 'ja',

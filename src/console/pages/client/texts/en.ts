@@ -35,6 +35,8 @@ export const scriptTexts = {
   connecting: 'connecting …',
   tailPaused: 'paused',
   lag: { one: 'one event left out', other: '{count} events left out' },
+  gap: { one: 'One event is not shown here', other: '{count} events are not shown here' },
+  gapUnknown: 'Events are not shown here',
   pause: 'Pause',
   resume: 'Continue',
   yes: 'yes',

@@ -36,6 +36,8 @@ export const scriptTexts: Record<TextName, Text> = {
   connecting: 'conectando…',
   tailPaused: 'en pausa',
   lag: { one: 'un evento omitido', other: '{count} eventos omitidos' },
+  gap: { one: 'Aquí no se muestra un evento', other: 'Aquí no se muestran {count} eventos' },
+  gapUnknown: 'Aquí no se muestran algunos eventos',
   pause: 'Pausar',
   resume: 'Continuar',
   yes: 'sí',

@@ -36,6 +36,8 @@ export const scriptTexts: Record<TextName, Text> = {
   connecting: 'connexion…',
   tailPaused: 'en pause',
   lag: { one: '{count} événement omis', other: '{count} événements omis' },
+  gap: { one: '{count} événement n’est pas affiché ici', other: '{count} événements ne sont pas affichés ici' },
+  gapUnknown: 'Des événements ne sont pas affichés ici',
   pause: 'Pause',
   resume: 'Reprendre',
   yes: 'oui',

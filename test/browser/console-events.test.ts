@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { Page, Route } from 'playwright-core';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { openBrowser } from '../support/browser.ts';
+import type { Client } from '../support/client.ts';
+import { asOperator, type ConsoleClient, startConsole } from '../support/console.ts';
+import { signIn } from '../support/console-pages.ts';
+import { until } from '../support/receiver.ts';
+
+/** So many requests, a hundred at once; each makes two events. */
+async function request(server: Client, count: number): Promise<void> {
+  for (let done = 0; done < count; done += 100)
+    await Promise.all(Array.from({ length: Math.min(100, count - done) }, () => server.get('/home/nothing')));
+}
+
+async function openEvents(t: TestContext): Promise<{ page: Page; server: Client; console: ConsoleClient } | undefined> {
+  const { server, console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  if (!page) return undefined;
+  await signIn(page, console.url, '#events');
+  await page.locator('.heading .badge.good').waitFor();
+  return { page, server, console };
+}
+
+/** All events, the newest first. */
+async function journalled(console: ConsoleClient): Promise<string[]> {
+  const { text } = await console.get('/api/events', { ...asOperator, headers: { accept: 'application/x-ndjson' } });
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as ServiceEvent).uuid);
+}
+
+const rows = (page: Page) =>
+  page.locator('main tbody tr').evaluateAll((all) => all.map((row) => row.getAttribute('data-key') ?? `note: ${row.textContent}`));
+
+const shows = (page: Page, uuid: string | undefined) => page.locator(`main tbody tr[data-key="${uuid}"]`).first().waitFor();
+
+test('behind the live events of a page those are shown that had to go from it: none is missing, none comes twice', async (t) => {
+  const opened = await openEvents(t);
+  if (!opened) return;
+  const { page, server, console } = opened;
+  for (let turn = 0; turn < 5; turn++) {
+    await request(server, 80);
+    await shows(page, (await journalled(console))[0]);
+  }
+  assert.equal((await rows(page)).length, 500);
+  const all = await journalled(console);
+  assert.ok(all.length > 700);
+  const more = page.getByRole('button', { name: 'Show more' });
+  // Once it was pressed, more comes by itself where the end is in sight.
+  await until('all is shown', async () => {
+    await more.evaluateAll((buttons) => {
+      for (const button of buttons as { click?(): void }[]) button.click?.();
+    });
+    return (await rows(page)).length >= all.length && (await more.count()) === 0;
+  });
+  const shown = await rows(page);
+  // What the page itself asked for meanwhile came on top.
+  assert.deepEqual(shown.slice(shown.indexOf(all[0] as string)), all);
+});
+
+test('a live tail that was paused tells what happened meanwhile', async (t) => {
+  const opened = await openEvents(t);
+  if (!opened) return;
+  const { page, server, console } = opened;
+  const [last] = await journalled(console);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await request(server, 20);
+  const all = await journalled(console);
+  assert.equal((await rows(page))[0], last);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await shows(page, all[0]);
+  assert.deepEqual(await rows(page), all);
+});
+
+test('where events came too fast for a live tail a row says how many, and leads to them', async (t) => {
+  const { server, console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
+  await signIn(page, console.url, '#events');
+  const before = await journalled(console);
+  await shows(page, before[0]);
+  await request(server, 40);
+  const all = await journalled(console);
+  const between = all.slice(1, all.length - before.length - 1);
+  const of = async (uuid: string) => (await console.get(`/api/events/${uuid}`, asOperator)).json<{ event: ServiceEvent }>().event;
+  const [newest, oldest] = await Promise.all([of(all[0] as string), of(all[between.length + 1] as string)]);
+  const messages = [
+    'retry: 1000000000',
+    `data: ${JSON.stringify(oldest)}`,
+    `event: lag\ndata: {"skipped":${between.length}}`,
+    `data: ${JSON.stringify(newest)}`,
+  ];
+  await (await tail).fulfill({ contentType: 'text/event-stream', body: messages.map((message) => `${message}\n\n`).join('') });
+  await shows(page, newest.uuid);
+  assert.deepEqual(await rows(page), [newest.uuid, `note: ${between.length} events are not shown here`, oldest.uuid, ...before]);
+  await page.locator('main tbody tr.note').getByRole('link').click();
+  await page.getByRole('heading', { name: 'Found' }).waitFor();
+  await until('all are found', async () => {
+    const found = await rows(page);
+    return between.every((uuid) => found.includes(uuid));
+  });
+  const found = await rows(page);
+  assert.deepEqual(
+    found.filter((uuid) => between.includes(uuid)),
+    between,
+  );
+});
