@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Overview } from '../../src/console/sources.ts';
+import { ConsoleClient, consoleService } from '../support/console.ts';
+import { startNodesOnRedis } from '../support/nodes.ts';
+import { until } from '../support/receiver.ts';
+
+test('while Redis does not answer a console says so in time, and shows what its node knows by itself', { timeout: 60_000 }, async (t) => {
+  const begun = await startNodesOnRedis(t, 2, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
+  if (!begun) return;
+  const { redis, nodes } = begun;
+  const url = nodes[0]?.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '';
+  const console = new ConsoleClient(url);
+  const session = { headers: await console.session() };
+  const overview = async () => (await console.get('/api/overview', session)).json<Overview>();
+  await until('it sees both nodes', async () => (await overview()).nodes.length === 2);
+  await redis.command('CLIENT PAUSE 6000 ALL');
+  const paused = performance.now();
+  const status = async (path: string) => (await console.get(path, session)).status;
+  const ofNode = ['overview', 'handlers', 'replays', 'configuration'];
+  const ofAll = ['sessions', 'bans', 'locks', 'uploads', 'events', 'deliveries'];
+  const [own, shared] = await Promise.all([ofNode, ofAll].map((names) => Promise.all(names.map((name) => status(`/api/${name}`)))));
+  const { services, incomplete } = await overview();
+  // A request waits for Redis for two seconds, and nobody waits again until it has answered.
+  assert.ok(performance.now() - paused < 5000, 'Redis still sleeps');
+  assert.deepEqual(own, [200, 200, 200, 200]);
+  assert.deepEqual(shared, [503, 503, 503, 503, 503, 503]);
+  assert.deepEqual([services.map(({ node }) => node), incomplete.endsWith('no answer within 2 s')], [['n0', 'n0'], true]);
+  await until('Redis is back', async () => (await overview()).incomplete === '');
+  assert.equal(await status('/api/events'), 200);
+});
