@@ -281,16 +281,20 @@ async function create(incoming, outgoing) {
   outgoing.end();
 }
 
-/** A piece of an upload of tus: it is on disk before the record says so, and that before the reply. Files stay open between pieces. */
+/**
+ * A piece of an upload of tus: it is on disk before the record says so, and that before the reply; below `/unsynced/` neither is. Files stay
+ * open between pieces.
+ */
 async function append(incoming, outgoing) {
   const id = basename(incoming.url);
   const upload = uploads.get(id);
-  upload.offset += await receive(incoming, upload.fd, 4 * 1024 * 1024);
+  const isSynced = !incoming.url.startsWith('/unsynced/');
+  upload.offset += await receive(incoming, upload.fd, isSynced ? 4 * 1024 * 1024 : Number.POSITIVE_INFINITY);
   if (upload.offset === upload.length) {
     await finish(upload);
     closeSync(upload.record);
     uploads.delete(id);
-  } else {
+  } else if (isSynced) {
     await fdatasyncAsync(upload.fd);
     writeSync(upload.record, String(upload.offset).padEnd(128), 0);
     await fdatasyncAsync(upload.record);

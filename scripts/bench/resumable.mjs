@@ -45,10 +45,10 @@ function clean() {
 }
 
 /** One upload, or several at once that bring as much together. */
-async function transfer(server, protocol, { piece = totalBytes, streams = 1 }) {
+async function transfer(server, { protocol, collection = server.uploads }, { piece = totalBytes, streams = 1 }) {
   clean();
   if (protocol === 'put') return bulk(server, { method: 'PUT', path: server.at('put/plain'), bodyBytes: totalBytes });
-  const target = protocol === 'draft' ? server.at('put/draft') : server.uploads;
+  const target = protocol === 'draft' ? server.at('put/draft') : collection;
   const bodyBytes = Math.ceil(totalBytes / streams);
   const order = { port: server.port, headers: server.headers, protocol, target, bodyBytes, pieceBytes: piece, streams };
   const before = cpuSeconds(server.pid);
@@ -72,21 +72,22 @@ const ways = [
   { name: 'limit of Node.js', of: 'limit', protocol: 'tus' },
 ];
 const [put, draft, tus, peer, limit] = ways;
+const unsynced = { name: 'limit, pieces not synced', of: 'limit', protocol: 'tus', collection: '/unsynced/' };
 const inOne = '1 GiB in one piece';
 const inPieces = '1 GiB in pieces of 8 MiB';
 const memoryOf = (count) => `peak memory, 1 GiB by ${count} at once`;
 
 /** The highest memory (RSS) of a server that was just started, while so many uploads are under way. */
-async function memory({ of, protocol }, streams) {
+async function memory(way, streams) {
   const alone = new Servers(folder, home);
   let peakMiB = 0;
   let timer;
   try {
-    const server = await start[of](alone);
+    const server = await start[way.of](alone);
     timer = setInterval(() => {
       peakMiB = Math.max(peakMiB, memoryMiB(server.pid));
     }, sampleMs);
-    await transfer(server, protocol, { streams });
+    await transfer(server, way, { streams });
     return { value: peakMiB };
   } finally {
     clearInterval(timer);
@@ -98,8 +99,8 @@ let version;
 try {
   const running = { svc: await start.svc(servers), peer: await start.peer(servers), limit: await start.limit(servers) };
   version = running.peer.version;
-  await measured.measure(inOne, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, {}));
-  await measured.measure(inPieces, 'MB/s', ways, ({ of, protocol }) => transfer(running[of], protocol, { piece: pieceBytes }));
+  await measured.measure(inOne, 'MB/s', ways, (way) => transfer(running[way.of], way, {}));
+  await measured.measure(inPieces, 'MB/s', [...ways, unsynced], (way) => transfer(running[way.of], way, { piece: pieceBytes }));
   for (const count of [1, manyUploads])
     await measured.measure(memoryOf(count), 'MiB', [draft, tus, peer, limit], (way) => memory(way, count));
 } finally {
@@ -124,6 +125,7 @@ function aims() {
     measured.ratio(workload, mine, theirs),
     (found) => found >= aim,
     measured.ratio(workload, limit, theirs),
+    measured.ratio(workload, unsynced, theirs),
   ]);
   const growth = (way) => {
     const [one, many] = [1, manyUploads].map((count) => measured.median(memoryOf(count), way));
@@ -138,9 +140,10 @@ function aims() {
     (found) => found <= 1.25,
     growth(limit),
   ]);
-  return [...ofSpeed, ...ofMemory].flatMap(([workload, mine, theirs, aim, found, isMet, ofLimit]) =>
-    found > 0 ? [[workload, mine.name, theirs, aim, found.toFixed(2), isMet(found) ? 'yes' : '**no**', ofLimit?.toFixed(2) ?? '–']] : [],
-  );
+  return [...ofSpeed, ...ofMemory].flatMap(([workload, mine, theirs, aim, found, isMet, ...limits]) => {
+    const ofLimits = [0, 1].map((index) => limits[index]?.toFixed(2) ?? '–');
+    return found > 0 ? [[workload, mine.name, theirs, aim, found.toFixed(2), isMet(found) ? 'yes' : '**no**', ...ofLimits]] : [];
+  });
 }
 
 function report() {
@@ -153,7 +156,7 @@ function report() {
     '',
     measured.table(),
     '',
-    table(['workload', 'of', 'to', 'aim', 'measured', 'met', 'limit of Node.js'], aims()),
+    table(['workload', 'of', 'to', 'aim', 'measured', 'met', limit.name, unsynced.name], aims()),
   ].join('\n');
   console.log(text);
   if (options.write) writeBetween('docs/operate/performance.md', 'bench-resumable', text);
