@@ -145,7 +145,7 @@ export class RemoteEndpoint {
   // ofetch asks Node.js for its own fetch, which takes a start longer than all else and is needed by requests alone.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
-    return createFetch({ fetch: this.#transport.fetch, Headers: NoHeaders as unknown as typeof Headers });
+    return createFetch({ fetch: this.#transport.fetch });
   }
 
   /** Names compare without case; the last spelling is sent. */
@@ -181,17 +181,6 @@ export class RemoteEndpoint {
         if (!incoming.complete) reject(new CutShortError());
       });
     });
-  }
-}
-
-/** Header lines go to the transport as they are written; ofetch would make two `Headers` of them for each request, and finds none missing. */
-class NoHeaders {
-  get(): string {
-    return '*/*';
-  }
-
-  has(): boolean {
-    return true;
   }
 }
 
