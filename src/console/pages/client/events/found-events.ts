@@ -9,7 +9,7 @@ interface Found {
   events: EventItem[];
   next: string | null;
   begin: string;
-  searched?: { files: number; bytes: number };
+  searched?: { bytes: number };
   is_complete?: boolean;
 }
 
@@ -23,7 +23,6 @@ export class FoundEvents {
   readonly #signal: AbortSignal;
   /** Undefined before the first page; null behind the last one. */
   #cursor: string | null | undefined;
-  #files = 0;
   #bytes = 0;
 
   constructor(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
@@ -44,11 +43,10 @@ export class FoundEvents {
       if (this.#cursor !== cursor) continue;
       this.#cursor = found.next;
       this.begin ??= found.begin;
-      this.#files += found.searched?.files ?? 0;
       this.#bytes += found.searched?.bytes ?? 0;
       const events = found.events.filter(({ uuid }) => !this.#table.find(uuid));
       first = this.#table.append(events.map((event) => ({ ...event, place: found.begin })));
-      this.#status.textContent = text('searched', { files: this.#files, size: sizeText(this.#bytes) });
+      this.#status.textContent = text('searched', { size: sizeText(this.#bytes) });
     } while (this.#cursor !== null && first === undefined);
     return { hasMore: this.#cursor !== null, first };
   }

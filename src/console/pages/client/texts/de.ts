@@ -120,7 +120,7 @@ export const scriptTexts: Record<TextName, Text> = {
   clearFilter: 'Leeren',
   latest: 'Neueste',
   found: 'Gefunden',
-  searched: 'Bisher durchsucht: {files} Dateien, {size}',
+  searched: 'Bisher durchsucht: {size} des Journals',
   noEvents: 'Es gibt keine solchen Ereignisse.',
   showMore: 'Mehr anzeigen',
   way: 'Weg hierher',

@@ -119,7 +119,7 @@ export const scriptTexts = {
   clearFilter: 'Clear',
   latest: 'Latest',
   found: 'Found',
-  searched: 'Searched so far: {files} files, {size}',
+  searched: 'Searched so far: {size} of the journal',
   noEvents: 'There are no such events.',
   showMore: 'Show more',
   way: 'Way here',

@@ -120,7 +120,7 @@ export const scriptTexts: Record<TextName, Text> = {
   clearFilter: 'Vaciar',
   latest: 'Los más recientes',
   found: 'Encontrados',
-  searched: 'Buscado hasta ahora: {files} archivos, {size}',
+  searched: 'Buscado hasta ahora: {size} del diario',
   noEvents: 'No hay eventos así.',
   showMore: 'Mostrar más',
   way: 'Camino',

@@ -120,7 +120,7 @@ export const scriptTexts: Record<TextName, Text> = {
   clearFilter: 'Effacer',
   latest: 'Les plus récents',
   found: 'Trouvés',
-  searched: 'Parcouru jusqu’ici : {files} fichiers, {size}',
+  searched: 'Parcouru jusqu’ici : {size} du journal',
   noEvents: 'Il n’y a pas de tels événements.',
   showMore: 'Afficher plus',
   way: 'Chemin',
