@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** A timer that can be cancelled; cancelling twice, or after it ran, does nothing. */
 export interface Timer {
   cancel(): void;
@@ -43,21 +45,6 @@ export const systemClock: Clock = {
     handle.unref();
     return { cancel: () => clearInterval(handle) };
   },
-  sleep(delayMs, signal) {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const handle = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      }, clampDelayMs(delayMs));
-      const onAbort = () => {
-        clearTimeout(handle);
-        reject(signal?.reason);
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
-    });
-  },
+  // An abort is told with an error of Node.js's own, whatever the reason of the signal.
+  sleep: (delayMs, signal) => pause(clampDelayMs(delayMs), undefined, { signal }).catch(() => Promise.reject(signal?.reason)),
 };

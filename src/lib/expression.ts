@@ -78,26 +78,17 @@ type Token =
 
 // Ignoring case means comparing folded characters one by one, so that offsets stay aligned.
 function fold(text: string): string {
+  if (/^[\u0000-\u007f]*$/.test(text)) return text.toLowerCase();
   return Array.from(text, (character) => {
     const lower = character.toLowerCase();
     return lower.length === character.length ? lower : character;
   }).join('');
 }
 
-function isAscii(text: string): boolean {
-  return /^[\u0000-\u007f]*$/.test(text);
-}
-
-function foldFast(text: string): string {
-  return isAscii(text) ? text.toLowerCase() : fold(text);
-}
-
 function tokensOf(glob: string): Token[] {
   const tokens: Token[] = [];
-  const characters = Array.from(glob);
-  const joined = characters.join('');
-  for (let index = 0; index < joined.length; ) {
-    const character = String.fromCodePoint(joined.codePointAt(index) as number);
+  for (let index = 0; index < glob.length; ) {
+    const character = String.fromCodePoint(glob.codePointAt(index) as number);
     const last = tokens.at(-1);
     if (character === '*') {
       if (last?.kind !== 'some') tokens.push({ kind: 'some' });
@@ -105,12 +96,12 @@ function tokensOf(glob: string): Token[] {
     } else if (character === '?') {
       tokens.push({ kind: 'any' });
       index++;
-    } else if (character === '[' && classEnd(joined, index) > 0) {
-      const end = classEnd(joined, index);
-      tokens.push(classToken(joined.slice(index + 1, end)));
+    } else if (character === '[' && classEnd(glob, index) > 0) {
+      const end = classEnd(glob, index);
+      tokens.push(classToken(glob.slice(index + 1, end)));
       index = end + 1;
     } else {
-      tokens.push({ kind: 'literal', text: foldFast(character) });
+      tokens.push({ kind: 'literal', text: fold(character) });
       index += character.length;
     }
   }
@@ -146,28 +137,12 @@ function compareCodePoints(a: string, b: string): number {
 }
 
 /**
- * Compiles one glob. The commonest shapes (no wildcard, a prefix, a suffix, both) need no automaton; the rest is
+ * Compiles one glob. The commonest shapes (literal texts and `*`) need no automaton; the rest is
  * matched by remembering only the last `*`, which takes no more than text length × glob length steps.
  */
 function compileGlob(glob: string): (text: string) => boolean {
   const tokens = tokensOf(glob);
-  const stars = tokens.filter((token) => token.kind === 'some').length;
-  const isSimple = stars <= 1 && tokens.every((token) => token.kind === 'literal' || token.kind === 'some');
-  if (isSimple) {
-    const star = tokens.findIndex((token) => token.kind === 'some');
-    const textOf = (part: Token[]) => part.map((token) => (token.kind === 'literal' ? token.text : '')).join('');
-    if (star < 0) {
-      const whole = textOf(tokens);
-      return (text) => foldFast(text) === whole;
-    }
-    const prefix = textOf(tokens.slice(0, star));
-    const suffix = textOf(tokens.slice(star + 1));
-    if (prefix === '' && suffix === '') return () => true;
-    return (text) => {
-      const folded = foldFast(text);
-      return folded.length >= prefix.length + suffix.length && folded.startsWith(prefix) && folded.endsWith(suffix);
-    };
-  }
+  if (tokens.length === 1 && tokens[0]?.kind === 'some') return () => true;
   if (tokens.every((token) => token.kind === 'literal' || token.kind === 'some')) return literalRuns(tokens);
   return (text) => matchTokens(tokens, Array.from(text));
 }
@@ -180,9 +155,10 @@ function literalRuns(tokens: readonly Token[]): (text: string) => boolean {
     else if (token.kind === 'literal') runs[runs.length - 1] += token.text;
   }
   const [prefix = '', ...others] = runs;
+  if (others.length === 0) return (text) => fold(text) === prefix;
   const suffix = others.pop() ?? '';
   return (text) => {
-    const folded = foldFast(text);
+    const folded = fold(text);
     if (!folded.startsWith(prefix) || folded.length < prefix.length + suffix.length || !folded.endsWith(suffix)) return false;
     const end = folded.length - suffix.length;
     let at = prefix.length;
@@ -222,5 +198,5 @@ function matchTokens(tokens: readonly Token[], characters: readonly string[]): b
 function matchesOne(token: Token, character: string): boolean {
   if (token.kind === 'any') return true;
   if (token.kind === 'class') return inClass(token, character);
-  return token.kind === 'literal' && token.text === foldFast(character);
+  return token.kind === 'literal' && token.text === fold(character);
 }
