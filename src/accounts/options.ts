@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isServiceError } from '../lib/errors.ts';
-import { expressionText, integer, largestSizeBytes, optionalText, textList, uuidText, yesNo } from '../lib/option-types.ts';
+import { expressionText, integer, largestSizeBytes, optionalText, readOrIssue, textList, uuidText, yesNo } from '../lib/option-types.ts';
 import { parseVirtualPath } from '../lib/virtual-path.ts';
 import { defaultGroupUuid, type GroupConfiguration, requiredCredentials } from './account.ts';
 import { structureSegments } from './home-folder.ts';
@@ -8,11 +7,6 @@ import { parsePasswordHash } from './passwords.ts';
 import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';
 
 const keyword = z.enum(permissionKeywords, { error: `must be one of ${permissionKeywords.join(', ')}` });
-
-function issueOf(error: unknown, context: z.core.$RefinementCtx): void {
-  if (!isServiceError(error)) throw error;
-  context.addIssue({ code: 'custom', message: error.message });
-}
 
 const generalSet = z.union([z.array(keyword), textList().pipe(z.array(keyword))], {
   error: `must be a list of permissions: ${permissionKeywords.join(', ')}`,
@@ -56,13 +50,7 @@ function linesOfLists(text: string): string[][] {
 
 const pathOrListOfOne = z.union([z.string(), z.tuple([z.string()]).transform(([path]) => path)]);
 const structurePaths = z.array(z.string()).superRefine((entries, context) => {
-  for (const entry of entries) {
-    try {
-      structureSegments(entry);
-    } catch (error) {
-      issueOf(error, context);
-    }
-  }
+  for (const entry of entries) readOrIssue(context, () => structureSegments(entry));
 });
 
 /** Relative folders: texts, or one-item lists of a text. */
@@ -80,12 +68,8 @@ export const virtualFoldersOption = z
   })
   .superRefine((folders, context) => {
     for (const [index, [path]] of folders.entries()) {
-      try {
-        if (parseVirtualPath(path) === '/')
-          context.addIssue({ code: 'custom', message: 'must not be "/"; set home_folder_path', path: [index, 0] });
-      } catch (error) {
-        issueOf(error, context);
-      }
+      if (readOrIssue(context, () => parseVirtualPath(path)) === '/')
+        context.addIssue({ code: 'custom', message: 'must not be "/"; set home_folder_path', path: [index, 0] });
     }
   });
 
@@ -134,13 +118,7 @@ export const groupOptions = z
   .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
 
 /** A password hash, as `svc hash-password` prints it. */
-export const passwordHash = z.string().superRefine((text, context) => {
-  try {
-    parsePasswordHash(text);
-  } catch (error) {
-    issueOf(error, context);
-  }
-});
+export const passwordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parsePasswordHash(text)));
 
 /** One entry of `accounts`. */
 export const accountOptions = z

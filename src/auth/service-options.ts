@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
-import { isServiceError } from '../lib/errors.ts';
 import { isHeaderName } from '../lib/headers/header-names.ts';
-import { integer, number, textList, yesNo } from '../lib/option-types.ts';
+import { integer, number, readOrIssue, textList, yesNo } from '../lib/option-types.ts';
 
 /** Options of each service that listens and lets accounts in, whatever its protocol. */
 export const loginServiceOptions = {
@@ -42,12 +41,7 @@ const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '
 export function proxyRanges() {
   return textList()
     .transform((items, context) => {
-      try {
-        compileAddressRanges(items);
-      } catch (error) {
-        if (!isServiceError(error)) throw error;
-        context.addIssue({ code: 'custom', message: error.message });
-      }
+      readOrIssue(context, () => compileAddressRanges(items));
       return items.length > 0 ? items : [...nearbyRanges];
     })
     .default([...nearbyRanges]);

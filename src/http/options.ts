@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
-import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-names.ts';
 import { parseList } from '../lib/list-values.ts';
@@ -12,6 +11,7 @@ import {
   lineList,
   optionalText,
   originList,
+  readOrIssue,
   uuidText,
   yesNo,
 } from '../lib/option-types.ts';
@@ -35,14 +35,7 @@ const metadataFields = lineList().transform((lines, context): MetadataFields | n
   });
   if (!first) return null;
   if (!isHeaderName(first.name)) issue(`"${first.name}" is not a header name`);
-  for (const key of keys) {
-    try {
-      compileExpression(key.name);
-    } catch (error) {
-      if (!isServiceError(error)) throw error;
-      issue(error.message);
-    }
-  }
+  for (const { name } of keys) readOrIssue(context, () => compileExpression(name));
   return { header: first.name, required: first.required, keys: keys.map((key) => ({ pattern: key.name, required: key.required })) };
 });
 

@@ -48,10 +48,15 @@ export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
 
 const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
 
-function fault(context: z.core.$RefinementCtx, error: unknown): never {
-  if (!(error instanceof ServiceError)) throw error;
-  context.addIssue({ code: 'custom', message: error.message });
-  return z.NEVER;
+/** Runs `read`; a `ServiceError` of it becomes an issue of the option. @returns undefined then */
+export function readOrIssue<T>(context: z.core.$RefinementCtx, read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+    return undefined;
+  }
 }
 
 const texts = z
@@ -59,14 +64,8 @@ const texts = z
   .transform((value, context) => {
     if (value === null) return [];
     if (Array.isArray(value)) return value.filter((item) => item !== '');
-    try {
-      return value
-        .split('\n')
-        .flatMap((line) => parseList(line))
-        .filter((item) => item !== '');
-    } catch (error) {
-      return fault(context, error);
-    }
+    const items = readOrIssue(context, () => value.split('\n').flatMap((line) => parseList(line)));
+    return items?.filter((item) => item !== '') ?? z.NEVER;
   });
 
 /** A comma-separated list (RFC 4180 quoting), or a list of texts. Empty items are dropped. */
@@ -153,13 +152,7 @@ export function filterList() {
 
 /** An expression (docs/spec/authentication.md#expressions), kept as text once it is known to parse. */
 export function expressionText() {
-  return z.string().superRefine((text, context) => {
-    try {
-      compileExpression(text);
-    } catch (error) {
-      fault(context, error);
-    }
-  });
+  return z.string().superRefine((text, context) => void readOrIssue(context, () => compileExpression(text)));
 }
 
 /** One or several http or https URLs, comma-separated or a list. Credentials in a URL are refused: they would show up in logs. */

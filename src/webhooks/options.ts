@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { eventGroups, isEventId } from '../events/catalogue.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
-import { isServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import {
@@ -12,6 +11,7 @@ import {
   lineList,
   number,
   optionalText,
+  readOrIssue,
   requestHeaderLines,
   textList,
   urlList,
@@ -51,28 +51,16 @@ const dataFilter = z
         }))
       : Object.entries(value).map(([name, expression]) => ({ name, expression }));
     for (const rule of rules) {
-      if (rule.name === '' || rule.expression === '') {
+      if (rule.name === '' || rule.expression === '')
         context.addIssue({ code: 'custom', message: 'each rule must be "data member, expression"' });
-        continue;
-      }
-      try {
-        compileExpression(rule.expression);
-      } catch (error) {
-        if (!isServiceError(error)) throw error;
-        context.addIssue({ code: 'custom', message: error.message });
-      }
+      else readOrIssue(context, () => compileExpression(rule.expression));
     }
     return rules;
   });
 
 /** Addresses and CIDR ranges, checked; kept as text. */
-const addressFilter = filterList().superRefine((filter, context) => {
-  try {
-    compileAddressRanges([...filter.include, ...filter.exclude]);
-  } catch (error) {
-    if (!isServiceError(error)) throw error;
-    context.addIssue({ code: 'custom', message: error.message });
-  }
+const addressFilter = filterList().superRefine(({ include, exclude }, context) => {
+  readOrIssue(context, () => compileAddressRanges([...include, ...exclude]));
 });
 
 const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
