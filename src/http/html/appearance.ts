@@ -5,6 +5,7 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AppearanceOptions } from '../appearance-options.ts';
 import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
+import type { Appearance } from './pages/page-context.ts';
 
 /** Largest logo, in bytes: every visitor loads it. */
 const logoLimitBytes = 512 * 1024;
@@ -16,16 +17,6 @@ const logoTypes: Readonly<Record<string, string>> = {
   '.jpeg': 'image/jpeg',
   '.webp': 'image/webp',
 };
-
-/** Where the pages find what makes a service look like its owner's. */
-export interface Appearance {
-  title: string;
-  footer: string;
-  footerLinks: readonly { label: string; url: string }[];
-  /** URL of the style sheet with the configured colours. */
-  stylePath: string | undefined;
-  logoPath: string | undefined;
-}
 
 interface Prepared extends Appearance {
   style: string;
@@ -57,11 +48,7 @@ export function readLogo(path: string): Logo {
 }
 
 /** The looks of a service, made once for its options. A logo that went away since `validate` is left out. */
-export function appearanceOf(options: AppearanceOptions): Appearance {
-  return prepare(options);
-}
-
-function prepare(options: AppearanceOptions): Prepared {
+export function appearanceOf(options: AppearanceOptions): Prepared {
   const known = prepared.get(options);
   if (known) return known;
   const style = styleOf(options);
@@ -99,13 +86,13 @@ function version(content: string | Buffer): string {
 
 /** GET of the style sheet with the configured colours. */
 export function sendAppearanceStyle(c: HttpContext): Promise<Response> {
-  const { style } = prepare(c.env.service.options.appearance);
+  const { style } = appearanceOf(c.env.service.options.appearance);
   return respond(c, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
 }
 
 /** GET of the logo. An SVG of the owner's can hold scripts; opened by itself it must not run them in this origin. */
 export function sendLogo(c: HttpContext): Promise<Response> {
-  const { logo } = prepare(c.env.service.options.appearance);
+  const { logo } = appearanceOf(c.env.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');
   const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
   const headers = { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy };

@@ -56,7 +56,7 @@ async function findClient(exchange: Exchange, found: Promise<Session | undefined
   if (authorization !== undefined) return authenticateHeader(exchange, authorization);
   await checkBan(exchange);
   const certificate = exchange.corsOrigin === undefined ? certificateCredentials(exchange) : undefined;
-  if (certificate) return checkCredentials(exchange, certificate);
+  if (certificate) return accept(exchange, await ask(exchange, certificate), undefined);
   const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
   if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
   throw new ServiceError('unauthorized', cookieOf(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.');
@@ -67,9 +67,9 @@ async function findClient(exchange: Exchange, found: Promise<Session | undefined
  *
  * @throws ServiceError `unauthorized` with what may be told, `too-many-requests` for a banned address
  */
-export async function checkPassword(exchange: Exchange, username: string, password: string): Promise<Account> {
+export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Account> {
   const { service, peer } = exchange;
-  const result = await ask(exchange, {
+  return ask(exchange, {
     type: 'password',
     username,
     content: password,
@@ -77,7 +77,6 @@ export async function checkPassword(exchange: Exchange, username: string, passwo
     creator: { uuid: service.uuid, type: service.component.type },
     request: exchange.request,
   });
-  return result;
 }
 
 async function authenticateHeader(exchange: Exchange, authorization: string): Promise<void> {
@@ -99,10 +98,6 @@ function schemeAndValue(authorization: string): { scheme: string; value: string 
     scheme: (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase(),
     value: space < 0 ? '' : authorization.slice(space + 1).trim(),
   };
-}
-
-async function checkCredentials(exchange: Exchange, credentials: Credentials): Promise<void> {
-  accept(exchange, await ask(exchange, credentials), undefined);
 }
 
 const attemptOutcomes = { authenticated: 'succeeded', refused: 'failed', unanswered: 'unknown' } as const;
@@ -162,19 +157,14 @@ function refuse(exchange: Exchange, retryAfterS: number, username?: string): Ser
 }
 
 function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
-  const { context, files } = clientContext(exchange, account);
-  exchange.client = { account, session, context, files };
-}
-
-/** The files and the event context of an account for one request. */
-function clientContext(exchange: Exchange, account: Account): { context: EventContext; files: AccountFiles } {
   const context: EventContext = {
     account: accountOfEvents(account, exchange.peer),
     component: exchange.service.component,
     group: account.groupUuid,
     request: exchange.request,
   };
-  return { context, files: new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account)) };
+  const files = new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account));
+  exchange.client = { account, session, context, files };
 }
 
 // Where the service keeps locks they bind every client, whether it could take one itself or not.

@@ -8,15 +8,19 @@ export type Theme = (typeof themes)[number];
 export interface PageContext {
   language: Language;
   theme: Theme;
-  appearance: {
-    title: string;
-    footer: string;
-    footerLinks: readonly { label: string; url: string }[];
-    stylePath: string | undefined;
-    logoPath: string | undefined;
-  };
+  appearance: Appearance;
   /** Path and query of the page itself. */
   url: string;
+}
+
+/** Where the pages find what makes a service look like its owner's. */
+export interface Appearance {
+  title: string;
+  footer: string;
+  footerLinks: readonly { label: string; url: string }[];
+  /** URL of the style sheet with the configured colours. */
+  stylePath: string | undefined;
+  logoPath: string | undefined;
 }
 
 /** Who is signed in, and what the menu offers. */
