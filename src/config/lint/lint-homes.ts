@@ -1,6 +1,7 @@
 import { dirname, resolve, sep } from 'node:path';
 import { defaultGroupUuid, type HomeFolderConfiguration, homeFolderOptions } from '../../accounts/account.ts';
 import { expandUserInPath, userForPath, userVariable } from '../../accounts/user-names.ts';
+import { isBelow } from '../../files/disk/real-roots.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
@@ -16,7 +17,7 @@ export function lintHomes(config: Config, report: Report): void {
 function lintDataFolder(config: Config, report: Report): void {
   const data = resolve(config.server.data_folder_path);
   const check = (path: string, at: PropertyKey[]) => {
-    const isFault = isInside(resolve(path), data);
+    const isFault = isBelow(resolve(path), data);
     if (isFault) report('error', 'home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
     return isFault;
   };
@@ -39,10 +40,6 @@ function lintDataFolder(config: Config, report: Report): void {
 export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfiguration, groupUuid: string) {
   const group = (uuid: string) => (Object.hasOwn(groups, uuid) ? groups[uuid] : undefined);
   return homeFolderOptions(holder, group(groupUuid), group(defaultGroupUuid));
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
 interface Home {
@@ -78,12 +75,12 @@ function lintAccountHomes(config: Config, report: Report): void {
 // Accounts that share a group's folder are meant to.
 function collide(a: Home, b: Home): boolean {
   if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
-  return isInside(a.path, b.path) || isInside(b.path, a.path);
+  return isBelow(a.path, b.path) || isBelow(b.path, a.path);
 }
 
 function collisionText(home: Home, other: Home): string {
   if (home.path === other.path) return `the home folder ${home.path} is also that of "${other.name}"`;
-  return isInside(home.path, other.path)
+  return isBelow(home.path, other.path)
     ? `the home folder ${home.path} is inside that of "${other.name}", ${other.path}`
     : `the home folder ${home.path} holds that of "${other.name}", ${other.path}`;
 }
@@ -98,7 +95,7 @@ function lintGroupHomes(config: Config, report: Report): void {
     const parent = dirname(home);
     for (const other of groups) {
       const fixed = other.home.includes(userVariable) ? dirname(`${other.home.slice(0, other.home.indexOf(userVariable))}x`) : other.home;
-      if (other.uuid === uuid || fixed === parent || !isInside(fixed, parent)) continue;
+      if (other.uuid === uuid || fixed === parent || !isBelow(fixed, parent)) continue;
       const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
       const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
       report(

@@ -1,5 +1,6 @@
-import { resolve, sep } from 'node:path';
+import { resolve } from 'node:path';
 import { permissionsOfEmptyList } from '../../accounts/permissions.ts';
+import { isBelow } from '../../files/disk/real-roots.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { EarlierRules } from './earlier-rules.ts';
@@ -44,7 +45,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
     if (virtual.has(name)) report('error', 'virtual-folder-overlap', at, `"${name}" is there twice`);
     virtual.set(name, index);
     const folder = resolve(realPath);
-    const other = real.find((candidate) => isWithinReal(folder, candidate.realPath) || isWithinReal(candidate.realPath, folder));
+    const other = real.find((candidate) => isBelow(folder, candidate.realPath) || isBelow(candidate.realPath, folder));
     if (other)
       report(
         'warning',
@@ -54,8 +55,4 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
       );
     real.push({ virtualPath: name, realPath: folder });
   }
-}
-
-function isWithinReal(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

@@ -20,7 +20,8 @@ function canReadDescriptors(): boolean {
   }
 }
 
-function isBelow(path: string, root: string): boolean {
+/** Whether a real path is a folder or lies below it. */
+export function isBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
