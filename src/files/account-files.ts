@@ -8,7 +8,7 @@ import { type OpenedFolder, openFile, openFolderToPass } from './disk/opened.ts'
 import { LockedPath } from './disk/path-lock.ts';
 import { descriptorsNameFiles } from './disk/real-roots.ts';
 import type { Entry, ListedEntry } from './entry.ts';
-import type { FilesEnvironment } from './file-scope.ts';
+import type { FilesEnvironment } from './files-environment.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, mountsOf } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';

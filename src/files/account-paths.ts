@@ -9,7 +9,7 @@ import { asServiceError } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 import { type Entry, entryOf, virtualEntry } from './entry.ts';
-import type { FileScope, FilesEnvironment } from './file-scope.ts';
+import type { FilesEnvironment } from './files-environment.ts';
 import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
@@ -22,10 +22,11 @@ export type Change = 'content' | 'membership' | 'tree';
  * What every operation on an account's files begins and ends with: permissions, the way from a virtual path to a real
  * one, locks, events. For the operations in this folder alone; the rest of the service goes through `AccountFiles`.
  */
-export class AccountPaths implements FileScope {
+export class AccountPaths {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
+  /** Who and which component. */
   readonly context: EventContext;
   readonly locks: LockGuard | undefined;
   readonly #requestData: Readonly<Record<string, unknown>>;
@@ -132,26 +133,32 @@ export class AccountPaths implements FileScope {
     return folders;
   }
 
+  /** Emits an event about a path, with the path members that file events carry (docs/spec/events.md#file-events). */
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
     if (this.eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
 
+  /** Like `emit`; the event is on disk when the promise resolves. For changes. */
   async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
     await this.environment.events.emitDurable(this.draft(id, path, data));
   }
 
+  /** The ID of an event as this component tells it, undefined when it does not. */
   eventId(id: number): number | undefined {
     return eventIdFor(id, this.context.component.type);
   }
 
+  /** The draft of such an event, which is told. */
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
     return { id: this.eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
   }
 
+  /** The path members that file events carry, to be used for several events. */
   pathMembers(path: VirtualPath): SharedMembers {
     return new SharedMembers(this.#pathData(path));
   }
 
+  /** Emits an event of a read with such members, together with others of this turn (`EventDispatcher.emitGrouped`). */
   emitGrouped(ofHttp: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
     const id = this.eventId(ofHttp);
     if (id === undefined) return;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { BanOverview } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
-import type { FilesEnvironment } from '../files/file-scope.ts';
+import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
 import { cancelUpload } from '../files/uploads/cancel-upload.ts';
 import { endsAtOnce } from '../files/uploads/end-upload.ts';

@@ -10,7 +10,7 @@ import { FileCache } from '../files/disk/file-cache.ts';
 import { MissingFolders } from '../files/disk/missing-folders.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { ownTurns } from '../files/disk/turns.ts';
-import type { FilesEnvironment } from '../files/file-scope.ts';
+import type { FilesEnvironment } from '../files/files-environment.ts';
 import { ownBook, Quotas } from '../files/quota.ts';
 import { Transfers } from '../files/transfers.ts';
 import { FileUploadStore } from '../files/uploads/file-upload-store.ts';

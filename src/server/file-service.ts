@@ -2,7 +2,7 @@ import { AuthChain } from '../auth/auth-chain.ts';
 import type { LoginAttempts } from '../auth/login-attempts.ts';
 import type { SessionStore } from '../auth/sessions.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { FilesEnvironment } from '../files/file-scope.ts';
+import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import type { TicketKeys } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';

@@ -5,7 +5,7 @@ import type { LoginAttempts } from '../auth/login-attempts.ts';
 import type { SessionStore } from '../auth/sessions.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventComponent } from '../events/event.ts';
-import type { FilesEnvironment } from '../files/file-scope.ts';
+import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';

@@ -11,7 +11,7 @@ import { FileCache } from '../../src/files/disk/file-cache.ts';
 import { MissingFolders } from '../../src/files/disk/missing-folders.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import { ownTurns } from '../../src/files/disk/turns.ts';
-import type { FilesEnvironment } from '../../src/files/file-scope.ts';
+import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
 import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
 import { ownBook, Quotas } from '../../src/files/quota.ts';

@@ -15,7 +15,7 @@ import {
 import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
-import type { FilesEnvironment } from '../file-scope.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
 import { unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
 import { syncOpenedFolder } from './folder-sync.ts';

@@ -1,16 +1,16 @@
 import type { SharedMembers } from '../../events/shared-members.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
 import type { KeptFile } from '../disk/file-cache.ts';
 import { closeFile } from '../disk/freeing.ts';
 import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
-import type { FileScope } from '../file-scope.ts';
 import type { Transfer } from '../transfers.ts';
 
 /** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events 40004 and those of `end`. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
-  readonly files: FileScope;
+  readonly files: AccountPaths;
   readonly path: VirtualPath;
   readonly entry: Entry;
   readonly startedMs: number;
@@ -21,7 +21,7 @@ abstract class Reading implements Transfer {
   readonly #told: SharedMembers;
   #isOver = false;
 
-  constructor(files: FileScope, path: VirtualPath, entry: Entry, told: SharedMembers) {
+  constructor(files: AccountPaths, path: VirtualPath, entry: Entry, told: SharedMembers) {
     this.files = files;
     this.path = path;
     this.entry = entry;
@@ -71,7 +71,7 @@ export class OpenDownload extends Reading {
   readonly kept = undefined;
 
   /** @param opened verified; it is closed in the end */
-  constructor(files: FileScope, path: VirtualPath, { fd, stats }: OpenedFile) {
+  constructor(files: AccountPaths, path: VirtualPath, { fd, stats }: OpenedFile) {
     super(files, path, entryOf(baseName(path), stats), files.pathMembers(path));
     this.fd = fd;
     this.show();
@@ -86,7 +86,7 @@ export class OpenDownload extends Reading {
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 
-  constructor(files: FileScope, path: VirtualPath, kept: KeptFile) {
+  constructor(files: AccountPaths, path: VirtualPath, kept: KeptFile) {
     const { entry } = kept;
     const name = baseName(path);
     super(files, path, name === entry.name ? entry : { ...entry, name }, toldOf(files, path, kept));
@@ -98,7 +98,7 @@ export class KeptDownload extends Reading {
 
 export type FileDownload = OpenDownload | KeptDownload;
 
-function toldOf(files: FileScope, path: VirtualPath, kept: KeptFile): SharedMembers {
+function toldOf(files: AccountPaths, path: VirtualPath, kept: KeptFile): SharedMembers {
   const { mounts } = files;
   const { told } = kept;
   if (told?.mounts === mounts && told.path === path) return told.members;

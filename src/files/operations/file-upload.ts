@@ -1,11 +1,11 @@
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
-import type { FileScope } from '../file-scope.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { transferData } from './file-download.ts';
@@ -45,7 +45,7 @@ export interface FileUpload {
  * @param realPath absolute path, links not resolved
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
  */
-export async function startUpload(files: FileScope, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
+export async function startUpload(files: AccountPaths, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
   const { clock, quotas, events, transfers } = files.environment;
   const limitBytes = files.account.fileWriteSizeBytes;
   const neededBytes = options.expectedSizeBytes ?? 0;

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { FilesEnvironment } from '../file-scope.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
 import { endUpload } from './end-upload.ts';
 import { resumedData } from './upload-events.ts';
 

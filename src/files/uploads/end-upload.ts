@@ -6,7 +6,7 @@ import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { isKeptName } from '../disk/temporaries.ts';
-import type { FilesEnvironment } from '../file-scope.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
 import { eventUuidOf } from './upload-events.ts';
 import type { UploadRecord } from './upload-store.ts';
 

@@ -6,7 +6,7 @@ import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { inodeOf } from '../disk/temporaries.ts';
-import type { FilesEnvironment } from '../file-scope.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
 import { endsAtOnce, endUpload, removeContent } from './end-upload.ts';
 import { resumedData } from './upload-events.ts';
 import type { UploadCompletion, UploadRecord } from './upload-store.ts';

@@ -11,7 +11,7 @@ import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../.
 import { peerAccount } from '../../events/event-factory.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
-import type { FilesEnvironment } from '../../files/file-scope.ts';
+import type { FilesEnvironment } from '../../files/files-environment.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { guarded } from '../../lib/guarded.ts';
 import type { Log } from '../../lib/log.ts';
