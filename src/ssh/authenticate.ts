@@ -1,7 +1,6 @@
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../accounts/account.ts';
 import type { ChainResult } from '../auth/auth-chain.ts';
-import type { AttemptOutcome } from '../auth/ban-list.ts';
 import type { Credentials } from '../auth/credentials.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './connection/admission.ts';
@@ -186,26 +185,21 @@ export class Login {
       creator: { uuid: service.uuid, type: service.component.type },
       request: trace,
     };
-    const attempt = await service.attempts.begin({ type, username, content, address: peer.address }, service.chain.longestAnswerMs);
-    if (attempt.kind === 'refused') {
-      noteBanned(this.#connection, attempt.retryAfterS, username);
-      this.#connection.giveUp('The address or the name is refused for now.');
-      return { outcome: 'unanswered' };
-    }
-    let outcome: AttemptOutcome = 'unknown';
-    this.#asking++;
-    try {
-      const result = await service.chain.authenticate({ ...credentials, isKnown: attempt.isKnown });
-      if (result.outcome === 'authenticated') outcome = 'succeeded';
+    const check = (isKnown: boolean) => {
+      this.#asking++;
+      return service.chain.authenticate({ ...credentials, isKnown }).finally(() => this.#asking--);
+    };
+    const outcomeOf = ({ outcome }: ChainResult) => {
+      if (outcome === 'authenticated') return 'succeeded';
       // An agent offers all the keys it has: those that nobody knows count once, when the connection ends.
-      else if (result.outcome === 'refused' && type === 'password') outcome = 'failed';
-      return result;
-    } finally {
-      this.#asking--;
-      const counted = attempt.end(outcome);
-      if (outcome === 'failed') await counted;
-      else counted.catch((error) => service.log.debug('the end of an attempt was not counted', { reason: error }));
-    }
+      return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
+    };
+    const attempt = { type, username, content, address: peer.address };
+    const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
+    if (counted.kind === 'checked') return counted.result;
+    noteBanned(this.#connection, counted.retryAfterS, username);
+    this.#connection.giveUp('The address or the name is refused for now.');
+    return { outcome: 'unanswered' };
   }
 
   /** Methods that can still succeed. */
