@@ -165,6 +165,13 @@ export class AccountPaths {
     this.environment.events.emitGrouped({ id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) });
   }
 
+  /** @throws ServiceError `too-large` for a file of more bytes than the account may write */
+  checkFileSize(bytes: number): void {
+    const limitBytes = this.account.fileWriteSizeBytes;
+    if (limitBytes > 0 && bytes > limitBytes)
+      throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`, { details: { of_file: true } });
+  }
+
   /** The meaning of a fault, with the event of the failed operation emitted. */
   reported(id: number, path: VirtualPath, error: unknown, data: Record<string, unknown> = {}): ServiceError {
     const meaning = asServiceError(error);

@@ -73,9 +73,7 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
   const existing = paths.entryAt(to);
   if (existing && existing.inode === source.inode && realPathOf(paths, to) === opened.realPath)
     throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
-  const limitBytes = paths.account.fileWriteSizeBytes;
-  if (limitBytes > 0 && source.sizeBytes > limitBytes)
-    throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
+  paths.checkFileSize(source.sizeBytes);
   await checkReplaceable(paths, to, copy.realTo, source, options);
   const { quotas } = paths.environment;
   const { roots } = paths.mounts;

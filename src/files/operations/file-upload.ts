@@ -1,5 +1,4 @@
 import type { BackendDelivery } from '../../events/dispatcher.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
@@ -47,12 +46,8 @@ export interface FileUpload {
  */
 export async function startUpload(files: AccountPaths, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
   const { clock, quotas, events, transfers } = files.environment;
-  const limitBytes = files.account.fileWriteSizeBytes;
   const neededBytes = options.expectedSizeBytes ?? 0;
-  const checkSize = (bytes: number) => {
-    if (limitBytes > 0 && bytes > limitBytes) throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
-  };
-  checkSize(neededBytes);
+  files.checkFileSize(neededBytes);
   const target = openWriteTarget(files.mounts.roots, realPath);
   let reservation: QuotaReservation;
   try {
@@ -89,7 +84,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   return {
     async write(chunks) {
       const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-      checkSize(writer.sizeBytes + bytes);
+      files.checkFileSize(writer.sizeBytes + bytes);
       await reservation.take(bytes);
       await writer.write(chunks);
     },

@@ -48,8 +48,7 @@ export class RandomContent {
   readonly folder: string;
   readonly #writer: RandomWriter;
   readonly #reservation: QuotaReservation;
-  /** Longest file that the account may write; 0 for any. */
-  readonly #limitBytes: number;
+  readonly #paths: AccountPaths;
   readonly #extents = new Extents();
   /** The old file, and how much of its beginning still counts. */
   #baseFd: number | undefined;
@@ -59,12 +58,12 @@ export class RandomContent {
   #paidBytes = 0;
   #writtenBytes = 0;
 
-  private constructor({ writer, base, reservation }: Opened, { parent, existing }: WriteTarget, limitBytes: number) {
+  private constructor(paths: AccountPaths, { writer, base, reservation }: Opened, { parent, existing }: WriteTarget) {
+    this.#paths = paths;
     this.isNew = existing === undefined;
     this.folder = parent.realPath;
     this.#writer = writer;
     this.#reservation = reservation;
-    this.#limitBytes = limitBytes;
     this.#baseFd = base?.fd;
     this.#baseBytes = base?.sizeBytes ?? 0;
     this.#sizeBytes = writer.isInPlace ? fstatSync(writer.fd).size : this.#baseBytes;
@@ -77,11 +76,8 @@ export class RandomContent {
    * @param realPath absolute path, links not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`
    */
-  static async open(
-    { mounts, environment, account }: AccountPaths,
-    realPath: string,
-    options: RandomContentOptions,
-  ): Promise<RandomContent> {
+  static async open(paths: AccountPaths, realPath: string, options: RandomContentOptions): Promise<RandomContent> {
+    const { mounts, environment, account } = paths;
     const target = openWriteTarget(mounts.roots, realPath);
     const { existing } = target;
     let reservation: QuotaReservation = unlimited;
@@ -96,7 +92,7 @@ export class RandomContent {
       if (existing && !options.truncate && !isInPlace) base = openBase(target, existing);
       isTaken = true;
       const writer = isInPlace ? new InPlaceWriter({ ...target, existing }) : new FileWriter(target, environment, options.mode);
-      return new RandomContent({ writer, base, reservation }, target, account.fileWriteSizeBytes);
+      return new RandomContent(paths, { writer, base, reservation }, target);
     } catch (error) {
       if (!isTaken) target.parent.close();
       if (base) closeSync(base.fd);
@@ -217,8 +213,7 @@ export class RandomContent {
   }
 
   async #pay(sizeBytes: number): Promise<void> {
-    if (this.#limitBytes > 0 && sizeBytes > this.#limitBytes)
-      throw new ServiceError('too-large', `A file must not be larger than ${this.#limitBytes} bytes.`);
+    this.#paths.checkFileSize(sizeBytes);
     if (sizeBytes <= this.#paidBytes) return;
     await this.#reservation.take(sizeBytes - this.#paidBytes);
     this.#paidBytes = sizeBytes;

@@ -7,8 +7,8 @@ import { pathData } from '../account-paths.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { isKeptName } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { eventUuidOf } from './upload-events.ts';
-import type { UploadRecord } from './upload-store.ts';
+import { eventUuidOf, resumedData } from './upload-events.ts';
+import type { UploadRecord, UploadStore } from './upload-store.ts';
 
 /** So many uploads are ended at once, where many end together: they share the syncs of the journal. */
 export const endsAtOnce = 32;
@@ -16,10 +16,11 @@ export const endsAtOnce = 32;
 /** How an upload comes to its end without a file. */
 interface UploadEnd {
   /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
-  how: 'expired' | 'cancelled' | undefined;
-  /** Of the events. */
-  data: Readonly<Record<string, unknown>>;
-  context: EventContext;
+  how?: 'expired' | 'cancelled' | undefined;
+  /** Of the events; without it, what the record has. */
+  data?: Readonly<Record<string, unknown>> | undefined;
+  /** Without it, that of the request that began the upload. */
+  context?: EventContext;
   /** Where the content is by now, when its folder was moved. */
   contentPath?: string;
 }
@@ -33,7 +34,7 @@ export async function endUpload(
   { events, uploads }: Pick<FilesEnvironment, 'events' | 'uploads'>,
   record: UploadRecord,
   reason: ServiceError,
-  { how, data, context, contentPath = record.contentPath }: UploadEnd,
+  { how, data = resumedData(record), context = record.origin, contentPath = record.contentPath }: UploadEnd,
 ): Promise<UploadRecord> {
   const { id, path } = record;
   removeContent(contentPath);
@@ -45,6 +46,17 @@ export async function endUpload(
     return record;
   }
   return uploads.change(id, { completion: undefined, outcome: { kind: 'failed', code: reason.code, message: reason.message } });
+}
+
+/** Does something about an upload that nobody else changes meanwhile, if it is still there; a request that brings content to it is cut. */
+export async function whileHeld(uploads: UploadStore, id: string, action: (record: UploadRecord) => Promise<unknown>): Promise<void> {
+  const hold = await uploads.hold(id, () => {});
+  try {
+    const record = await uploads.find(id);
+    if (record) await action(record);
+  } finally {
+    hold.release();
+  }
 }
 
 /** Removes the content of an upload; it may be gone already. */

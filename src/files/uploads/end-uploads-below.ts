@@ -1,8 +1,8 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { endsAtOnce, endUpload } from './end-upload.ts';
-import { resumedData } from './upload-events.ts';
+import { endsAtOnce, endUpload, whileHeld } from './end-upload.ts';
+import type { UploadRecord } from './upload-store.ts';
 
 /**
  * Ends the unfinished uploads into a folder that is not there any more; event 40022 each. A request that brings content to one of them is cut;
@@ -14,22 +14,11 @@ import { resumedData } from './upload-events.ts';
 export async function endUploadsBelow({ environment, context }: AccountPaths, realPath: string, movedTo?: string): Promise<void> {
   const { uploads } = environment;
   if (movedTo === undefined) await uploads.dismiss(realPath);
-  await severalAtOnce(await uploads.within(realPath), endsAtOnce, async ({ id }) => {
-    const hold = await uploads.hold(id, () => {});
-    try {
-      const record = await uploads.find(id);
-      if (!record || record.outcome) return;
-      const reason = new ServiceError('not-found', `The folder of the upload was ${movedTo === undefined ? 'removed' : 'moved'}.`);
-      const data = resumedData(record, record.requests, record.offsetBytes);
-      const contentPath = movedTo === undefined ? record.contentPath : movedTo + record.contentPath.slice(realPath.length);
-      await endUpload(environment, record, reason, {
-        how: undefined,
-        data,
-        context: { ...record.origin, request: context.request },
-        contentPath,
-      });
-    } finally {
-      hold.release();
-    }
-  });
+  const end = async (record: UploadRecord) => {
+    if (record.outcome) return;
+    const reason = new ServiceError('not-found', `The folder of the upload was ${movedTo === undefined ? 'removed' : 'moved'}.`);
+    const contentPath = movedTo === undefined ? record.contentPath : movedTo + record.contentPath.slice(realPath.length);
+    await endUpload(environment, record, reason, { context: { ...record.origin, request: context.request }, contentPath });
+  };
+  await severalAtOnce(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
 }

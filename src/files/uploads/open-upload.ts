@@ -30,9 +30,7 @@ export async function beginUpload(
 ): Promise<ResumableUpload> {
   const { account, environment, context, mounts } = paths;
   const { uploads, events, quotas } = environment;
-  const limitBytes = account.fileWriteSizeBytes;
-  if (limitBytes > 0 && (lengthBytes ?? 0) > limitBytes)
-    throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`);
+  paths.checkFileSize(lengthBytes ?? 0);
   const target = openWriteTarget(mounts.roots, realPath);
   target.parent.close();
   verify?.(target.existing && entryOf(target.name, target.existing));

@@ -80,7 +80,7 @@ export class ResumableUpload {
    * @throws ServiceError `too-large` for more than a file of this account may have
    */
   async setLength(lengthBytes: number): Promise<void> {
-    this.#checkSize(lengthBytes);
+    this.#paths.checkFileSize(lengthBytes);
     if (this.#record.lengthBytes === undefined) this.#record = await this.#store.change(this.#record.id, { lengthBytes });
   }
 
@@ -169,7 +169,7 @@ export class ResumableUpload {
     const { lengthBytes } = this.#record;
     if (lengthBytes !== undefined && sizeBytes > lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, and more came.`, overrun);
-    this.#checkSize(sizeBytes);
+    this.#paths.checkFileSize(sizeBytes);
     await reservation.take(bytes);
     await writer.write(chunks);
   }
@@ -295,7 +295,7 @@ export class ResumableUpload {
     try {
       await this.#noted;
       receiving?.reservation.release();
-      const data = receiving ? this.#eventData(receiving) : resumedData(this.#record, this.#record.requests, this.#record.offsetBytes);
+      const data = receiving && this.#eventData(receiving);
       await receiving?.writer.discard();
       this.#record = await endUpload(this.#paths.environment, this.#record, asServiceError(reason), {
         how,
@@ -341,11 +341,5 @@ export class ResumableUpload {
       ...resumedData(this.#record, requests + (writer.sizeBytes > offsetBytes ? 1 : 0), writer.sizeBytes),
       ...transferData(elapsedMs / 1000, writer.sizeBytes, 'write'),
     };
-  }
-
-  #checkSize(bytes: number): void {
-    const limitBytes = this.#paths.account.fileWriteSizeBytes;
-    if (limitBytes > 0 && bytes > limitBytes)
-      throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`, { details: { of_file: true } });
   }
 }

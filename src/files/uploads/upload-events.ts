@@ -20,7 +20,7 @@ export function eventUuidOf(uploadId: string, eventId: number): string {
  *
  * @param requests that brought content
  */
-export function resumedData(record: UploadRecord, requests: number, sizeBytes: number): Record<string, unknown> {
+export function resumedData(record: UploadRecord, requests = record.requests, sizeBytes = record.offsetBytes): Record<string, unknown> {
   return {
     ...transferData(record.activeMs / 1000, sizeBytes, 'write'),
     metadata: record.metadata,

@@ -7,8 +7,7 @@ import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { inodeOf } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { endsAtOnce, endUpload, removeContent } from './end-upload.ts';
-import { resumedData } from './upload-events.ts';
+import { endsAtOnce, endUpload, removeContent, whileHeld } from './end-upload.ts';
 import type { UploadCompletion, UploadRecord } from './upload-store.ts';
 
 /** How often somebody looks after uploads that no request looks after. */
@@ -59,24 +58,13 @@ export class UploadUpkeep {
   async #look(): Promise<void> {
     const { uploads } = this.#surroundings.files;
     try {
+      // What was seen before may have changed until it is ours.
       const all = (records: UploadRecord[], action: (record: UploadRecord) => Promise<void>) =>
-        severalAtOnce(records, endsAtOnce, ({ id }) => this.#held(id, action));
+        severalAtOnce(records, endsAtOnce, ({ id }) => whileHeld(uploads, id, action));
       await all(await uploads.completing(), (record) => this.#settle(record));
       await all(await uploads.expired(), (record) => this.#expire(record));
     } catch (error) {
       this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { reason: error });
-    }
-  }
-
-  // What was seen before may have changed until it is ours.
-  async #held(id: string, action: (record: UploadRecord) => Promise<void>): Promise<void> {
-    const { uploads } = this.#surroundings.files;
-    const hold = await uploads.hold(id, () => {});
-    try {
-      const record = await uploads.find(id);
-      if (record) await action(record);
-    } finally {
-      hold.release();
     }
   }
 
@@ -89,8 +77,7 @@ export class UploadUpkeep {
       return;
     }
     const reason = new ServiceError('not-found', 'Nobody went on with the upload in time.');
-    const data = resumedData(record, record.requests, record.offsetBytes);
-    await endUpload(files, record, reason, { how: 'expired', data, context: record.origin });
+    await endUpload(files, record, reason, { how: 'expired' });
   }
 
   async #settle(record: UploadRecord): Promise<void> {
@@ -112,7 +99,7 @@ export class UploadUpkeep {
       return;
     }
     const reason = new ServiceError('not-found', 'The content of the upload is gone.');
-    await endUpload(files, record, reason, { how: undefined, data: completion.data, context: record.origin });
+    await endUpload(files, record, reason, { data: completion.data });
   }
 
   // Either its event is in the journal, or it has its name and its event is missing.
