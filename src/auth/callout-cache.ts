@@ -71,8 +71,7 @@ export class CalloutCache {
     if (!accepted) return ask();
     const { type, username, content, creator } = credentials;
     const key = accepted.keyOf(JSON.stringify([type, username, content, creator.uuid]));
-    const running = this.#running.get(key) ?? this.#answer(key, accepted, ask);
-    return running;
+    return this.#running.get(key) ?? this.#answer(key, accepted, ask);
   }
 
   #answer(key: string, accepted: AcceptedCredentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {

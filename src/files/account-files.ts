@@ -22,7 +22,7 @@ import type { LeftBehind } from './operations/folder-remover.ts';
 import { moveEntry } from './operations/move.ts';
 import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
 import type { MoveOptions } from './operations/relocate.ts';
-import { type Search, searchBelow } from './operations/search.ts';
+import { Search } from './operations/search.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
 import { sortedByName } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
@@ -117,9 +117,9 @@ export class AccountFiles {
     return listing;
   }
 
-  /** Searches a folder and all below it for names; event 40007 with `search`, or 40014. @see searchBelow */
+  /** Searches a folder and all below it for names; event 40007 with `search`, or 40014. @see Search */
   search(path: VirtualPath, text: string): Search {
-    const search = this.#paths.orReport(40014, path, () => searchBelow(this.#paths, path, text));
+    const search = this.#paths.orReport(40014, path, () => new Search(this.#paths, path, text));
     this.emit(40007, path, { search: text });
     return search;
   }

@@ -12,12 +12,6 @@ export interface FoundEntry extends ListedEntry {
   path: VirtualPath;
 }
 
-/** What a search finds, in batches; an empty one shows that it goes on. */
-export interface Search extends AsyncIterable<FoundEntry[]> {
-  /** Whether a limit ended it: there may be more. */
-  readonly isTruncated: boolean;
-}
-
 /** A text as it is compared: without the difference of upper and lower case, and of composed characters. */
 function folded(text: string): string {
   // Lower case first: some characters, such as the sign of the kelvin, have upper case only by way of it.
@@ -25,16 +19,11 @@ function folded(text: string): string {
 }
 
 /**
- * Searches a folder and all below it for names that contain a text, near ones first. Folders that may not be listed are passed over, links are
- * not followed.
- *
- * @throws ServiceError as `accountListing` for the folder itself
+ * Searches a folder and all below it for names that contain a text, near ones first, and gives them in batches; an empty one shows that it goes
+ * on. Folders that may not be listed are passed over, links are not followed.
  */
-export function searchBelow(paths: AccountPaths, top: VirtualPath, text: string): Search {
-  return new TreeSearch(paths, top, text);
-}
-
-class TreeSearch implements Search {
+export class Search implements AsyncIterable<FoundEntry[]> {
+  /** Whether a limit ended it: there may be more. */
   isTruncated = false;
   readonly #paths: AccountPaths;
   readonly #wanted: string;
@@ -44,6 +33,7 @@ class TreeSearch implements Search {
   #lookedAt = 0;
   #found = 0;
 
+  /** @throws ServiceError as `accountListing` for the folder itself */
   constructor(paths: AccountPaths, top: VirtualPath, text: string) {
     this.#paths = paths;
     this.#wanted = folded(text);
