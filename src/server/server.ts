@@ -31,28 +31,6 @@ import { type ConfigFile, ServerFile } from './server-file.ts';
 import { type DeliveringState, memoryState } from './state.ts';
 import type { FleetOptions } from './workers/fleet.ts';
 
-/** A server: everything that one configuration starts. */
-export interface Server {
-  /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
-  start(): Promise<void>;
-  /** One line for each listening service. */
-  listening(): { uuid: string; name: string; url: string }[];
-  /**
-   * Takes over a new configuration, all or nothing; sessions and running transfers survive.
-   *
-   * @returns paths of the options that changed
-   */
-  reload(next: LoadedConfig): Promise<string[]>;
-  /** Does so with the file as it stands now. @returns what came of it; it is in the data folder, too */
-  reloadFile(): Promise<ReloadReport>;
-  /** A URL that logs an administrator (by name) in to the console, once and within five minutes; undefined without a console. */
-  consoleLink(administrator: string): string | undefined;
-  /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
-  flushNow(): void;
-  /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
-  stop(): Promise<boolean>;
-}
-
 /** What one configuration makes, without listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
@@ -68,22 +46,8 @@ export interface ServerSurroundings {
   file?: ConfigFile;
 }
 
-/**
- * Joins the parts of the server; the only place that knows them all.
- *
- * @param loaded a valid configuration
- * @throws ServiceError `bad-request` for workers beside a state in Redis
- */
-export function createServer(loaded: LoadedConfig, surroundings: ServerSurroundings): Server {
-  if (surroundings.fleet && loaded.config.server.state.type !== 'memory')
-    throw new ServiceError(
-      'bad-request',
-      '--workers shares state in the memory of one server; with server.state redis run several servers instead.',
-    );
-  return new ServerRuntime(loaded, surroundings);
-}
-
-class ServerRuntime implements Server {
+/** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */
+export class Server {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #verifier = new PasswordVerifier();
@@ -103,7 +67,16 @@ class ServerRuntime implements Server {
   #started: Promise<void> | undefined;
   #stopped: Promise<boolean> | undefined;
 
+  /**
+   * @param loaded a valid configuration
+   * @throws ServiceError `bad-request` for workers beside a state in Redis
+   */
   constructor(loaded: LoadedConfig, { clock, log, fleet, file }: ServerSurroundings) {
+    if (fleet && loaded.config.server.state.type !== 'memory')
+      throw new ServiceError(
+        'bad-request',
+        '--workers shares state in the memory of one server; with server.state redis run several servers instead.',
+      );
     this.#loaded = loaded;
     this.#clock = clock;
     this.#log = log;
@@ -120,11 +93,13 @@ class ServerRuntime implements Server {
     return this.#loaded.config;
   }
 
+  /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
   start(): Promise<void> {
     this.#started = this.#start();
     return this.#started;
   }
 
+  /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
   stop(): Promise<boolean> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -170,14 +145,21 @@ class ServerRuntime implements Server {
     if (this.#phase === 'stopping') throw new ServiceError('unavailable', 'The server was stopped while it started.');
   }
 
-  listening() {
+  /** One line for each listening service. */
+  listening(): { uuid: string; name: string; url: string }[] {
     return [...(this.#listeners?.listening() ?? []), ...this.#monitoring.listening(), ...(this.#consoles?.listening() ?? [])];
   }
 
+  /** A URL that logs an administrator (by name) in to the console, once and within five minutes; undefined without a console. */
   consoleLink(administrator: string): string | undefined {
     return this.#consoles?.loginLink(administrator);
   }
 
+  /**
+   * Takes over a new configuration, all or nothing; sessions and running transfers survive.
+   *
+   * @returns paths of the options that changed
+   */
   async reload(next: LoadedConfig): Promise<string[]> {
     const { config } = next;
     const changes = changesBetween(this.#config, config);
@@ -203,6 +185,7 @@ class ServerRuntime implements Server {
     return changes;
   }
 
+  /** Does so with the file as it stands now. @returns what came of it; it is in the data folder, too */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -257,6 +240,7 @@ class ServerRuntime implements Server {
     return finished && delivered;
   }
 
+  /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
   flushNow(): void {
     this.#core?.flushNow();
   }
@@ -373,12 +357,7 @@ class ServerRuntime implements Server {
     await Promise.all(enabledMethods(parts).map((method) => method.start()));
   }
 
-  #component(): EventComponent {
-    const { uuid, name } = (this.#core as Core).server;
-    return { uuid, type: 'server', name };
-  }
-
-  #context(component = this.#component()) {
+  #context(component: EventComponent = (this.#core as Core).server) {
     return { account: processAccount(), component };
   }
 

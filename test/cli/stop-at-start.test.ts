@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { createServer } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { start } from '../support/child.ts';
 import { until } from '../support/receiver.ts';
 import { testConfig } from '../support/server.ts';
@@ -19,7 +19,7 @@ test('a stop at any moment of a start leaves nothing open, and the data folder t
   const log = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
   let ends = 0;
   for (let turns = 0; ends < 3; turns += 1 + Math.floor(turns / 8)) {
-    const server = createServer(await testConfig(folder), { clock: systemClock, log });
+    const server = new Server(await testConfig(folder), { clock: systemClock, log });
     let isStarted = false;
     const started = server.start().then(
       () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { createServer as createService } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { newestErrors } from '../../src/server/tally.ts';
 import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
@@ -103,7 +103,7 @@ test('after a restart the overview has the errors of before, the newest first, a
   await server.stop();
   const config = await testConfig(server.folder, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
   const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });
-  const again = createService(config, { clock: systemClock, log });
+  const again = new Server(config, { clock: systemClock, log });
   await again.start();
   t.after(() => again.stop());
   const listening = again.listening();

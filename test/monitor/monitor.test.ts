@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { createServer as createSvc } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { startServer, type TestConfig, type TestServer, testConfig } from '../support/server.ts';
@@ -173,5 +173,5 @@ test('a reload starts, moves and ends monitor services; an address in use keeps 
   const taken = await testConfig(`${server.folder}/other`, {
     services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: second.port } },
   });
-  await assert.rejects(createSvc(taken, { clock: systemClock, log: silentLog }).start(), /monitor service cannot listen .* in use/);
+  await assert.rejects(new Server(taken, { clock: systemClock, log: silentLog }).start(), /monitor service cannot listen .* in use/);
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { createServer, type Server } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { Client } from './client.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 import { hasProgram } from './requires.ts';
@@ -31,7 +31,7 @@ export async function startNode(
   const path = configPath(folder, name);
   writeFileSync(path, JSON.stringify(await testSections(folder, { ...config, server })));
   const log: string[] = [];
-  const service = createServer(await testConfig(folder, { ...config, server }), {
+  const service = new Server(await testConfig(folder, { ...config, server }), {
     clock: systemClock,
     log: createLog({ level: 'info', format: 'json', clock: systemClock, write: (line) => log.push(line) }),
     file: { path, env: {}, textOf: ({ message }) => message },

@@ -6,7 +6,7 @@ import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLog, type Log } from '../../src/lib/log.ts';
-import { createServer, type Server } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import type { FleetOptions } from '../../src/server/workers/fleet.ts';
 import { Client } from './client.ts';
 import { readEvents } from './journal.ts';
@@ -85,7 +85,7 @@ export async function startServer(t: TestContext, config: TestConfig = {}, clock
   mkdirSync(join(folder, 'home'));
   const log: string[] = [];
   const toList = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => log.push(line) });
-  const service = createServer(await testConfig(folder, config), { clock, log: toList, fleet: fleetHere(toList) });
+  const service = new Server(await testConfig(folder, config), { clock, log: toList, fleet: fleetHere(toList) });
   await service.start();
   let running = true;
   const stop = () => {

@@ -6,7 +6,7 @@ import { loadConfigFile } from '../../src/config/check.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { createServer } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 import { temporaryFolder } from './temp.ts';
@@ -39,7 +39,7 @@ export function upload(t: TestContext, cwd: string, ...names: string[]): Promise
 /** The same; the service stops once `settled` resolves: behind a delivery that failed, a stop leaves what is waiting. */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
-  const service = createServer(loaded, { clock: systemClock, log: silentLog });
+  const service = new Server(loaded, { clock: systemClock, log: silentLog });
   await service.start();
   watchOutput(t, () => service.stop(), []);
   const client = new Client(service.listening()[0]?.url ?? '');

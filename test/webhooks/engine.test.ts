@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
-import { createServer, type Server } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../src/webhooks/records/delivery-record.ts';
 import { Client } from '../support/client.ts';
@@ -31,7 +31,7 @@ async function startOn(
   lines: string[] = [],
 ): Promise<{ service: Server; client: Client }> {
   const log = createLog({ level: 'info', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
-  const service = createServer(await testConfig(folder, config), { clock: systemClock, log });
+  const service = new Server(await testConfig(folder, config), { clock: systemClock, log });
   await service.start();
   t.after(() => service.stop());
   return { service, client: new Client(service.listening()[0]?.url ?? '') };
@@ -339,5 +339,5 @@ test('an unreadable ca_certificates_path keeps the service from starting, with a
   const config = await testConfig(folder, {
     event_handlers: { crm: handler('https://localhost/', { ca_certificates_path: '/nowhere/ca.pem' }) },
   });
-  await assert.rejects(createServer(config, { clock: systemClock, log: silentLog }).start(), /"crm": ca_certificates_path: .*nowhere/);
+  await assert.rejects(new Server(config, { clock: systemClock, log: silentLog }).start(), /"crm": ca_certificates_path: .*nowhere/);
 });

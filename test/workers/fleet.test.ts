@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { FileEventLog } from '../../src/events/journal/file-event-log.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
-import { createServer } from '../../src/server/server.ts';
+import { Server } from '../../src/server/server.ts';
 import { confirmed, type Peer } from '../../src/server/workers/peer.ts';
 import { StateHost } from '../../src/server/workers/state-host.ts';
 import type { WorkerProcess } from '../../src/server/workers/worker-process.ts';
@@ -39,7 +39,7 @@ test('a worker that cannot be replaced is tried again with longer and longer pau
   const forks: number[] = [];
   let givenUp = '';
   const good: WorkerProcess[] = [];
-  const service = createServer(await testConfig(folder), {
+  const service = new Server(await testConfig(folder), {
     clock: systemClock,
     log,
     fleet: {

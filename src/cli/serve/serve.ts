@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/log.ts';
-import { createServer, type Server } from '../../server/server.ts';
+import { Server } from '../../server/server.ts';
 import type { FleetOptions } from '../../server/workers/fleet.ts';
 import { exitCode } from '../exit-codes.ts';
 import { complain, complainFindings, Excerpts, findingText, hasColour, paint, print } from '../output.ts';
@@ -42,7 +42,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   prepareProcess(loaded, process.env, log);
   const watcher = new FleetWatcher();
   const noExcerpts = new Excerpts('');
-  const service = createServer(loaded, {
+  const service = new Server(loaded, {
     clock: systemClock,
     log,
     fleet: await fleetOf(options, loaded, watcher),
@@ -86,7 +86,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     );
     prepareProcess(loaded, process.env, log);
     const watcher = new FleetWatcher();
-    const service = createServer(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
+    const service = new Server(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
     try {
       await service.start();
     } catch (error) {

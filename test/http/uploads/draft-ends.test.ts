@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLog } from '../../../src/lib/log.ts';
-import { createServer } from '../../../src/server/server.ts';
+import { Server } from '../../../src/server/server.ts';
 import { Client } from '../../support/client.ts';
 import { append, begin, content, hidden, newest, part, sha256, stored, whole } from '../../support/draft-uploads.ts';
 import { until } from '../../support/receiver.ts';
@@ -85,7 +85,7 @@ test('an upload goes on after a restart and a reload, with the limits of then', 
   assert.equal((await server.put('/home/c', 'x', { headers: part })).status, 429);
   await server.stop();
   const config = await testConfig(server.folder, { server: { uploads: { maximum_per_account: 5 } } });
-  const service = createServer(config, { clock: systemClock, log: silentLog });
+  const service = new Server(config, { clock: systemClock, log: silentLog });
   await service.start();
   t.after(() => service.stop());
   const client = new Client(service.listening()[0]?.url ?? '');

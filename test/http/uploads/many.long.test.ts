@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { silentLog } from '../../../src/lib/log.ts';
-import { createServer } from '../../../src/server/server.ts';
+import { Server } from '../../../src/server/server.ts';
 import { Client } from '../../support/client.ts';
 import { append, part } from '../../support/draft-uploads.ts';
 import { startServer, testConfig } from '../../support/server.ts';
@@ -61,7 +61,7 @@ test(`${count} unfinished uploads of one account: bounded in number and memory, 
   assert.equal((await server.send('DELETE', '/home/gone/')).status, 204);
   assert.equal((await server.send('HEAD', String(urls[1]))).status, 410);
   await server.stop();
-  const service = createServer(await testConfig(server.folder, { server: { uploads } }), { clock, log: silentLog });
+  const service = new Server(await testConfig(server.folder, { server: { uploads } }), { clock, log: silentLog });
   await service.start();
   t.after(() => service.stop());
   const client = new Client(service.listening()[0]?.url ?? '');
