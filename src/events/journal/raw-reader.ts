@@ -7,6 +7,8 @@ import { comparePositions, type LogPosition } from './position.ts';
 import type { RecentBlocks, WrittenBlock } from './recent-blocks.ts';
 import { segmentPath } from './segments.ts';
 
+const newline = 0x0a;
+
 /**
  * Reads the lines of the journal's files. Of what was written a moment ago only the place and the number are taken.
  *
@@ -40,22 +42,27 @@ function blockOf(folder: string, block: WrittenBlock, isOwn: boolean): RawBlock 
   return { ...block, isOwn, events: () => readAgain(folder, block) };
 }
 
-/** @throws ServiceError `unavailable` when they are there no more */
-async function readAgain(folder: string, { bytes, position, next }: WrittenBlock): Promise<RawEvent[]> {
+/** @throws ServiceError `unavailable` when they are there no more, or not as they were written */
+async function readAgain(folder: string, { count, bytes, position, next }: WrittenBlock): Promise<RawEvent[]> {
   const text = Buffer.allocUnsafe(bytes);
   const fd = openIfThere(segmentPath(folder, position.segment));
   try {
     for (let done = 0; done < bytes; ) {
       const { bytesRead } = fd === undefined ? { bytesRead: 0 } : await readAsync(fd, text, done, bytes - done, position.offset + done);
-      if (bytesRead === 0) throw new ServiceError('unavailable', 'These events are in the journal no more.');
+      if (bytesRead === 0) throw goneEvents();
       done += bytesRead;
     }
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
+  if (bytes > 0 && (text.at(-1) !== newline || countLines(text) !== count)) throw goneEvents();
   return new LineBlock(undefined, text, position, next).lines.map(({ line, offset }) => ({
     raw: line,
     position: { segment: position.segment, offset },
     next: { segment: position.segment, offset: offset + line.length + 1 },
   }));
+}
+
+function goneEvents(): ServiceError {
+  return new ServiceError('unavailable', 'These events are in the journal no more.');
 }
