@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
+import { journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { listSegments } from '../../src/events/journal/segments.ts';
 import { asViewer, startConsole } from '../support/console.ts';
 import { EventReader } from '../support/event-reader.ts';
 import { testUser } from '../support/secrets.ts';
@@ -140,4 +144,18 @@ test('the live tail tells what is selected, and goes on from Last-Event-ID', asy
     assert.equal(((await other.next('message')) as ServiceEvent).data.path, `/${id.length}`);
     await put;
   }
+});
+
+test('white space that somebody wrote into the journal breaks no message of a live tail', async (t) => {
+  const { server, console, search } = await startFiles(t);
+  const { uuid } = (await search({ id: '40017', limit: '1' })).events[0] as ServiceEvent;
+  const [{ path } = { path: '' }] = listSegments(journalFolder(join(server.folder, 'data')));
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const at = lines.findIndex((line) => line.includes(uuid));
+  lines[at] = (lines[at] as string).replace(/"timestamp":"(\d+\.\d*)\d\d"/, '"timestamp":"$1"\r\r');
+  writeFileSync(path, lines.join('\n'), { flag: 'r+' });
+  const headers = { ...(await console.session()), 'last-event-id': '1:0' };
+  const reader = await EventReader.open(`${console.url}/api/events/live?id=40017`, headers);
+  t.after(() => reader.close());
+  await reader.nextWhere('message', (event) => (event as ServiceEvent).uuid === uuid);
 });

@@ -57,7 +57,7 @@ export class EventReader {
     const parts = this.#text.split('\n\n');
     this.#text = parts.pop() ?? '';
     for (const part of parts) {
-      const fields = new Map(part.split('\n').map((line) => line.split(/: ?(.*)/s, 2) as [string, string]));
+      const fields = new Map(part.split(/[\n\r]/).map((line) => line.split(/: ?(.*)/s, 2) as [string, string]));
       const data = fields.get('data');
       if (data !== undefined) this.#events.push({ name: fields.get('event') ?? 'message', data: JSON.parse(data) });
     }

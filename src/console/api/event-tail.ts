@@ -69,9 +69,17 @@ function pieceOf(events: readonly RawEvent[]): Buffer {
   const [first] = events as [RawEvent];
   const known = made.get(first);
   if (known?.events.length === events.length && events.every((event, index) => event === known.events[index])) return known.bytes;
-  const bytes = Buffer.concat(events.flatMap(({ next, raw }) => [Buffer.from(`id: ${formatPosition(next)}\ndata: `), raw, messageEnd]));
+  const bytes = Buffer.concat(
+    events.flatMap(({ next, raw }) => [Buffer.from(`id: ${formatPosition(next)}\ndata: `), oneLine(raw), messageEnd]),
+  );
   made.set(first, { events, bytes });
   return bytes;
 }
 
+/** svc writes no carriage returns; in JSON by other hands they are white space, and would end the line of a message. */
+function oneLine(raw: Buffer): Buffer {
+  return raw.includes(carriageReturn) ? Buffer.from(raw.map((byte) => (byte === carriageReturn ? space : byte))) : raw;
+}
+
+const [carriageReturn, space] = [0x0d, 0x20];
 const messageEnd = Buffer.from('\n\n');

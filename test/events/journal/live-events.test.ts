@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import type { RawEvent } from '../../../src/events/journal/event-log.ts';
 import { FileEventLog } from '../../../src/events/journal/file-event-log.ts';
 import { comparePositions, type LogPosition } from '../../../src/events/journal/position.ts';
+import { KeptEvents } from '../../../src/events/journal/search/kept-events.ts';
 import { type LiveBatch, LiveEvents } from '../../../src/events/journal/search/live-events.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLog } from '../../../src/lib/log.ts';
@@ -181,4 +182,19 @@ test('many who come back and take nothing keep nobody from coming back', async (
   const back = await follow(live.follow(everything, next, signal), 999);
   assert.equal(back.uuids.length, 999);
   for (const batches of deaf) await batches.return(undefined);
+});
+
+test('a block that could not be read once is read when somebody asks again', async () => {
+  const kept = new KeptEvents();
+  const [position, next] = [0, 4].map((offset) => ({ segment: 1, offset })) as [LogPosition, LogPosition];
+  let asked = 0;
+  const events = async () => {
+    if (asked++ === 0) throw new Error('too many open files');
+    return [{ raw: Buffer.from('{}'), position, next }];
+  };
+  kept.add({ count: 1, bytes: 4, position, next, isOwn: true, events });
+  await assert.rejects(kept.from(0).next(), /too many/);
+  assert.equal((await kept.from(0).next()).value?.length, 1);
+  await kept.from(0).next();
+  assert.equal(asked, 2);
 });

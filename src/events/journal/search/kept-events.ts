@@ -94,7 +94,13 @@ export class KeptEvents {
   }
 }
 
-function eventsOf(kept: KeptBlock): Promise<KeptEvent[]> {
+async function eventsOf(kept: KeptBlock): Promise<KeptEvent[]> {
   kept.events ??= kept.block.events().then((events) => events.map((event) => new KeptEvent(event, kept.block.isOwn)));
-  return kept.events;
+  try {
+    return await kept.events;
+  } catch (error) {
+    // Who asks next may have more luck.
+    kept.events = undefined;
+    throw error;
+  }
 }
