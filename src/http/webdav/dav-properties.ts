@@ -20,8 +20,8 @@ export interface PropertySources {
 export interface Property {
   namespace: string;
   name: string;
-  /** Whether it is part of `allprop` (RFC 4918 §9.1.2, RFC 4331 §2: quotas are not). */
-  isCommon: boolean;
+  /** Whether it is no part of `allprop` (RFC 4918 §9.1.2, RFC 4331 §2: quotas are none). */
+  isRare?: true;
   value: (entry: Entry, sources: PropertySources) => string | undefined;
 }
 
@@ -40,11 +40,11 @@ function formatCreation(timeMs: number): string {
 
 function shared(namespace: string, prefix: string): Property[] {
   return [
-    { namespace, name: 'displayname', isCommon: true, value: (entry) => escapeXml(entry.name) },
-    { namespace, name: 'getcontentlength', isCommon: true, value: (entry) => (entry.isFolder ? undefined : String(entry.sizeBytes)) },
-    { namespace, name: 'getlastmodified', isCommon: true, value: (entry) => formatHttpDate(entry.modifiedMs) },
-    { namespace, name: 'resourcetype', isCommon: true, value: (entry) => (entry.isFolder ? `<${prefix}collection/>` : '') },
-    { namespace, name: 'iscollection', isCommon: true, value: (entry) => (entry.isFolder ? '1' : undefined) },
+    { namespace, name: 'displayname', value: (entry) => escapeXml(entry.name) },
+    { namespace, name: 'getcontentlength', value: (entry) => (entry.isFolder ? undefined : String(entry.sizeBytes)) },
+    { namespace, name: 'getlastmodified', value: (entry) => formatHttpDate(entry.modifiedMs) },
+    { namespace, name: 'resourcetype', value: (entry) => (entry.isFolder ? `<${prefix}collection/>` : '') },
+    { namespace, name: 'iscollection', value: (entry) => (entry.isFolder ? '1' : undefined) },
   ];
 }
 
@@ -53,37 +53,22 @@ const supportedLock = '<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:
 /** All properties, in the order in which they are written. */
 export const properties: readonly Property[] = [
   ...shared(davNamespace, 'D:'),
-  {
-    namespace: davNamespace,
-    name: 'getetag',
-    isCommon: true,
-    value: (entry) => (entry.isFolder ? undefined : fileEntityTag(entry)),
-  },
-  {
-    namespace: davNamespace,
-    name: 'getcontenttype',
-    isCommon: true,
-    value: (entry) => (entry.isFolder ? undefined : mediaTypeOf(entry.name)),
-  },
-  { namespace: davNamespace, name: 'creationdate', isCommon: true, value: (entry) => formatCreation(entry.createdMs) },
+  { namespace: davNamespace, name: 'getetag', value: (entry) => (entry.isFolder ? undefined : fileEntityTag(entry)) },
+  { namespace: davNamespace, name: 'getcontenttype', value: (entry) => (entry.isFolder ? undefined : mediaTypeOf(entry.name)) },
+  { namespace: davNamespace, name: 'creationdate', value: (entry) => formatCreation(entry.createdMs) },
   ...shared(extraNamespace, 'A:'),
-  {
-    namespace: davNamespace,
-    name: 'supportedlock',
-    isCommon: true,
-    value: (_, { lockDiscovery }) => (lockDiscovery ? supportedLock : undefined),
-  },
-  { namespace: davNamespace, name: 'lockdiscovery', isCommon: true, value: (entry, { lockDiscovery }) => lockDiscovery?.(entry) },
+  { namespace: davNamespace, name: 'supportedlock', value: (_, { lockDiscovery }) => (lockDiscovery ? supportedLock : undefined) },
+  { namespace: davNamespace, name: 'lockdiscovery', value: (entry, { lockDiscovery }) => lockDiscovery?.(entry) },
   {
     namespace: davNamespace,
     name: 'quota-available-bytes',
-    isCommon: false,
+    isRare: true,
     value: (entry, { space }) => (entry.isFolder && space ? String(space.availableBytes) : undefined),
   },
   {
     namespace: davNamespace,
     name: 'quota-used-bytes',
-    isCommon: false,
+    isRare: true,
     value: (entry, { space }) => (entry.isFolder && space ? String(space.usedBytes) : undefined),
   },
 ];

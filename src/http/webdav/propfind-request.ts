@@ -29,8 +29,8 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   const [kind] = kinds;
   if (!kind || kinds.length > 1) throw malformed('There must be one of allprop, propname and prop.');
   if (kind.name === 'propname') return { kind: 'propname' };
-  if (kind.name === 'prop') return { kind: 'prop', names: namesOf(kind) };
-  return { kind: 'allprop', include: namesOf(davChild(root, 'include')) };
+  if (kind.name === 'prop') return { kind: 'prop', names: namesOf(kind.children) };
+  return { kind: 'allprop', include: namesOf(davChild(root, 'include')?.children) };
 }
 
 /**
@@ -38,12 +38,12 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
  *
  * @throws ServiceError `bad-request` when they are too many, or too long with their namespaces
  */
-export function namesOf(element: XmlElement | undefined): PropertyName[] {
+export function namesOf(elements: readonly XmlElement[] = []): PropertyName[] {
   // By namespace first: one of a megabyte is not joined with each of its names.
   const seen = new Map<string, Set<string>>();
   const names: PropertyName[] = [];
   let characters = 0;
-  for (const { namespace, name } of element?.children ?? []) {
+  for (const { namespace, name } of elements) {
     const ofNamespace = seen.get(namespace) ?? new Set();
     if (ofNamespace.has(name)) continue;
     seen.set(namespace, ofNamespace.add(name));

@@ -92,11 +92,11 @@ function writerOf(request: PropfindRequest): Writer {
   switch (request.kind) {
     case 'allprop': {
       const included = request.include.flatMap(({ namespace, name }) => propertyOf(namespace, name) ?? []);
-      return presentWriter([...new Set([...properties.filter((property) => property.isCommon), ...included])]);
+      return presentWriter([...new Set([...properties.filter((property) => !property.isRare), ...included])]);
     }
     case 'propname':
       return (entry, sources) => {
-        const has = (property: Property) => (property.isCommon ? property.value(entry, sources) !== undefined : entry.isFolder);
+        const has = (property: Property) => (property.isRare ? entry.isFolder : property.value(entry, sources) !== undefined);
         return byNamespace(properties, (property) => (has(property) ? '' : undefined));
       };
     case 'prop':

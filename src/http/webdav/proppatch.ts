@@ -26,12 +26,7 @@ export async function refuseProperties(c: HttpContext): Promise<Response> {
   if (root?.namespace !== davNamespace || root.name !== 'propertyupdate')
     throw new ServiceError('bad-request', 'The PROPPATCH body must be {DAV:}propertyupdate.');
   const changes = root.children.filter((child) => child.namespace === davNamespace && ['set', 'remove'].includes(child.name));
-  const names = namesOf({
-    namespace: '',
-    name: '',
-    text: '',
-    children: changes.flatMap((child) => davChild(child, 'prop')?.children ?? []),
-  });
+  const names = namesOf(changes.flatMap((child) => davChild(child, 'prop')?.children ?? []));
   if (names.length === 0) throw new ServiceError('bad-request', 'The PROPPATCH body names no property.');
   const entry = files.look(path);
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
