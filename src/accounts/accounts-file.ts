@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { stringify as toYaml } from 'yaml';
 import * as z from 'zod';
@@ -209,8 +209,6 @@ export function parseAccountsFile(text: string, path: string): { written: Passwo
   throw new ServiceError('unavailable', `accounts file ${path}: ${issue?.path.join('.')}: ${issue?.message}`);
 }
 
-function fingerprint(hash: string | undefined): string {
-  return createHash('sha256')
-    .update(hash ?? '')
-    .digest('hex');
+function fingerprint(passwordHash = ''): string {
+  return hash('sha256', passwordHash);
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isObject } from '../lib/json.ts';
 import type { Config } from './schema/schema.ts';
 
@@ -14,10 +14,7 @@ const ownOfService = ['address', 'port'];
 export function configHash(config: Config): string {
   const services = Object.fromEntries(Object.entries(config.services).map(([uuid, service]) => [uuid, without(service, ownOfService)]));
   const shared = { ...config, server: without(config.server, ownOfServer), services };
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(shared)))
-    .digest('hex')
-    .slice(0, 12);
+  return hash('sha256', JSON.stringify(sorted(shared))).slice(0, 12);
 }
 
 function without(value: object, names: readonly string[]): object {

@@ -153,11 +153,8 @@ export class QuotaLedger {
   }
 
   #usageOf(folders: string): FolderUsage {
-    let usage = this.#usages.get(folders);
-    if (!usage) {
-      usage = new FolderUsage();
-      this.#usages.set(folders, usage);
-    }
+    const usage = this.#usages.get(folders) ?? new FolderUsage();
+    this.#usages.set(folders, usage);
     return usage;
   }
 

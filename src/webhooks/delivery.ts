@@ -60,6 +60,11 @@ type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'fa
 /** Thrown when a delivery was given up because the service stops; the events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
+/** What comes of a message as long as nothing was sent. @param details why */
+export function notSent(details: string): DeliveryResult {
+  return { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] };
+}
+
 /** Sends messages to the URLs of one handler, with retries and fail-over (docs/spec/delivery.md#success-and-failure). */
 export class Delivery {
   readonly #options: DeliveryOptions;
@@ -95,15 +100,7 @@ export class Delivery {
    */
   async send(message: Message, signals: DeliverySignals = {}): Promise<DeliveryResult> {
     const { url: urls } = this.#options;
-    const result: DeliveryResult = {
-      outcome: 'failed',
-      attempts: [],
-      details: 'all URLs are suspended',
-      status: undefined,
-      headers: [],
-      reply: undefined,
-      suspended: [],
-    };
+    const result = notSent('all URLs are suspended');
     for (const url of urls.length > 1 ? await this.#health.available(urls) : urls) {
       await this.#tryUrl(url, message, result, signals);
       if (result.outcome !== 'failed') return result;

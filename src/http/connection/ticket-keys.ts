@@ -1,4 +1,4 @@
-import { createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
 /** The secret of session tickets lives so long. Node.js knows one key at a time: who comes with an older ticket shakes hands in full. */
 export const ticketSecretLastsMs = 12 * 60 * 60 * 1000;
@@ -45,9 +45,7 @@ export class TicketKeys {
    * @param clientCa content of `tls_client_ca_path`
    */
   of(service: string, clientCa: Buffer | undefined): TicketOptions {
-    const scope = createHash('sha256')
-      .update(JSON.stringify([service, clientCa?.toString('base64')]))
-      .digest();
+    const scope = hash('sha256', JSON.stringify([service, clientCa?.toString('base64')]), 'buffer');
     const ticketKeys = Buffer.from(hkdfSync('sha256', this.#secret, scope, 'session tickets', 48));
     // At most 32 bytes.
     return { ticketKeys, sessionIdContext: scope.toString('base64url').slice(0, 32) };

@@ -148,11 +148,8 @@ export class StateHost {
   }
 
   #health(scope: string): MemoryUrlHealth {
-    let health = this.#urls.get(scope);
-    if (!health) {
-      health = new MemoryUrlHealth(this.#surroundings.clock);
-      this.#urls.set(scope, health);
-    }
+    const health = this.#urls.get(scope) ?? new MemoryUrlHealth(this.#surroundings.clock);
+    this.#urls.set(scope, health);
     return health;
   }
 

@@ -3,7 +3,7 @@ import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import type { Log } from '../../lib/log.ts';
-import { DeliveryInterrupted } from '../delivery.ts';
+import { DeliveryInterrupted, notSent } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import { HandlerStatus } from './handler-status.ts';
@@ -263,6 +263,6 @@ function notDelivered(events: readonly SentEvent[], details: string): Delivered 
   return {
     events,
     rendered: { body: undefined, contentType: undefined, query: [], recorded: { query: [] } },
-    result: { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] },
+    result: notSent(details),
   };
 }

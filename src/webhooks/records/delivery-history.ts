@@ -71,11 +71,8 @@ export class DeliveryHistory {
   }
 
   #add({ handler, outcome, events }: DeliveryRecord, byUuid: boolean): void {
-    let history = this.#handlers.get(handler);
-    if (!history) {
-      history = { delivered: new Set(), undelivered: new Set() };
-      this.#handlers.set(handler, history);
-    }
+    const history = this.#handlers.get(handler) ?? { delivered: new Set(), undelivered: new Set() };
+    this.#handlers.set(handler, history);
     const known = outcome === 'delivered' ? history.delivered : history.undelivered;
     for (const { uuid, position } of events) {
       const at = position === undefined ? undefined : parsePosition(position);
