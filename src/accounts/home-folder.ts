@@ -5,11 +5,6 @@ import { systemId } from '../lib/disk/system-id.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import type { Account } from './account.ts';
 
-/** What `prepareHomeFolder` did; `created` lists real paths, empty when all was there. */
-export interface PreparedHomeFolder {
-  created: string[];
-}
-
 function ownerIds(account: Account): { uid: number; gid: number } | undefined {
   if (!account.homeFolderOwner && !account.homeFolderGroup) return undefined;
   return {
@@ -44,18 +39,19 @@ function isFolder(path: string): boolean {
  * Makes sure that the home folder of an account is there: created with its structure, owner and group
  * when the account says so (docs/spec/authentication.md#account-in-force). Called at each login.
  *
+ * @returns the real paths of what was created
  * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
  */
-export function prepareHomeFolder(account: Account): PreparedHomeFolder {
+export function prepareHomeFolder(account: Account): string[] {
   const home = account.homeFolderPath;
   if (!isAbsolute(home)) throw new ServiceError('unauthorized', `The home folder "${home}" is not an absolute path.`);
   try {
     const present = isFolder(home);
     if (!account.createHomeFolder) {
-      if (present) return { created: [] };
+      if (present) return [];
       throw new ServiceError('unauthorized', `The home folder "${home}" does not exist and create_home_folder is not set.`);
     }
-    if (present && account.homeFolderStructure.length === 0) return { created: [] };
+    if (present && account.homeFolderStructure.length === 0) return [];
     const owner = ownerIds(account);
     const created: string[] = [];
     const create = (path: string) => {
@@ -68,7 +64,7 @@ export function prepareHomeFolder(account: Account): PreparedHomeFolder {
       create(home);
     }
     for (const entry of account.homeFolderStructure) createBelow(realpathSync(home), structureSegments(entry), create);
-    return { created };
+    return created;
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unauthorized', `The home folder "${home}" cannot be prepared: ${(error as Error).message}.`, { cause: error });

@@ -136,7 +136,7 @@ export class AuthChain {
   // Logins of one turn of the event loop find the same home folder.
   #prepare(account: Account): string[] {
     if (this.#prepared.has(account)) return [];
-    const { created } = prepareHomeFolder(account);
+    const created = prepareHomeFolder(account);
     if (this.#prepared.size === 0) setImmediate(() => this.#prepared.clear());
     this.#prepared.add(account);
     return created;

@@ -2,7 +2,6 @@ import { ServiceError } from './errors.ts';
 
 /** A compiled matching expression (docs/spec/authentication.md#expressions). */
 export interface Expression {
-  readonly source: string;
   matches(text: string): boolean;
 }
 
@@ -22,15 +21,15 @@ export function compileExpression(source: string): Expression {
   if (trimmed.length > longestExpressionCharacters) throw new ServiceError('bad-request', 'The expression is too long.');
   if (trimmed.startsWith('!')) {
     const inner = compileExpression(trimmed.slice(1));
-    return { source, matches: (text) => !inner.matches(text) };
+    return { matches: (text) => !inner.matches(text) };
   }
-  if (/^[em]\//.test(trimmed)) return { source, matches: compileRegularExpression(trimmed) };
+  if (/^[em]\//.test(trimmed)) return { matches: compileRegularExpression(trimmed) };
   const glob = /^g\/([\s\S]*)\/$/.exec(trimmed);
-  if (glob) return { source, matches: compileGlob(glob[1] as string) };
+  if (glob) return { matches: compileGlob(glob[1] as string) };
   const alternatives = splitAlternatives(trimmed).map((part) => compileGlob(part.trim()));
   const [only] = alternatives;
-  if (alternatives.length === 1 && only) return { source, matches: only };
-  return { source, matches: (text) => alternatives.some((matches) => matches(text)) };
+  if (alternatives.length === 1 && only) return { matches: only };
+  return { matches: (text) => alternatives.some((matches) => matches(text)) };
 }
 
 function compileRegularExpression(text: string): (input: string) => boolean {

@@ -93,7 +93,7 @@ export class RemoteEndpoint {
       end ??= reason;
       outgoing?.destroy(reason);
     };
-    const timer = clock.after(timeoutMs, () => giveUp(new TimeoutError(timeoutMs)));
+    const timer = clock.after(timeoutMs, () => giveUp(new EndedError('timeout', `no complete reply within ${timeoutMs / 1000} s`)));
     const onAbort = () => giveUp(new GivenUpError());
     request.signal?.throwIfAborted();
     request.signal?.addEventListener('abort', onAbort);
@@ -173,7 +173,7 @@ export class RemoteEndpoint {
         if (sizeBytes <= maximumReplyBytes) return;
         incoming.destroy();
         if (truncatesReply) resolve({ body: Buffer.concat(chunks, maximumReplyBytes), isTruncated: true });
-        else reject(new TooLargeError(maximumReplyBytes));
+        else reject(new EndedError('too-large', `the reply is larger than ${maximumReplyBytes} bytes`));
       });
       incoming.on('end', () => resolve({ body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks), isTruncated: false }));
       incoming.on('error', reject);
@@ -184,15 +184,13 @@ export class RemoteEndpoint {
   }
 }
 
-class TimeoutError extends Error {
-  constructor(timeoutMs: number) {
-    super(`no complete reply within ${timeoutMs / 1000} s`);
-  }
-}
+/** Why this side ended the request. */
+class EndedError extends Error {
+  readonly fault: RemoteFault;
 
-class ContentCodingError extends Error {
-  constructor(coding: string) {
-    super(`the body has the content coding "${coding}", which was not asked for`);
+  constructor(fault: RemoteFault, message: string) {
+    super(message);
+    this.fault = fault;
   }
 }
 
@@ -200,16 +198,10 @@ function refuseContentCoding({ headerLines = [], incoming }: TransportResponse):
   const coded = headerLines.find(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity');
   if (!coded || !incoming) return;
   incoming.destroy();
-  throw new ContentCodingError(coded[1]);
+  throw new EndedError('invalid-http', `the body has the content coding "${coded[1]}", which was not asked for`);
 }
 
 class GivenUpError extends Error {}
-
-class TooLargeError extends Error {
-  constructor(limitBytes: number) {
-    super(`the reply is larger than ${limitBytes} bytes`);
-  }
-}
 
 function isFetchError(thrown: unknown): thrown is FetchError {
   return thrown instanceof Error && thrown.name === 'FetchError' && thrown.cause !== undefined;
@@ -218,9 +210,7 @@ function isFetchError(thrown: unknown): thrown is FetchError {
 function faultOf(thrown: unknown): { fault: RemoteFault; message: string } {
   const error = isFetchError(thrown) ? thrown.cause : thrown;
   const text = error instanceof Error ? error.message : String(error);
-  if (error instanceof TimeoutError) return { fault: 'timeout', message: text };
-  if (error instanceof TooLargeError) return { fault: 'too-large', message: text };
-  if (error instanceof ContentCodingError) return { fault: 'invalid-http', message: text };
+  if (error instanceof EndedError) return { fault: error.fault, message: text };
   const code = systemErrorCode(error) ?? '';
   if (code === 'ECONNREFUSED') return { fault: 'refused', message: 'the connection was refused' };
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { fault: 'dns', message: `the host name cannot be resolved (${code})` };

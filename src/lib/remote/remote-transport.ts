@@ -88,24 +88,10 @@ export function createTransport(caPem?: string): Transport {
       };
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
-        const status = incoming.statusCode ?? 0;
-        if (status < 200 || status > 599) {
-          incoming.destroy();
-          reject(new RangeError(`the status ${status} is none of HTTP`));
-          return;
-        }
-        if (incoming.httpVersionMajor !== 1) {
-          incoming.destroy();
-          reject(new RangeError(`the version ${incoming.httpVersion} is none of HTTP/1`));
-          return;
-        }
-        const coding = incoming.headers['transfer-encoding'] ?? 'chunked';
-        if (coding.toLowerCase() !== 'chunked') {
-          incoming.destroy();
-          reject(new RangeError(`the transfer coding "${coding}" is none that was asked for`));
-          return;
-        }
-        resolve(responseOf(status, incoming));
+        const fault = faultIn(incoming);
+        if (fault === undefined) return resolve(responseOf(incoming));
+        incoming.destroy();
+        reject(new RangeError(fault));
       });
       outgoing.on('error', reject);
       // Node.js drops a 101 without a word when nobody listens.
@@ -131,7 +117,16 @@ export function createTransport(caPem?: string): Transport {
   };
 }
 
-function responseOf(status: number, incoming: IncomingMessage): TransportResponse {
+/** What is wrong with the head of a reply. */
+function faultIn({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
+  if (statusCode < 200 || statusCode > 599) return `the status ${statusCode} is none of HTTP`;
+  if (httpVersionMajor !== 1) return `the version ${httpVersion} is none of HTTP/1`;
+  const coding = headers['transfer-encoding'] ?? 'chunked';
+  return coding.toLowerCase() === 'chunked' ? undefined : `the transfer coding "${coding}" is none that was asked for`;
+}
+
+function responseOf(incoming: IncomingMessage): TransportResponse {
+  const status = incoming.statusCode ?? 0;
   const headerLines: [string, string][] = [];
   for (let index = 0; index < incoming.rawHeaders.length; index += 2)
     headerLines.push([(incoming.rawHeaders[index] as string).toLowerCase(), incoming.rawHeaders[index + 1] as string]);
