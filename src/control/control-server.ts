@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -71,10 +72,7 @@ export class ControlServer {
   async #listen(): Promise<void> {
     const { path } = this.#place;
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
-    const listening = new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.once('listening', resolve);
-    });
+    const listening = once(this.#server, 'listening');
     // bind(2) makes the file, within this call, and nobody else may ever open it.
     const umask = process.umask(0o177);
     try {

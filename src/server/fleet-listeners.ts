@@ -5,7 +5,6 @@ import { FileEventLog } from '../events/journal/file-event-log.ts';
 import { FileUploadStore } from '../files/uploads/file-upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { WorkerSources } from '../monitor/sources.ts';
 import type { Core } from './core.ts';
 import { type Listeners, lifetimesOf, timeoutEvent } from './listeners.ts';
 import type { RequestParts } from './parts.ts';
@@ -70,21 +69,9 @@ export class Fleet {
     return this.#workers;
   }
 
-  check(): true | string {
-    return this.#workers?.check() ?? 'not started';
-  }
-
-  sources(): Promise<WorkerSources> | undefined {
-    return this.#workers?.sources();
-  }
-
-  /** What consoles show of the workers; undefined before they start. */
-  processes(): ReturnType<WorkerFleet['processes']> | undefined {
-    return this.#workers?.processes();
-  }
-
-  tellMethods(): void {
-    this.#workers?.tellMethods();
+  /** The workers; undefined before they start. */
+  get workers(): WorkerFleet | undefined {
+    return this.#workers;
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfEvents } from '../auth/auth-chain.ts';
 import type { SessionLifetimes, SessionOverview } from '../auth/sessions.ts';
+import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
@@ -36,12 +37,12 @@ export interface PreparedReload {
 export type Announce = (id: number, data: Record<string, unknown>, component: EventComponent) => void;
 
 /** A service as events name it. */
-export function componentOf(uuid: string, options: Pick<FileServiceOptions, 'type' | 'name'>): EventComponent {
+export function componentOf(uuid: string, options: { type: string; name: string }): EventComponent {
   return { uuid, type: options.type, name: options.name || uuid };
 }
 
 /** `data` of the events about the start of a service. */
-export function startData(uuid: string, options: FileServiceOptions, port = options.port): Record<string, unknown> {
+export function startData(uuid: string, options: FileServiceOptions | ConsoleOptions, port = options.port): Record<string, unknown> {
   return { name: options.name || uuid, type: options.type, address: options.address, port };
 }
 

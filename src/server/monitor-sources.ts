@@ -35,7 +35,7 @@ export function monitorSources(view: () => ServerView, clock: Clock, hasWorkers:
         server: phase === 'ready' || phase,
         journal: core().journalCheck(),
         state: state?.check() ?? 'not opened',
-        ...(fleet && { workers: fleet.check() }),
+        ...(fleet && { workers: fleet.workers?.check() ?? 'not started' }),
       };
     },
     services: async () => view().listeners?.figures() ?? [],
@@ -54,6 +54,6 @@ export function monitorSources(view: () => ServerView, clock: Clock, hasWorkers:
     journalBytes: () => core().journal.sizeBytes(),
     configHash: () => configHash(view().config),
     shared: () => core().sharedFigures(),
-    workers: hasWorkers ? async () => view().fleet?.sources() ?? { running: 0, restarts: 0, figures: [] } : undefined,
+    workers: hasWorkers ? async () => view().fleet?.workers?.sources() ?? { running: 0, restarts: 0, figures: [] } : undefined,
   };
 }

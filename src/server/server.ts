@@ -348,7 +348,7 @@ export class Server {
       clock: this.#clock,
       log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
-      onState: () => this.#fleet?.tellMethods(),
+      onState: () => this.#fleet?.workers?.tellMethods(),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
   }

@@ -89,9 +89,7 @@ export class Login {
     // Whatever comes next, the login is in the journal.
     if (answer === 'granted') await service.events.grouped();
     if (this.#connection.isEnded) return;
-    if (answer === 'granted') {
-      context.accept();
-    } else if (answer === 'question') {
+    if (answer === 'granted' || answer === 'question') {
       context.accept();
     } else if ('partial' in answer) {
       context.reject(answer.partial, true);

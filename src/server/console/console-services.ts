@@ -9,7 +9,7 @@ import type { ConsoleSources } from '../../console/sources.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Announce, PreparedReload } from '../listeners.ts';
+import { type Announce, componentOf, type PreparedReload, startData } from '../listeners.ts';
 
 /** What consoles have of the server. */
 interface Surroundings {
@@ -86,8 +86,7 @@ export class ConsoleServices {
 
   async #open(uuid: string, options: ConsoleOptions): Promise<ConsoleServer> {
     const { announce, bans, clock, log } = this.#surroundings;
-    const data = { name: options.name || uuid, type: options.type, address: options.address, port: options.port };
-    const component = { uuid, type: options.type, name: data.name };
+    const component = componentOf(uuid, options);
     try {
       // Loaded only where it is wanted: other commands and servers start without it.
       const { ConsoleServer } = await import('../../console/console-server.ts');
@@ -96,17 +95,12 @@ export class ConsoleServices {
       this.#samples ??= new Samples(() => this.#surroundings.sources.figures(), this.#surroundings);
       const server = new ConsoleServer(uuid, options, { ...this.#surroundings, attempts: this.#attempts, samples: this.#samples });
       await server.listen();
-      announce(20076, { ...data, port: server.port }, component);
+      announce(20076, startData(uuid, options, server.port), component);
       return server;
     } catch (error) {
-      announce(20077, { ...data, reason: (error as Error).message }, component);
+      announce(20077, { ...startData(uuid, options), reason: (error as Error).message }, component);
       throw error;
     }
-  }
-
-  #forgetSamples(): void {
-    this.#samples?.close();
-    this.#samples = undefined;
   }
 
   async #stop(uuid: string, reason: string): Promise<void> {
@@ -114,7 +108,10 @@ export class ConsoleServices {
     if (!server) return;
     this.#running.delete(uuid);
     await server.close();
-    if (this.#running.size === 0) this.#forgetSamples();
+    if (this.#running.size === 0) {
+      this.#samples?.close();
+      this.#samples = undefined;
+    }
     this.#surroundings.announce(20078, { name: server.component.name, type: server.component.type, reason }, server.component);
   }
 }

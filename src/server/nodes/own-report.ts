@@ -25,7 +25,7 @@ interface Surroundings {
 
 /** How this node is, with its workers, at this moment. */
 export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Surroundings): Promise<NodeReport> {
-  const [services, workers] = await Promise.all([view.listeners?.figures() ?? [], view.fleet?.processes()]);
+  const [services, workers] = await Promise.all([view.listeners?.figures() ?? [], view.fleet?.workers?.processes()]);
   const own = ownFigures(view, tally());
   const { tally: counted, transfers, methodFaults: faults, memoryBytes } = workers ? joined(own, workers) : own;
   return {

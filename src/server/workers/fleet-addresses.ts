@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../../config/schema/schema.ts';
 import type { EventComponent } from '../../events/event.ts';
@@ -94,22 +95,16 @@ function optionsOf(config: Config, uuid: string): FileServiceOptions {
   return config.services[uuid] as FileServiceOptions;
 }
 
+/** A port that is free at present. @throws ServiceError `unavailable` when the address is not one of this machine */
 async function chosenPort(address: string): Promise<number> {
   try {
-    return await freePort(address);
+    const server = createServer().listen({ host: address, port: 0 });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    return port;
   } catch (error) {
     throw new ServiceError('unavailable', `No port can be had on ${address}: ${(error as Error).message}.`, { cause: error });
   }
-}
-
-/** A port that is free at present. @throws when the address is not one of this machine */
-function freePort(address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ host: address, port: 0 }, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
