@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import type { RedisCaller, RedisLink } from '../lib/redis/redis-link.ts';
-import { guardedScript, redisScript } from '../lib/redis/redis-script.ts';
+import { guardedScript, redisNow, redisScript } from '../lib/redis/redis-script.ts';
 import {
   type AddressBans,
   type Admission,
@@ -24,11 +24,9 @@ import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
  * that failed and are under way (`<hash of the name>:<credential>`) and those that were accepted, of a name the credentials that failed
  * and are under way, and the sources that it was accepted from.
  */
-const prepare = `
+const prepare = `${redisNow}
 local ban, failed, underWay, accepted, nameFailed, nameUnderWay, acceptedFrom = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local source, name, credential = ARGV[1], ARGV[2], ARGV[3]
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function has(key, member)
   local ends = redis.call('ZSCORE', key, member)
   return ends and tonumber(ends) > now

@@ -1,4 +1,4 @@
-import { redisScript } from '../lib/redis/redis-script.ts';
+import { redisNow, redisScript } from '../lib/redis/redis-script.ts';
 
 /*
  * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
@@ -6,9 +6,6 @@ import { redisScript } from '../lib/redis/redis-script.ts';
  * end, so that whichever node sweeps it can tell whose it was.
  */
 const keptAfterEndMs = 3_600_000;
-const now = `local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-`;
 
 const forget = `
 local function forget(base, key)
@@ -32,7 +29,7 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
  * address.
  * Returns the account of each session that had to end.
  */
-export const createScript = redisScript(`${now}${forget}
+export const createScript = redisScript(`${redisNow}${forget}
 local over = {}
 while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
   local first, firstEnds
@@ -49,7 +46,7 @@ ${begin}
 return over`);
 
 /** Keys and arguments as above. Returns 1, or 0 when the account has so many active sessions already. */
-export const createWithinScript = redisScript(`${now}
+export const createWithinScript = redisScript(`${redisNow}
 local most = tonumber(ARGV[7])
 if redis.call('SCARD', KEYS[3]) >= most then
   local active = 0
@@ -62,7 +59,7 @@ ${begin}
 return 1`);
 
 /** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
-export const findScript = redisScript(`${now}
+export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
 local created = redis.call('HGET', KEYS[1], 'created')
 if not ends or not created or tonumber(ends) <= now then return false end
@@ -80,7 +77,7 @@ for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
 return #ARGV - 1`);
 
 /** KEYS sessions, account; ARGV begin of the keys, key that stays, ms after which begun ones stay. Returns the keys that were ended and lived. */
-export const endAllScript = redisScript(`${now}${forget}
+export const endAllScript = redisScript(`${redisNow}${forget}
 local ended = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   local created = tonumber(redis.call('HGET', ARGV[1] .. 'session:' .. key, 'created') or 0)
@@ -94,7 +91,7 @@ end
 return ended`);
 
 /** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out, each for one caller alone. */
-export const sweepScript = redisScript(`${now}${forget}
+export const sweepScript = redisScript(`${redisNow}${forget}
 local over = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
   local account = redis.call('HGET', ARGV[1] .. 'session:' .. key, 'account')
@@ -104,7 +101,7 @@ end
 return over`);
 
 /** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns the active ones: key, account, begin, address, end of each. */
-export const lookScript = redisScript(`${now}
+export const lookScript = redisScript(`${redisNow}
 local found = {}
 for index = 2, #ARGV do
   local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)

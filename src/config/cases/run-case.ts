@@ -158,10 +158,8 @@ function eventOf(config: Config, item: EventCase, server: EventServer): { event:
   const { isAboutPath, groups } = eventDefinition(item.event);
   const { account, group } = eventAccountOf(config, item, groups.includes('process'));
   const service = item.component ?? Object.entries(config.services).find(([, options]) => options.enabled)?.[0] ?? 'web';
-  const type = Object.hasOwn(config.services, service) ? config.services[service]?.type : undefined;
-  const name = Object.hasOwn(config.services, service) ? config.services[service]?.name : undefined;
-  const component =
-    groups.includes('process') && item.component === undefined ? server : { uuid: service, type: type ?? 'http', name: name || service };
+  const { type, name } = Object.entries(config.services).find(([uuid]) => uuid === service)?.[1] ?? { type: 'http', name: '' };
+  const component = groups.includes('process') && item.component === undefined ? server : { uuid: service, type, name: name || service };
   const { path } = item.data;
   const names = isAboutPath && typeof path === 'string' ? { file_name: posix.basename(path), directory_name: posix.dirname(path) } : {};
   const draft = { id: item.event, context: { account, component }, data: { ...names, ...item.data } };

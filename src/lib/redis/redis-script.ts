@@ -3,6 +3,12 @@ import { createHash } from 'node:crypto';
 /** Why Redis counts as away when its marker is gone. */
 export const dataRemoved = 'its data was removed';
 
+/** Begin of scripts: `now` is the time of Redis in milliseconds. */
+export const redisNow = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
 /** A Lua script; all its keys are of one slot. */
 export interface RedisScript {
   readonly text: string;

@@ -1,6 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { redisScript } from '../../lib/redis/redis-script.ts';
+import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 import { mostReportBytes, type NodeReport, readReport } from './node-messages.ts';
 
 /** A node that has said nothing for so long is gone, in milliseconds. */
@@ -12,13 +12,8 @@ const keptMs = 600_000;
 /** Most nodes that are looked at. */
 const mostNodes = 100;
 
-const nowText = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-`;
-
 /** KEYS reports, times; ARGV node, report, ms that reports are kept. What is of the future is of before the clock of Redis was set back. */
-const tellScript = redisScript(`${nowText}
+const tellScript = redisScript(`${redisNow}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
 for _, range in ipairs({ { '-inf', now - ARGV[3] }, { now + 1, '+inf' } }) do
@@ -30,7 +25,7 @@ end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 
 /** KEYS reports, times; ARGV most bytes, ms that reports are kept. Returns node, milliseconds since it told, and its report, of one after the other, the latest first. */
-const readScript = redisScript(`${nowText}
+const readScript = redisScript(`${redisNow}
 local found = {}
 local times = redis.call('ZREVRANGEBYSCORE', KEYS[2], now, now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ${mostNodes})
 for index = 1, #times, 2 do

@@ -3,18 +3,13 @@ import { join } from 'node:path';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../records/delivery-log.ts';
 
-/** The file: positions of handlers in the journal, and how far the record of deliveries was counted in. */
-interface PositionsFile {
-  deliveries?: string;
-  handlers?: Record<string, string>;
-}
-
 /**
- * Where each handler goes on in the journal. The file is written now and then; the record of deliveries, which each
- * delivery is written to at once, tells what came after.
+ * Where each handler goes on in the journal. The file, which says how far the record of deliveries was counted in, is written now and then;
+ * the record, which each delivery is written to at once, tells what came after.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -58,7 +53,7 @@ export class HandlerPositions {
   /** Writes the file when something changed. Never throws: what is lost is sent again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
-    const text = `${JSON.stringify({ deliveries: formatPosition(deliveriesEnd), handlers } satisfies PositionsFile, null, 2)}\n`;
+    const text = `${JSON.stringify({ deliveries: formatPosition(deliveriesEnd), handlers }, null, 2)}\n`;
     if (text !== this.#saved) this.#saving = this.#saving.then(() => this.#write(text));
     return this.#saving;
   }
@@ -76,15 +71,15 @@ export class HandlerPositions {
 
 /** The positions as they stand on disk, for the service at its start and for commands beside a running one. */
 export async function readPositions(folder: string, onBadLine: (reason: string) => void): Promise<Map<string, LogPosition>> {
-  const { deliveries, handlers = {} } = readFile(positionsPath(folder), onBadLine);
+  const { deliveries, handlers } = readStateFile(positionsPath(folder), onBadLine);
   const positions = new Map<string, LogPosition>();
   const advance = (uuid: string, text: string) => {
     const position = parsePosition(text);
     const present = positions.get(uuid);
     if (position && (!present || comparePositions(position, present) > 0)) positions.set(uuid, position);
   };
-  for (const [uuid, text] of Object.entries(handlers)) advance(uuid, String(text));
-  const from = deliveries === undefined ? undefined : parsePosition(deliveries);
+  for (const [uuid, text] of Object.entries(isObject(handlers) ? handlers : {})) advance(uuid, String(text));
+  const from = typeof deliveries === 'string' ? parsePosition(deliveries) : undefined;
   for await (const { record } of readDeliveries(folder, 'deliveries', from, onBadLine))
     if (record.resume !== undefined) advance(record.handler, record.resume);
   return positions;
@@ -94,11 +89,11 @@ function positionsPath(folder: string): string {
   return join(folder, 'positions.json');
 }
 
-function readFile(path: string, onDamage: (reason: string) => void): PositionsFile {
+/** Members of a file of a delivery engine; none when it is not there, or damaged. */
+export function readStateFile(path: string, onDamage: (reason: string) => void): Record<string, unknown> {
   try {
-    const { deliveries, handlers } = (JSON.parse(readFileSync(path, 'utf8')) as PositionsFile | null) ?? {};
-    const isMap = typeof handlers === 'object' && handlers !== null;
-    return { ...(typeof deliveries === 'string' && { deliveries }), handlers: isMap ? handlers : {} };
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    return isObject(value) ? value : {};
   } catch (error) {
     if (systemErrorCode(error) !== 'ENOENT') onDamage(`${path}: ${(error as Error).message}`);
     return {};

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
+import { readStateFile } from './handler-positions.ts';
 
 /** That somebody paused a handler. */
 export interface Pause {
@@ -77,13 +77,8 @@ export class Pauses {
 
 /** The pauses as they stand on disk, also for commands beside a running service. */
 export function readPauses(folder: string, onDamage: (reason: string) => void): Map<string, Pause> {
-  try {
-    const { handlers } = (JSON.parse(readFileSync(pausesPath(folder), 'utf8')) as { handlers?: unknown } | null) ?? {};
-    return new Map(Object.entries(isObject(handlers) ? handlers : {}) as [string, Pause][]);
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') onDamage(`${pausesPath(folder)}: ${(error as Error).message}`);
-    return new Map();
-  }
+  const { handlers } = readStateFile(pausesPath(folder), onDamage);
+  return new Map(Object.entries(isObject(handlers) ? handlers : {}) as [string, Pause][]);
 }
 
 function pausesPath(folder: string): string {

@@ -46,6 +46,7 @@ export class SharedHandler {
   readonly handler: WebhookHandler;
   readonly #surroundings: SharedHandlerSurroundings;
   readonly #ending = new AbortController();
+  readonly #givingUp = new AbortController();
   readonly #ended: Promise<void>;
   #runner: HandlerRunner | undefined;
   #isLeaving = false;
@@ -54,8 +55,6 @@ export class SharedHandler {
   #keepUntilMs = 0;
 
   /** @param handler for deliveries that uploads wait for, which any node makes */
-  readonly #givingUp = new AbortController();
-
   constructor(handler: WebhookHandler, surroundings: SharedHandlerSurroundings) {
     this.handler = handler;
     this.#surroundings = surroundings;

@@ -5,7 +5,7 @@ import { readGroups } from '../../events/journal/redis/retention.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { redisScript } from '../../lib/redis/redis-script.ts';
+import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { recordStream } from './delivery-records-redis.ts';
 
@@ -17,20 +17,15 @@ const dayMs = 86_400_000;
 /** Records that wait for a Redis that is away, at most. */
 const mostWaiting = 10_000;
 
-const nowText = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-`;
-
 /** How many of so many handlers are one node's share of them, among the nodes that live. */
-const shareText = `${nowText}
+const shareText = `${redisNow}
 local function share(nodes, handlers)
   return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
 end
 `;
 
 /** KEYS own life, nodes; ARGV server (empty once it takes no handlers any more), ms. Nodes stand with the time up to which they count as alive. */
-const beatScript = redisScript(`${nowText}
+const beatScript = redisScript(`${redisNow}
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 if ARGV[1] == '' then return end

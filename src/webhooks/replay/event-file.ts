@@ -50,11 +50,7 @@ export async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: A
 
 // What looks like a document and is none may be lines after all, the first of them damaged.
 function* documentEvents(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
-  if (parse(text) !== undefined) {
-    yield* eventsOf(text, place, onBadLine);
-    return;
-  }
-  yield* linesOf(text, place, onBadLine);
+  yield* parse(text) === undefined ? linesOf(text, place, onBadLine) : eventsOf(text, place, onBadLine);
 }
 
 function* linesOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
