@@ -1,23 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
-import {
-  ClientConnector,
-  type ConnectorOptions,
-  type HostPort,
-  type RedisArguments,
-  type RedisClient,
-  type RedisConnector,
-} from './redis-connector.ts';
+import { ClientConnector, type ConnectorOptions, type HostPort, type RedisArguments, type RedisClient } from './redis-connector.ts';
 import { createFinder, type PrimaryFinder } from './redis-finder.ts';
 import type { RedisAddress } from './redis-url.ts';
-
-/** A connection to the server that has the data at present. */
-export interface RedisConnection {
-  /** Begins to connect, and connects again by itself, wherever the data is by then. */
-  connect(): void;
-  /** Sends a command. Rejects when there is no connection or it breaks; a command is never sent twice. */
-  send(command: RedisArguments): Promise<unknown>;
-  destroy(): void;
-}
 
 export interface ConnectionSurroundings extends ConnectorOptions {
   /** A key in the slot of a cluster that all keys are in. */
@@ -39,20 +23,13 @@ const checkEveryMs = 5000;
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * Makes a connection of an address. Sentinel and clusters are asked where the data is; the rest is the same for all: one connection
+ * A connection to the server that has the data at present. Sentinel and clusters are asked where the data is; the rest is the same for all: one connection
  * to one server, given up for another when it breaks or another has the data. The client library's own Sentinel and cluster
  * clients are not used: they send a command again whose connection broke, though it may have been carried out.
- *
  */
-export function createConnection(address: RedisAddress, surroundings: ConnectionSurroundings): RedisConnection {
-  const { slotKey, clock, onError } = surroundings;
-  const connector = new ClientConnector(address, surroundings);
-  return new PrimaryConnection(createFinder(address, slotKey, connector), connector, clock, onError);
-}
-
-class PrimaryConnection implements RedisConnection {
+export class RedisConnection {
   readonly #finder: PrimaryFinder;
-  readonly #connector: RedisConnector;
+  readonly #connector: ClientConnector;
   readonly #clock: Clock;
   readonly #onError: (error: Error) => void;
   #client: { at: HostPort; client: RedisClient } | undefined;
@@ -62,17 +39,19 @@ class PrimaryConnection implements RedisConnection {
   #timer: Timer | undefined;
   #isDestroyed = false;
 
-  constructor(finder: PrimaryFinder, connector: RedisConnector, clock: Clock, onError: (error: Error) => void) {
-    this.#finder = finder;
-    this.#connector = connector;
-    this.#clock = clock;
-    this.#onError = onError;
+  constructor(address: RedisAddress, surroundings: ConnectionSurroundings) {
+    this.#connector = new ClientConnector(address, surroundings);
+    this.#finder = createFinder(address, surroundings.slotKey, this.#connector);
+    this.#clock = surroundings.clock;
+    this.#onError = surroundings.onError;
   }
 
+  /** Begins to connect, and connects again by itself, wherever the data is by then. */
   connect(): void {
     void this.#connect();
   }
 
+  /** Sends a command. Rejects when there is no connection or it breaks; a command is never sent twice. */
   async send(command: RedisArguments): Promise<unknown> {
     const held = this.#client;
     if (!held) throw this.#reason;

@@ -18,14 +18,6 @@ export interface ConnectorOptions {
   clock: Clock;
 }
 
-/** What the connections of one address have in common. */
-export interface RedisConnector {
-  /** Opens a connection that does not connect again by itself. Rejects when that fails. */
-  open(host: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient>;
-  /** Asks one server one thing, on a connection of its own. Rejects when it does not answer in `askTimeoutMs`. */
-  ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown>;
-}
-
 export interface RedisClient {
   send(command: RedisArguments): Promise<unknown>;
   destroy(): void;
@@ -37,8 +29,8 @@ const openTimeoutMs = 3000;
 /** Longest time that Sentinel or a node of a cluster may take to connect and answer, in milliseconds. */
 const askTimeoutMs = 1500;
 
-/** Opens connections of the client library. */
-export class ClientConnector implements RedisConnector {
+/** Opens connections of the client library; what those of one address have in common. */
+export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];
   readonly #tls: { tls: true; ca?: string[] } | undefined;
@@ -51,6 +43,7 @@ export class ClientConnector implements RedisConnector {
     this.#clock = clock;
   }
 
+  /** Opens a connection that does not connect again by itself. Rejects when that fails. */
   async open({ host, port }: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient> {
     const client = createClient({
       RESP: 2,
@@ -70,7 +63,7 @@ export class ClientConnector implements RedisConnector {
       if (client.isOpen) client.destroy();
     };
     try {
-      await this.#within(openTimeoutMs, client.connect());
+      await within(this.#clock, openTimeoutMs, client.connect());
     } catch (error) {
       destroy();
       throw error;
@@ -79,22 +72,10 @@ export class ClientConnector implements RedisConnector {
     return { send: (command) => client.sendCommand(command), destroy };
   }
 
+  /** Asks one server one thing, on a connection of its own. Rejects when it does not answer in `askTimeoutMs`. */
   ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown> {
     const asking = this.open(host, role, () => {}).then((client) => client.send(command).finally(() => client.destroy()));
-    return this.#within(askTimeoutMs, asking);
-  }
-
-  /** Rejects when something takes too long. */
-  async #within<T>(longestMs: number, running: Promise<T>): Promise<T> {
-    let timer: Timer | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = this.#clock.after(longestMs, () => reject(new Error(`no answer within ${longestMs / 1000} s`)));
-    });
-    try {
-      return await Promise.race([running, timeout]);
-    } finally {
-      timer?.cancel();
-    }
+    return within(this.#clock, askTimeoutMs, asking);
   }
 
   #credentials(role: 'data' | 'sentinel') {
@@ -104,5 +85,18 @@ export class ClientConnector implements RedisConnector {
       ...(password === '' ? {} : { password }),
       ...(role === 'data' ? { database: this.#address.database } : {}),
     };
+  }
+}
+
+/** Rejects when something takes too long. */
+export async function within<T>(clock: Clock, longestMs: number, running: Promise<T>): Promise<T> {
+  let timer: Timer | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = clock.after(longestMs, () => reject(new Error(`no answer within ${longestMs / 1000} s`)));
+  });
+  try {
+    return await Promise.race([running, timeout]);
+  } finally {
+    timer?.cancel();
   }
 }

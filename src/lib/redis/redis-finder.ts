@@ -1,4 +1,4 @@
-import type { HostPort, RedisConnector } from './redis-connector.ts';
+import type { ClientConnector, HostPort } from './redis-connector.ts';
 import type { RedisAddress } from './redis-url.ts';
 
 /** Knows where the data is at present. */
@@ -13,7 +13,7 @@ export interface PrimaryFinder {
 }
 
 /** Makes what finds the server that has the data. @param slotKey a key in the slot that all keys are in */
-export function createFinder(address: RedisAddress, slotKey: string, connector: RedisConnector): PrimaryFinder {
+export function createFinder(address: RedisAddress, slotKey: string, connector: ClientConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
     case 'single':
@@ -31,7 +31,7 @@ export function createFinder(address: RedisAddress, slotKey: string, connector: 
  * Asks all Sentinels, and believes the one that knows of the latest failover: one that was cut off from the others still names the
  * old primary. https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
-async function askSentinels(hosts: readonly HostPort[], name: string, connector: RedisConnector): Promise<HostPort> {
+async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {
   const answers = await Promise.allSettled(hosts.map((host) => connector.ask(host, 'sentinel', ['SENTINEL', 'MASTER', name])));
   let found: { host: string; port: number; epoch: number } | undefined;
   for (const answer of answers) {
@@ -53,12 +53,12 @@ class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
-  readonly #connector: RedisConnector;
+  readonly #connector: ClientConnector;
   /** Who is asked; each time another first, as one that is cut off from the others answers what was true before. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
-  constructor(seeds: readonly HostPort[], slotKey: string, connector: RedisConnector) {
+  constructor(seeds: readonly HostPort[], slotKey: string, connector: ClientConnector) {
     this.#seeds = seeds;
     this.#nodes = [...seeds];
     this.#slotKey = slotKey;

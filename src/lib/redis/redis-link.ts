@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { createConnection, type RedisConnection } from './redis-connection.ts';
-import type { RedisArguments } from './redis-connector.ts';
+import { RedisConnection } from './redis-connection.ts';
+import { type RedisArguments, within } from './redis-connector.ts';
 import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
 import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
 
@@ -150,7 +150,7 @@ export class RedisLink implements RedisCaller {
 
   #connect(): void {
     const { caPem, clock, sentinel } = this.#options;
-    const connection = createConnection(this.#address, {
+    const connection = new RedisConnection(this.#address, {
       slotKey: this.key(''),
       caPem,
       sentinel,
@@ -173,18 +173,12 @@ export class RedisLink implements RedisCaller {
     const connection = this.#connection;
     if (!connection) throw this.#away();
     const { clock } = this.#options;
-    let timer: Timer | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = clock.after(commandTimeoutMs, () => reject(new Error(`no answer within ${commandTimeoutMs / 1000} s`)));
-    });
     try {
-      const reply = await Promise.race([connection.send(command), timeout]);
+      const reply = await within(clock, commandTimeoutMs, connection.send(command));
       this.#lastReplyMs = clock.monotonicMs();
       return reply;
     } catch (error) {
       throw this.#failure(error as Error);
-    } finally {
-      timer?.cancel();
     }
   }
 
