@@ -1,31 +1,20 @@
 // GETs with Basic, each of which asks the authentication endpoint, against the same GETs with a session, interleaved.
 //   node scripts/bench/callout.mjs [--rounds N] [--node OPTION…] [--smoke] [--write]   --node=--cpu-prof profiles the server
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { isInstalled } from '../installed.mjs';
-import { endAll, send, started } from './support/exchange.mjs';
+import { executable, makeFolders, medians, node, publish, readOptions, remove } from './support/benchmark.mjs';
+import { endAll, send, sessionOf, started } from './support/exchange.mjs';
 import { loader, throughput } from './support/load.mjs';
 import { freePort, machineLine } from './support/machine.mjs';
-import { cell, ratio, table, writeBetween } from './support/table.mjs';
+import { cell, ratio, table, verdict } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    node: { type: 'string', multiple: true, default: [] },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, ...options } = readOptions(3, { node });
 const seconds = options.smoke ? 1 : 4;
 const connections = 32;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-mkdirSync(join(folder, 'home'));
-writeFileSync(join(folder, 'home/small'), Buffer.alloc(1024));
+const { folder, home } = makeFolders();
 
 /** An endpoint that answers 204, in a process of its own: nginx where it is installed, which takes less of the cores that all share. */
 async function startEndpoint() {
@@ -42,7 +31,7 @@ http { access_log off; keepalive_requests 100000000; ${temporary} server { liste
   const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'inherit'] });
   const url = `http://127.0.0.1:${port}`;
   while (!(await send(url).catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 20));
-  return { name: 'nginx', child, url };
+  return { name: 'nginx', child, ended: once(child, 'exit'), url };
 }
 
 const startedAt = async (args) => {
@@ -54,21 +43,16 @@ writeFileSync(
   join(folder, 'svc.config.json'),
   JSON.stringify({
     authentications: { c: { type: 'http', url: `${endpoint.url}/auth` } },
-    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
+    groups: { DEFAULT_GROUP: { home_folder_path: home } },
     services: { web: { type: 'http', port: 0 } },
   }),
 );
-const svc = await startedAt([...options.node, join(process.cwd(), 'dist/svc.mjs'), 'serve', '--log-level', 'error']);
+const svc = await startedAt([...options.node, executable, 'serve', '--log-level', 'error']);
 
 const server = { name: 'svc', pid: svc.child.pid, port: Number(new URL(svc.url).port) };
 const measure = (authorization) => throughput(server, { path: '/home/small', connections, seconds, headers: { authorization }, folder });
 
-const login = await send(`${svc.url}/__svc__/login`, {
-  method: 'POST',
-  headers: { 'content-type': 'application/json', accept: 'application/json' },
-  body: '{"username":"u","password":"p"}',
-});
-const session = `session ${JSON.parse(login.text).results[0].session}`;
+const { authorization: session } = await sessionOf(svc.url, 'u', 'p');
 const basic = `Basic ${Buffer.from('u:p').toString('base64')}`;
 const results = { 'with a session': [], 'with Basic, one callout each': [] };
 for (let round = 0; round <= rounds; round++)
@@ -81,19 +65,18 @@ for (let round = 0; round <= rounds; round++)
     if (round > 0) results[name].push(run);
   }
 endpoint.child.kill('SIGTERM');
-endAll();
-rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+await Promise.all([endAll(), endpoint.ended]);
+remove(folder);
 
 const [ofSession, ofCallout] = Object.values(results);
 const rows = Object.entries(results).map(([name, runs]) => [`GET 1 KiB, ${connections} connections, ${name}, /s`, cell(runs)]);
 const found = ratio(ofCallout, ofSession);
 const text = `${machineLine()};
-load by ${loader}, endpoint ${endpoint.name}. Medians of ${rounds} rounds [least–most], CPU of svc for each request.
+load by ${loader}, endpoint ${endpoint.name}. ${medians(rounds)}, CPU of svc for each request.
 
 ${table(['workload', 'svc'], rows)}
 
 | of | to | aim | measured | met |
 |---|---|---|---|---|
-| with Basic, one callout each | with a session | ≥ 0.4 (8,000/s where a session has 20,000) | ${found.toFixed(2)} | ${found >= 0.4 ? 'yes' : '**no**'} |`;
-console.log(text);
-if (options.write) writeBetween('docs/operate/performance.md', 'bench-callout', text);
+| with Basic, one callout each | with a session | ≥ 0.4 (8,000/s where a session has 20,000) | ${found.toFixed(2)} | ${verdict(found, '≥', 0.4)} |`;
+publish('callout', text, options.write);

@@ -2,42 +2,31 @@
 // measured, in turns, as two processes of the same build differ by more than the aims: a reload turns the console on and off.
 //   node scripts/bench/console.mjs [--rounds N] [--node OPTION…] [--smoke] [--write]   --node=--cpu-prof profiles the server
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { endAll, send, started } from './support/exchange.mjs';
+import { executable, makeFolders, medians, node, publish, readOptions, remove } from './support/benchmark.mjs';
+import { endAll, sessionOf, started } from './support/exchange.mjs';
 import { loader, throughput } from './support/load.mjs';
 import { freePort, machineLine, median } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { table, writeBetween } from './support/table.mjs';
+import { hashOf } from './support/servers.mjs';
+import { table, verdict } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '9' },
-    node: { type: 'string', multiple: true, default: [] },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
+const { rounds, ...options } = readOptions(9, { node });
 const seconds = options.smoke ? 1 : 2;
 const connections = 32;
 const tails = 10;
 const credentials = 'bench:bench-password';
 const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
-const script = join(process.cwd(), 'dist/svc.mjs');
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-mkdirSync(join(folder, 'home'));
-writeFileSync(join(folder, 'home/small'), Buffer.alloc(1024));
-const password = spawnSync(process.execPath, [script, 'hash-password'], { input: 'bench-password', encoding: 'utf8' }).stdout.trim();
+const { folder, home } = makeFolders();
+const password = hashOf('bench-password');
 const [port, consolePort] = [await freePort(), await freePort()];
 const consoleUrl = `http://127.0.0.1:${consolePort}`;
 
 function configure(hasConsole) {
   const config = {
-    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
+    groups: { DEFAULT_GROUP: { home_folder_path: home } },
     accounts: { bench: { password } },
     services: {
       files: { type: 'http', port },
@@ -49,7 +38,7 @@ function configure(hasConsole) {
 
 async function turn(hasConsole) {
   configure(hasConsole);
-  const { status, stderr } = spawnSync(process.execPath, [script, 'reload'], { cwd: folder, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, [executable, 'reload'], { cwd: folder, encoding: 'utf8' });
   if (status !== 0) throw new Error(`the reload failed: ${stderr}`);
 }
 
@@ -80,14 +69,9 @@ async function follow() {
 }
 
 configure(false);
-const svc = started([...options.node, script, 'serve', '--log-level', 'error'], folder);
+const svc = started([...options.node, executable, 'serve', '--log-level', 'error'], folder);
 await svc.line(/(http:\/\/[^\s/]+)\//);
-const login = await send(`http://127.0.0.1:${port}/__svc__/login`, {
-  method: 'POST',
-  headers: { 'content-type': 'application/json', accept: 'application/json' },
-  body: JSON.stringify({ username: 'bench', password: 'bench-password' }),
-});
-const headers = { authorization: `session ${JSON.parse(login.text).results[0].session}` };
+const headers = await sessionOf(`http://127.0.0.1:${port}`, 'bench', 'bench-password');
 const server = { name: 'svc', pid: svc.child.pid, port };
 const measure = () => throughput(server, { path: '/home/small', connections, seconds, headers, folder });
 
@@ -95,7 +79,7 @@ const told = [];
 const none = { name: 'no console', enter: () => turn(false) };
 const idle = { name: 'a console, nobody looks', enter: () => turn(true) };
 const watched = { name: `a console, ${tails} live tails`, enter: follow };
-const turns = new Rounds({ rounds: options.smoke ? 1 : Number(options.rounds), isWarm: options.smoke });
+const turns = new Rounds({ rounds, isWarm: options.smoke });
 const workload = `GET 1 KiB, ${connections} connections`;
 try {
   await turns.measure(workload, '/s', [none, idle, watched], async (state) => {
@@ -105,8 +89,8 @@ try {
     return run;
   });
 } finally {
-  endAll();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  await endAll();
+  remove(folder);
 }
 if (turns.faults.length > 0) throw new Error(turns.faults.join('\n'));
 
@@ -115,14 +99,13 @@ const rows = [
   [watched, 1.03],
 ].map(([state, aim]) => {
   const cost = turns.ratio(workload, state, none, 'cpuUs');
-  return [`CPU of a request, ${state.name}`, none.name, `≤ ${aim}`, cost.toFixed(3), cost <= aim ? 'yes' : '**no**'];
+  return [`CPU of a request, ${state.name}`, none.name, `≤ ${aim}`, cost.toFixed(3), verdict(cost, '≤', aim)];
 });
 const text = `${machineLine()};
-load by ${loader}. Medians of ${options.smoke ? 1 : options.rounds} rounds [least–most], CPU of svc for each request;
+load by ${loader}. ${medians(rounds)}, CPU of svc for each request;
 a tail was told ${Math.round(median(told)).toLocaleString('en')} events a second.
 
 ${turns.table()}
 
 ${table(['of', 'to', 'aim', 'measured', 'met'], rows)}`;
-console.log(text);
-if (options.write && !options.smoke) writeBetween('docs/operate/performance.md', 'bench-console', text);
+publish('console', text, options.write && !options.smoke);

@@ -3,39 +3,24 @@
 //   node scripts/bench/growth.mjs [CURVE…] [--rounds N] [--most TEXT] [--smoke] [--write]
 //   curves: folders, files, connections, journals, accounts, rules; --most ends each at so many (for a short run)
 //   --write puts tables and plots of the curves that were measured whole into docs/operate
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { writeFileSync } from 'node:fs';
+import { makeFolders, readOptions, remove } from './support/benchmark.mjs';
 import { growthCurves } from './support/growth-curves.mjs';
 import { machineLine, median } from './support/machine.mjs';
 import { logLogPlot } from './support/plot.mjs';
 import { table, writeBetween } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '3' },
-    most: { type: 'string' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, positionals, ...options } = readOptions(3, { most: { type: 'string' } }, true);
 /** How much steeper than its work a line may be over its last step: what measuring adds. */
 const tolerance = 0.2;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-mkdirSync(home);
-writeFileSync(join(home, 'small'), Buffer.alloc(1024, 'x'));
+const { folder, home } = makeFolders();
 const curves = growthCurves({ folder, home });
 const chosen = positionals.length > 0 ? positionals : Object.keys(curves);
 let bends = 0;
 try {
   for (const name of chosen) await run(name, curves[name]);
 } finally {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  remove(folder);
 }
 process.exit(bends > 0 && !options.smoke ? 1 : 0);
 

@@ -5,19 +5,20 @@
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
 //   --against takes another commit than the baseline's, to find which one it was; --write makes HEAD, which must be what was built, the baseline
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { against, makeFolders } from './support/benchmark.mjs';
 import { Fleet, names } from './support/fleet.mjs';
 import { throughput } from './support/load.mjs';
 import { machineLine } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { Servers, stopAndRemove } from './support/servers.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
+import { Servers } from './support/servers.mjs';
 import { table } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({ options: { against: { type: 'string' }, smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
+const { values: options } = parseArgs({ options: { against, smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
 const baselinePath = 'scripts/bench/baseline.json';
 /** The most CPU of a request, to that of the baseline: changes that small cannot be told from a busy machine. */
 const most = 1.35;
@@ -29,10 +30,7 @@ const commit = options.against ?? baseline.commit;
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' });
 // A short try builds nothing.
 const isInHistory = !options.write && !options.smoke && git('cat-file', '-e', `${commit}^{commit}`).status === 0;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-for (const name of ['list', 'put']) mkdirSync(join(home, name), { recursive: true });
-writeFileSync(join(home, 'small'), Buffer.alloc(1024, 'x'));
+const { folder, home } = makeFolders(['list', 'put']);
 for (let index = 0; index < entries; index++) writeFileSync(join(home, 'list', `file number ${index}.png`), '');
 
 const load = { seconds: 1, folder };

@@ -2,26 +2,19 @@
 // quarter, at half and at all of the size. Twice the size may take twice the time, never four times.
 //   node scripts/bench/hostile.mjs [--rounds N] [--smoke] [--write]
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { makeFolders, publish, readOptions } from './support/benchmark.mjs';
 import { single } from './support/load.mjs';
 import { cpuSeconds, machineLine, median } from './support/machine.mjs';
-import { Servers, stopAndRemove } from './support/servers.mjs';
-import { table, writeBetween } from './support/table.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
+import { Servers } from './support/servers.mjs';
+import { table } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, smoke: { type: 'boolean' }, write: { type: 'boolean' } },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, ...options } = readOptions(7);
 const parts = [0.25, 0.5, 1];
 const scale = options.smoke ? 0.05 : 1;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-mkdirSync(home);
-writeFileSync(join(home, 'small'), '');
+const { folder, home } = makeFolders();
 
 const times = (count, text) => Array.from({ length: Math.floor(count * scale) }, (_, index) => text(index)).join('');
 const propfindOf = (inner, more = '') => `<propfind xmlns="DAV:"${more}><prop>${inner}</prop></propfind>`;
@@ -103,8 +96,7 @@ try {
     '',
     table(['what is sent', 'a quarter of it', 'half of it', 'all of it', 'answer to all of it'], rows),
   ].join('\n');
-  console.log(text);
-  if (options.write) writeBetween('docs/operate/performance.md', 'bench-hostile', text);
+  publish('hostile', text, options.write);
 } finally {
   await stopAndRemove(servers, folder);
 }

@@ -3,27 +3,16 @@
 //   node scripts/bench/journal.mjs [--rounds N] [--folder DIR] [--smoke] [--write]
 //   --folder: where the journal is kept, and taken from when it is there; --write puts the table into docs/operate/performance.md
 import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, existsSync, mkdirSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import { buildSync } from 'esbuild';
+import { makeFolders, publish, readOptions, remove } from './support/benchmark.mjs';
 import { machineLine, median, memoryMiB } from './support/machine.mjs';
-import { table, writeBetween } from './support/table.mjs';
+import { table } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    folder: { type: 'string' },
-    /** In a process of its own: searches with the code of a bundle. */
-    search: { type: 'string' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+/** `search`: in a process of its own, searches with the code of a bundle. */
+const { rounds, ...options } = readOptions(3, { folder: { type: 'string' }, search: { type: 'string' } });
 const events = options.smoke ? 100_000 : 10_000_000;
 const fileBytes = options.smoke ? 8 * 2 ** 20 : 64 * 2 ** 20;
 const accounts = 1000;
@@ -48,7 +37,7 @@ if (options.search !== undefined) await search(options.search, options.folder);
 else await measure();
 
 async function measure() {
-  const own = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const { folder: own } = makeFolders();
   const folder = options.folder ?? join(own, 'journal');
   const bundle = join(own, 'search.mjs');
   try {
@@ -74,10 +63,9 @@ async function measure() {
     });
     const [moreMiB, restMiB] = ['peakMiB', 'startMiB'].map((member) => median(results.map((result) => result[member])));
     const text = `${machineLine()};\n${events.toLocaleString('en')} events, ${(journalBytes / 1e9).toFixed(2)} GB in ${files.length} files, summaries ${(summaryBytes / 1e6).toFixed(0)} MB; medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'}.\n\n${table(['first page of', 'events', 'after', 'CPU', 'read'], rows)}\n\nMemory of the process while it searches: ${restMiB.toFixed(0)} MiB before, ${moreMiB.toFixed(0)} MiB at its peak.`;
-    console.log(text);
-    if (options.write && !options.smoke) writeBetween('docs/operate/performance.md', 'bench-journal', text);
+    publish('journal', text, options.write && !options.smoke);
   } finally {
-    rmSync(own, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    remove(own);
   }
 }
 

@@ -2,31 +2,22 @@
 //   node scripts/bench/memory.mjs [NODE…] [--rounds N] [--smoke] [--write]
 //   NODE is an interpreter; without any those that .ci/run fetches into .cache/; --write puts the table into docs/operate/performance.md
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { makeFolders, publish, readOptions, remove } from './support/benchmark.mjs';
 import { bulk, throughput, timed } from './support/load.mjs';
 import { machineLine, median, memoryMiB } from './support/machine.mjs';
 import { Servers } from './support/servers.mjs';
-import { table, writeBetween } from './support/table.mjs';
+import { table } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options, positionals: others } = parseArgs({
-  allowPositionals: true,
-  options: { rounds: { type: 'string', default: '3' }, smoke: { type: 'boolean' }, write: { type: 'boolean' } },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, positionals: others, ...options } = readOptions(3, {}, true);
 const seconds = options.smoke ? 1 : 3;
 const gibibyte = 2 ** 30 / (options.smoke ? 64 : 1);
 const entries = options.smoke ? 100 : 10_000;
 const sampleMs = 100;
 const bound = '--max-semi-space-size=16';
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-memory-'));
-const home = join(folder, 'home');
-for (const name of ['put', 'list']) mkdirSync(join(home, name), { recursive: true });
-writeFileSync(join(home, 'small'), Buffer.alloc(1024, 'x'));
+const { folder, home } = makeFolders(['put', 'list']);
 writeFileSync(join(home, 'big'), '');
 truncateSync(join(home, 'big'), gibibyte);
 for (let index = 0; index < entries; index++) writeFileSync(join(home, 'list', `file number ${index}.png`), '');
@@ -68,9 +59,8 @@ const head = ['Node.js', 'start', 'idle', ...Object.keys(workloads), 'CPU of a G
 const rows = runs.map(({ title, results }) => [title, ...head.slice(1).map((name) => middle(results, name))]);
 const text = `${machineLine().replace(/, Node\.js .*/, '')}; CPU of a start until the first reply,
 RSS in MiB at its highest while the workload runs, one after the other on one server, medians of ${rounds} rounds:\n\n${table(head, rows)}`;
-console.log(text);
-if (options.write) writeBetween('docs/operate/performance.md', 'bench-memory', text);
-rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+publish('memory', text, options.write);
+remove(folder);
 process.exit(0);
 
 function middle(results, name) {
@@ -96,6 +86,6 @@ async function measure({ node, nodeArgs, title }, round) {
     }
     return result;
   } finally {
-    servers.stop();
+    await servers.stop();
   }
 }

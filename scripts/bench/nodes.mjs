@@ -1,16 +1,16 @@
 // Measures 1, 2 and 3 nodes on one Redis against one node with state in memory: requests per second and CPU per request, deliveries
 // per second. Needs redis-server.   node scripts/bench/nodes.mjs [SECONDS]
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Agent, createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { send } from './support/exchange.mjs';
-import { cpuSeconds } from './support/machine.mjs';
+import { executable, makeFolders, remove } from './support/benchmark.mjs';
+import { send, sessionOf } from './support/exchange.mjs';
+import { cpuSeconds, freePort } from './support/machine.mjs';
+import { hashOf } from './support/servers.mjs';
 
 const seconds = Number(process.argv[2] ?? 4);
-const executable = new URL('../../dist/svc.mjs', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+const { folder, home } = makeFolders();
 const children = [];
 
 function launch(command, args, env = {}) {
@@ -24,7 +24,7 @@ const ask = (agent, port, { path, ...options }, body) => send(`http://127.0.0.1:
 async function startNode(name, state, hook) {
   const config = {
     server: { name, data_folder_path: join(folder, name), state, log: { level: 'error' }, security_policy: { ban_after_failures: 5 } },
-    groups: { DEFAULT_GROUP: { home_folder_path: join(folder, 'home') } },
+    groups: { DEFAULT_GROUP: { home_folder_path: home } },
     authentications: { open: { type: 'application' } },
     accounts: { alice: { password: hash } },
     services: { web: { type: 'http', port: 0 } },
@@ -75,14 +75,9 @@ async function measure(nodes, redis, make) {
   };
 }
 
-const hash = await new Promise((resolve) => {
-  const child = spawn(process.execPath, [executable, 'hash-password'], { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
-  child.stdin.end('secret\n');
-});
+const hash = hashOf('secret');
 try {
-  mkdirSync(join(folder, 'home'));
-  const redisPort = 20_000 + Math.floor(Math.random() * 20_000);
+  const redisPort = await freePort();
   const redis = launch('redis-server', ['--port', String(redisPort), '--save', '', '--appendonly', 'yes', '--dir', folder]);
   redis.stdout.resume();
   await new Promise((resolve) => redis.stdout.once('data', resolve));
@@ -108,26 +103,17 @@ try {
     const nodes = [];
     for (let index = 0; index < size; index++) nodes.push(await startNode(`${label.replaceAll(/\W+/g, '-')}${index}`, state, hook));
     const agent = new Agent();
-    const login = await ask(
-      agent,
-      nodes[0].port,
-      { method: 'POST', path: '/__svc__/login', headers: { 'content-type': 'application/json', accept: 'application/json' } },
-      '{"username":"alice","password":"secret"}',
-    );
-    const session = `session ${JSON.parse(login.text).results[0].session}`;
+    const session = await sessionOf(`http://127.0.0.1:${nodes[0].port}`, 'alice', 'secret');
     const ofRedis = state === shared ? redis : undefined;
     await ask(agent, nodes[0].port, { method: 'PUT', path: '/home/a.txt', headers: { authorization } }, 'x'.repeat(1024));
     const get = { method: 'GET', path: '/home/a.txt' };
     // The first look at a password costs a scrypt on each node.
     for (const { port } of nodes) await ask(agent, port, { method: 'GET', path: '/home/a.txt', headers: { authorization } });
-    report(`${label}: GET 1 KiB, session`, await measure(nodes, ofRedis, () => [{ ...get, headers: { authorization: session } }]));
+    report(`${label}: GET 1 KiB, session`, await measure(nodes, ofRedis, () => [{ ...get, headers: session }]));
     report(`${label}: GET 1 KiB, Basic`, await measure(nodes, ofRedis, () => [{ ...get, headers: { authorization } }]));
     deliveredEvents = 0;
     const startMs = performance.now();
-    const put = await measure(nodes, ofRedis, (name) => [
-      { method: 'PUT', path: `/home/${name}.txt`, headers: { authorization: session } },
-      'x',
-    ]);
+    const put = await measure(nodes, ofRedis, (name) => [{ method: 'PUT', path: `/home/${name}.txt`, headers: session }, 'x']);
     report(`${label}: PUT, session, one webhook`, put);
     while (deliveredEvents < put.count && performance.now() - startMs < 60_000) await new Promise((resolve) => setTimeout(resolve, 10));
     console.log(
@@ -138,5 +124,5 @@ try {
   receiver.close();
 } finally {
   for (const child of children) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  remove(folder);
 }

@@ -3,37 +3,25 @@
 //   node scripts/bench/pages.mjs [--rounds N] [--smoke] [--write] [--against COMMIT]
 //   --against measures the build of a commit in the same rounds; --write puts the table into docs/operate/performance.md
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
+import { against, makeFolders, publish, readOptions } from './support/benchmark.mjs';
 import { buildOfCommit } from './support/build-variant.mjs';
 import { machineLine, median } from './support/machine.mjs';
 import { traced } from './support/page-trace.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
 import { password, Servers, userName } from './support/servers.mjs';
-import { cell, failures, table, writeBetween } from './support/table.mjs';
+import { cell, failures, table } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-    against: { type: 'string' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, ...options } = readOptions(5, { against });
 const entries = options.smoke ? 1000 : 10_000;
 const slowedTimes = 4;
 /** Between two keys of one who types fast, in milliseconds. */
 const keyPauseMs = 120;
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-mkdirSync(join(home, 'list'), { recursive: true });
-writeFileSync(join(home, 'small'), '');
+const { folder, home } = makeFolders(['list']);
 const endings = ['docx', 'png', 'pdf', 'tar.gz', 'mp4', 'txt', 'jpg'];
 const nameAt = (index) => `File ${String(index).padStart(5, '0')} of März.${endings[index % endings.length]}`;
 for (let index = 0; index < entries; index++) writeFileSync(join(home, 'list', nameAt(index)), '');
@@ -188,10 +176,7 @@ try {
 } finally {
   await browser.close();
   bareTables?.stop();
-  servers.stop();
-  // Servers that were told to end write a last time.
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await stopAndRemove(servers, folder);
 }
 if (runs.size > 0) report();
 process.exit(faults.length > 0 ? 1 : 0);
@@ -216,6 +201,5 @@ function report() {
     '',
     table(['', ...names, 'aim', 'met'], rows),
   ].join('\n');
-  console.log(text);
-  if (options.write) writeBetween('docs/operate/performance.md', 'bench-pages', text);
+  publish('pages', text, options.write);
 }

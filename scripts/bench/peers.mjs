@@ -4,35 +4,18 @@
 //   groups: downloads, uploads, listings, archives, connections, start; --only measures the workloads whose name has TEXT;
 //   --write puts the tables of the groups that were measured whole into docs/operate/performance.md;
 //   --against measures the build of a commit in the same rounds, and what this one does for each that the other did
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { against, commitHash, makeFolders, medians, only, publish, readOptions } from './support/benchmark.mjs';
 import { Fleet, names } from './support/fleet.mjs';
 import { loader } from './support/load.mjs';
 import { machineLine, memoryMiB } from './support/machine.mjs';
 import { groupNames, peerGroups } from './support/peer-groups.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { Servers, stopAndRemove } from './support/servers.mjs';
-import { failures, leftOut, table, writeBetween } from './support/table.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
+import { Servers } from './support/servers.mjs';
+import { failures, leftOut, table, verdict } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '5' },
-    only: { type: 'string', default: '' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-    against: { type: 'string' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-mkdirSync(home);
-writeFileSync(join(home, 'small'), Buffer.alloc(1024, 'x'));
+const { rounds, positionals, ...options } = readOptions(5, { only, against }, true);
+const { folder, home } = makeFolders();
 const servers = new Servers(folder, home);
 const fleet = new Fleet(servers, folder, options);
 const groups = peerGroups({ isSmoke: options.smoke, folder, home, withAnother: (name, look) => fleet.withAnother(name, look) });
@@ -58,23 +41,22 @@ async function run(group, { workloads, aims, mostRounds = rounds }) {
   hasFaults ||= measured.faults.length > 0;
   const running = await fleet.started();
   const versions = running.flatMap(({ name, version }) => (version ? [`${name} ${version}`] : []));
-  const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const svc = running.find(({ name }) => name === names.svc);
   const text = [
     `${machineLine()};`,
-    `load by ${[loader, ...versions].join(', ')}; svc at ${commit}.`,
-    `Medians of ${turns} ${turns === 1 ? 'round' : 'rounds'} [least–most], CPU of the server for each request or GiB.`,
+    `load by ${[loader, ...versions].join(', ')}; svc at ${commitHash()}.`,
+    `${medians(turns)}, CPU of the server for each request or GiB.`,
     ...leftOut([...new Set(servers.missing)]),
     ...failures(measured.faults),
     '',
     measured.table(),
     '',
     ...aimTable(measured, aims),
-    ...comparison(measured, asked),
+    ...(options.against ? [...measured.comparison(names.svc, names.former, options.against), ''] : []),
     `Memory of svc at its peak so far: ${memoryMiB(svc.pid, 'VmHWM').toFixed(0)} MiB.`,
   ].join('\n');
-  console.log(`\n## ${group}\n\n${text}`);
-  if (options.write && asked.length === workloads.length) writeBetween('docs/operate/performance.md', `bench-${group}`, text);
+  console.log(`\n## ${group}\n`);
+  publish(group, text, options.write && asked.length === workloads.length);
 }
 
 /** What svc aims at, and whether it gets there; nothing for a peer that is not installed or cannot do this. */
@@ -84,19 +66,10 @@ function aimTable(measured, aims) {
       peer === null ? measured.median(workload, { name }, member) : measured.ratio(workload, { name }, { name: peer }, member);
     const found = figure(mine);
     if (found === undefined) return [];
-    const isMet = sense === '≥' ? found >= aim : found <= aim;
     const text = (value) => (value === undefined ? '–' : peer === null ? Math.round(value).toLocaleString('en') : value.toFixed(2));
     const ofLimit = foreign.includes(peer) ? text(figure(names.limit)) : '–';
     const what = `${workload}${member === 'cpuUs' ? ', CPU (µs)' : ''}`;
-    return [[what, mine, peer ?? '–', `${sense} ${aim.toLocaleString('en')}`, text(found), isMet ? 'yes' : '**no**', ofLimit]];
+    return [[what, mine, peer ?? '–', `${sense} ${aim.toLocaleString('en')}`, text(found), verdict(found, sense, aim), ofLimit]];
   });
   return rows.length > 0 ? [table(['workload', 'of', 'to', 'aim', 'measured', 'met', 'limit of Node.js'], rows), ''] : [];
-}
-
-/** What this build does for each that the one of `--against` did: figures, and CPU where it was measured. */
-function comparison(measured, workloads) {
-  if (options.against === undefined) return [];
-  const ratio = (name, member) => measured.ratio(name, { name: names.svc }, { name: names.former }, member)?.toFixed(2) ?? '–';
-  const rows = workloads.map(({ name }) => [name, ...['value', 'cpuUs', 'cpuS'].map((member) => ratio(name, member))]);
-  return [`This build for each of ${options.against}:`, '', table(['workload', 'figure', 'CPU a request', 'CPU a GiB'], rows), ''];
 }

@@ -2,14 +2,14 @@
 // main thread by what was running. Compare shares, not times: the profiler costs some itself.
 //   node scripts/bench/profile.mjs [get|basic|put|put-large|zip|listing|start] [--seconds N] [--functions N] [--write]
 //   without a name all of them; --functions prints so many functions of svc; --write puts the table into docs/operate/performance.md
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeFolders, publish, remove } from './support/benchmark.mjs';
 import { bulk, throughput, timed } from './support/load.mjs';
 import { machineLine } from './support/machine.mjs';
 import { Servers } from './support/servers.mjs';
-import { table, writeBetween } from './support/table.mjs';
+import { table } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options, positionals } = parseArgs({
@@ -18,13 +18,10 @@ const { values: options, positionals } = parseArgs({
 });
 const seconds = Number(options.seconds);
 const own = 'svc and its packages';
-const folder = mkdtempSync(join(tmpdir(), 'svc-profile-'));
-const home = join(folder, 'home');
+const { folder, home } = makeFolders(['zip', 'put', 'list']);
 fillHome();
 
 function fillHome() {
-  for (const name of ['zip', 'put', 'list']) mkdirSync(join(home, name), { recursive: true });
-  writeFileSync(join(home, 'small'), Buffer.alloc(1024, 'x'));
   writeFileSync(join(home, 'big'), '');
   truncateSync(join(home, 'big'), 2 ** 30);
   for (let index = 0; index < 10_000; index++) writeFileSync(join(home, 'list', `file number ${index}.png`), '');
@@ -60,13 +57,12 @@ const kinds = [...new Set(columns.flatMap(({ shares }) => Object.keys(shares)))]
 const rows = kinds.map((kind) => [kind, ...columns.map(({ shares }) => `${(100 * (shares[kind] ?? 0)).toFixed(0)} %`)]);
 const busy = ['main thread busy', ...columns.map(({ busyShare }) => `${(100 * busyShare).toFixed(0)} %`)];
 const text = `${machineLine()}:\n\n${table(['of the busy time of the main thread', ...columns.map(({ title }) => title)], [...rows, busy])}`;
-console.log(text);
+publish('profile', text, options.write);
 for (const { title, functions } of columns) {
   const listed = functions.slice(0, Number(options.functions));
   if (listed.length > 0) console.log(`\n${title}\n${listed.map(([name, share]) => `  ${(100 * share).toFixed(1)} %  ${name}`).join('\n')}`);
 }
-if (options.write) writeBetween('docs/operate/performance.md', 'bench-profile', text);
-rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+remove(folder);
 
 function kindOf({ functionName, url }) {
   if (functionName === '(idle)') return undefined;
@@ -103,15 +99,13 @@ async function profileOf(name, action) {
     const startedMs = name === 'start' ? 0 : performance.timeOrigin + performance.now();
     await action(svc);
     const endedMs = performance.timeOrigin + performance.now();
-    servers.stop();
-    const ended = svc.child.exitCode !== null || new Promise((resolve) => svc.child.once('exit', resolve));
-    await ended;
+    await servers.stop();
     const [file] = readdirSync(profiles);
     const profile = JSON.parse(readFileSync(join(profiles, file), 'utf8'));
     // The clock of a profile begins anywhere; its end is when the process ended.
     return { profile, fromMs: startedMs, untilMs: endedMs, stoppedMs: performance.timeOrigin + performance.now() };
   } finally {
-    servers.stop();
+    await servers.stop();
   }
 }
 

@@ -4,42 +4,31 @@
 //   node scripts/bench/resumable.mjs [--rounds N] [--only TEXT] [--smoke] [--write]
 //   --only measures the workloads whose name has TEXT; --write puts the tables into docs/operate/performance.md
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { commitHash, makeFolders, medians, only, publish, readOptions, remove } from './support/benchmark.mjs';
 import { bulk } from './support/load.mjs';
 import { cpuSeconds, machineLine, memoryMiB } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { Servers, stopAndRemove } from './support/servers.mjs';
-import { failures, table, writeBetween } from './support/table.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
+import { Servers } from './support/servers.mjs';
+import { failures, table } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    only: { type: 'string', default: '' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, ...options } = readOptions(3, { only });
 const totalBytes = 2 ** 30 / (options.smoke ? 64 : 1);
 const pieceBytes = 2 ** 23 / (options.smoke ? 64 : 1);
 const manyUploads = options.smoke ? 20 : 200;
 const sampleMs = 50;
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-mkdirSync(home);
-writeFileSync(join(home, 'small'), '');
+const { folder, home } = makeFolders();
 const servers = new Servers(folder, home);
 const measured = new Rounds({ rounds, only: options.only, isWarm: true });
 const run = promisify(execFile);
 
 /** Removes what the round before wrote, and lets the disk finish with it, so that nobody pays for another. */
 function clean() {
-  rmSync(join(home, 'put'), { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  remove(join(home, 'put'));
   mkdirSync(join(home, 'put'));
   execFileSync('sync');
 }
@@ -52,7 +41,7 @@ async function transfer(server, { protocol, collection = server.uploads }, { pie
   const bodyBytes = Math.ceil(totalBytes / streams);
   const order = { port: server.port, headers: server.headers, protocol, target, bodyBytes, pieceBytes: piece, streams };
   const before = cpuSeconds(server.pid);
-  const script = new URL('./support/resumable-transfer.mjs', import.meta.url).pathname;
+  const script = new URL('./support/processes/resumable-transfer.mjs', import.meta.url).pathname;
   const { ms } = JSON.parse((await run(process.execPath, [script, JSON.stringify(order)])).stdout);
   return { value: totalBytes / 1e6 / (ms / 1000), cpuS: (cpuSeconds(server.pid) - before) / (totalBytes / 2 ** 30) };
 }
@@ -91,7 +80,7 @@ async function memory(way, streams) {
     return { value: peakMiB };
   } finally {
     clearInterval(timer);
-    alone.stop();
+    await alone.stop();
   }
 }
 
@@ -147,17 +136,15 @@ function aims() {
 }
 
 function report() {
-  const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
     `${machineLine()};`,
-    `@tus/server ${version}; svc at ${commit}.`,
-    `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} [least–most], CPU of the server for each GiB.`,
+    `@tus/server ${version}; svc at ${commitHash()}.`,
+    `${medians(rounds)}, CPU of the server for each GiB.`,
     ...failures(measured.faults),
     '',
     measured.table(),
     '',
     table(['workload', 'of', 'to', 'aim', 'measured', 'met', limit.name, unsynced.name], aims()),
   ].join('\n');
-  console.log(text);
-  if (options.write) writeBetween('docs/operate/performance.md', 'bench-resumable', text);
+  publish('resumable', text, options.write);
 }

@@ -4,34 +4,24 @@
 //   --only measures the workloads whose name has TEXT; FOLDER lies on the disk to be measured; --write puts the tables into
 //   docs/operate/performance.md
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { isInstalled } from '../installed.mjs';
+import { commitHash, makeFolders, medians, only, publish, readOptions, remove } from './support/benchmark.mjs';
 import { machineLine, memoryMiB, privateMiB } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { stopAndRemove } from './support/servers.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
 import { ciphers, connections, lftp, scp, sftp, timed } from './support/ssh-clients.mjs';
 import { SshServers, settledCpuSeconds } from './support/ssh-servers.mjs';
-import { failures, leftOut, table, writeBetween } from './support/table.mjs';
+import { failures, leftOut, table, verdict } from './support/table.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    only: { type: 'string', default: '' },
-    folder: { type: 'string', default: tmpdir() },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
+const { rounds, ...options } = readOptions(3, { only, folder: { type: 'string', default: tmpdir() } });
 const programs = ['ssh', 'sftp', 'scp', 'ssh-keygen'].filter((program) => !isInstalled(program));
 if (programs.length > 0) {
   console.error(`Not installed: ${programs.join(', ')} (openssh-client).`);
   process.exit(1);
 }
-const rounds = options.smoke ? 1 : Number(options.rounds);
 const gibibytes = options.smoke ? 1 / 64 : 1;
 const largeBytes = gibibytes * 2 ** 30;
 const smallFiles = options.smoke ? 100 : 10_000;
@@ -41,8 +31,7 @@ const slowReaders = options.smoke ? 2 : 20;
 /** A server has so long to take in what a client that reads nothing asks for. */
 const slowMs = options.smoke ? 500 : 3000;
 
-const folder = mkdtempSync(join(options.folder, 'svc-bench-'));
-const home = join(folder, 'home');
+const { folder, home } = makeFolders(['put', 'many'], options.folder);
 // The client's files are in memory where they can be: its disk is not measured.
 const local = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : folder, 'svc-bench-'));
 const [large, received] = [join(local, 'large'), join(local, 'received')];
@@ -51,20 +40,20 @@ const servers = new SshServers(folder, home);
 const measured = new Rounds({ rounds, only: options.only, isWarm: options.smoke });
 
 function fill() {
-  for (const path of [join(home, 'put'), join(home, 'small'), join(local, 'small')]) mkdirSync(path, { recursive: true });
+  mkdirSync(join(local, 'many'));
   for (const path of [join(home, 'large'), large]) {
     writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, largeBytes), 'svc bench '));
     // What is a hole in the file comes from no disk, for every server and client alike.
     truncateSync(path, largeBytes);
   }
-  for (const path of [join(home, 'small'), join(local, 'small')])
+  for (const path of [join(home, 'many'), join(local, 'many')])
     for (let index = 0; index < smallFiles; index++) writeFileSync(join(path, `file number ${index}`), Buffer.alloc(1024, 'x'));
 }
 
 /** Removes what the round before wrote, and lets the disk finish with it, so that no server pays for another. */
 function clean() {
   for (const path of [join(home, 'put'), received]) {
-    rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    remove(path);
     mkdirSync(path);
   }
   execFileSync('sync');
@@ -180,16 +169,16 @@ try {
     );
   } else servers.missing.push('lftp');
   await measured.measure(names.getSmall, 's', all, async (server) => {
-    const result = await inSeconds(server, () => sftp(server, [`get -r "${server.at('small')}" "${received}"`]));
-    requireCount(join(received, 'small'));
+    const result = await inSeconds(server, () => sftp(server, [`get -r "${server.at('many')}" "${received}"`]));
+    requireCount(join(received, 'many'));
     return result;
   });
   await measured.measure(names.putSmall, 's', all, async (server) => {
-    const result = await inSeconds(server, () => sftp(server, [`put -r "${join(local, 'small')}" "${server.at('put')}"`]));
-    requireCount(join(home, 'put/small'));
+    const result = await inSeconds(server, () => sftp(server, [`put -r "${join(local, 'many')}" "${server.at('put')}"`]));
+    requireCount(join(home, 'put/many'));
     return result;
   });
-  await measured.measure(names.listing, 's', all, (server) => inSeconds(server, () => sftp(server, [`ls -l "${server.at('small')}"`])));
+  await measured.measure(names.listing, 's', all, (server) => inSeconds(server, () => sftp(server, [`ls -l "${server.at('many')}"`])));
   await measured.measure(names.handshake, 'ms', all, handshake);
   await measured.measure(names.idle, 'KiB', all, idle);
   await measured.measure(names.slow, 'MiB', all, (server) => growth(server, 'slow', slowReaders, peak));
@@ -218,8 +207,7 @@ function aims() {
 }
 
 function aimRow(workload, peer, sense, aim, found, text, shown) {
-  const isMet = sense === '≥' ? found >= aim : found <= aim;
-  return [workload, peer, `${sense} ${text(aim)}`, shown, isMet ? 'yes' : '**no**'];
+  return [workload, peer, `${sense} ${text(aim)}`, shown, verdict(found, sense, aim)];
 }
 
 function report() {
@@ -230,11 +218,10 @@ function report() {
   if (idleMiB !== undefined) rows.push(aimRow(idleName, '–', '≤', 200, idleMiB, mebibytes, mebibytes(idleMiB.toFixed(0))));
   if (slowMiB !== undefined) rows.push(aimRow(names.slow, '–', '≤', 8, slowMiB, mebibytes, mebibytes(slowMiB.toFixed(1))));
   const versions = peers.flatMap((peer) => (peer ? [`${peer.name} ${peer.version}`] : []));
-  const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
     `${machineLine()};`,
-    `${versions.join(', ')}; svc at ${commit}.`,
-    `Medians of ${rounds} rounds [least–most], CPU of the server for each GiB.`,
+    `${versions.join(', ')}; svc at ${commitHash()}.`,
+    `${medians(rounds)}, CPU of the server for each GiB.`,
     ...leftOut(servers.missing),
     ...failures(measured.faults),
     '',
@@ -242,6 +229,5 @@ function report() {
     '',
     table(['svc', 'to', 'aim', 'measured', 'met'], rows),
   ].join('\n');
-  console.log(text);
-  if (options.write) writeBetween('docs/operate/performance.md', 'bench-ssh', text);
+  publish('ssh', text, options.write);
 }

@@ -4,21 +4,20 @@
 // is slower.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeFolders, remove, executable as script } from './support/benchmark.mjs';
 import { median } from './support/machine.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '25' }, binary: { type: 'boolean' } } });
-const script = join(process.cwd(), 'dist/svc.mjs');
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+const { folder } = makeFolders();
 try {
   if (options.binary) await compareBinary();
   else await compareWithNode();
 } finally {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  remove(folder);
 }
 
 async function compareWithNode() {

@@ -3,39 +3,24 @@
 //   node scripts/bench/tls.mjs [--rounds N] [--only TEXT] [--smoke] [--write] [--against COMMIT]
 //   --only measures the workloads whose name has TEXT; --against measures the build of a commit in the same rounds;
 //   --write puts the tables into docs/operate/performance.md
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { isInstalled } from '../installed.mjs';
+import { against, commitHash, makeFolders, medians, only, publish, readOptions } from './support/benchmark.mjs';
 import { buildOfCommit } from './support/build-variant.mjs';
 import { memoryOfConnections } from './support/connections.mjs';
 import { machineLine, versionOf } from './support/machine.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { stopAndRemove } from './support/servers.mjs';
-import { failures, leftOut, table, writeBetween } from './support/table.mjs';
+import { stopAndRemove } from './support/server-group.mjs';
+import { failures, leftOut, table, verdict } from './support/table.mjs';
 import { handshakes, small, transfer } from './support/tls-load.mjs';
 import { TlsServers } from './support/tls-servers.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    only: { type: 'string', default: '' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-    against: { type: 'string' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, ...options } = readOptions(5, { only, against });
 const [requests, seconds, idle] = options.smoke ? [500, 1, 20] : [40_000, 3, 10_000];
 const gibibyte = 2 ** 30 / (options.smoke ? 64 : 1);
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const home = join(folder, 'home');
-mkdirSync(home);
-writeFileSync(join(home, 'small'), Buffer.alloc(1024, 'x'));
+const { folder, home } = makeFolders();
 for (const path of [join(home, 'big'), join(folder, 'upload')]) {
   writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, gibibyte), 'svc bench '));
   truncateSync(path, gibibyte);
@@ -107,33 +92,20 @@ function report() {
   if (!Number.isNaN(twice)) aims.push([resumed, 'full ones', '≥', 2, twice]);
   const perConnection = measured.median(connections, svc);
   if (perConnection !== undefined) aims.push([`${connections}, KiB`, '–', '≤', 58.6, perConnection]);
-  const rows = aims.map(([what, peer, sense, aim, found]) => {
-    const isMet = sense === '≥' ? found >= aim : found <= aim;
-    return [what, peer, `${sense} ${aim}`, found.toFixed(2), isMet ? 'yes' : '**no**'];
-  });
+  const rows = aims.map(([what, peer, sense, aim, found]) => [what, peer, `${sense} ${aim}`, found.toFixed(2), verdict(found, sense, aim)]);
   const versions = peers.flatMap((peer) => (peer ? [`${peer.name} ${peer.version}`] : []));
-  const commit = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const text = [
     `${machineLine()};`,
     `load by h2load ${versionOf('h2load', '--version')}, curl, openssl;`,
-    `${[...versions, `svc at ${commit}`].join(', ')}; a certificate with ECDSA P-256 where nothing else is said.`,
-    `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} [least–most], CPU of the server for each request, handshake or GiB.`,
+    `${[...versions, `svc at ${commitHash()}`].join(', ')}; a certificate with ECDSA P-256 where nothing else is said.`,
+    `${medians(rounds)}, CPU of the server for each request, handshake or GiB.`,
     ...leftOut([...new Set(servers.missing)]),
     ...failures(measured.faults),
     '',
     measured.table(),
     '',
     table(['svc', 'to', 'aim', 'measured', 'met'], rows),
-    ...(before ? ['', ...comparison()] : []),
+    ...(before ? ['', ...measured.comparison(svc.name, before.name, options.against)] : []),
   ].join('\n');
-  console.log(text);
-  if (options.write) writeBetween('docs/operate/performance.md', 'bench-tls', text);
-}
-
-/** What this build does for each that the one of `--against` did. */
-function comparison() {
-  const rows = measured
-    .workloads()
-    .map((name) => [name, ...['value', 'cpuUs', 'cpuS'].map((member) => measured.ratio(name, svc, before, member)?.toFixed(2) ?? '–')]);
-  return [`This build for each of ${options.against}:`, '', table(['workload', 'figure', 'CPU each', 'CPU a GiB'], rows)];
+  publish('tls', text, options.write);
 }

@@ -1,38 +1,27 @@
 // Events to webhooks: journal, delivery, latency, a long backlog, replay; beside a bare loop of POSTs in the same run.
 //   node scripts/bench/webhooks.mjs [--rounds N] [--waiting N] [--smoke] [--write]   --write puts the table into docs/operate/performance.md
-import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
-import { cpus, tmpdir } from 'node:os';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleOptions, requireBanner } from '../bundle-options.mjs';
+import { makeFolders, publish, readOptions, remove, executable as svc } from './support/benchmark.mjs';
 import { endAll, send, started } from './support/exchange.mjs';
 import { cpuSeconds, median, memoryMiB } from './support/machine.mjs';
-import { writeBetween } from './support/table.mjs';
+import { table } from './support/table.mjs';
 import { eventOf, makeProject } from './support/webhook-project.mjs';
 
-process.chdir(new URL('../..', import.meta.url).pathname);
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    waiting: { type: 'string', default: '1000000' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
-  },
-});
-const rounds = options.smoke ? 1 : Number(options.rounds);
+const { rounds, ...options } = readOptions(3, { waiting: { type: 'string', default: '1000000' } });
 const waiting = options.smoke ? 5000 : Number(options.waiting);
 const singles = options.smoke ? 500 : 20_000;
 const batched = options.smoke ? 5000 : 150_000;
 const appended = options.smoke ? 2000 : 200_000;
 const uploads = options.smoke ? 50 : 1000;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-const svc = join(process.cwd(), 'dist/svc.mjs');
+const { folder } = makeFolders();
 const rows = [];
 
-const receiver = started([new URL('support/event-receiver.mjs', import.meta.url).pathname], folder);
+const receiver = started([new URL('support/processes/event-receiver.mjs', import.meta.url).pathname], folder);
 const [receiverUrl] = await receiver.line(/http:\S+/);
 const agent = new Agent({ keepAlive: true });
 
@@ -53,7 +42,7 @@ async function deliver(name, count, handler) {
     const cpu = (cpuSeconds(server.child.pid) * 1e6) / count;
     results.push({ perSecond: count / (Number(ms) / 1000), cpu, requests: Number(requests), rss: memoryMiB(server.child.pid, 'VmHWM') });
     await server.end('SIGTERM');
-    rmSync(cwd, { recursive: true });
+    remove(cwd);
   }
   const of = (what) => median(results.map((result) => result[what]));
   return {
@@ -181,7 +170,7 @@ rows.push([
     'aim: under 150 MiB',
   ]);
   await server.end('SIGKILL');
-  rmSync(cwd, { recursive: true });
+  remove(cwd);
 }
 
 // 5. Replay of a journal.
@@ -198,10 +187,8 @@ rows.push([
   ]);
 }
 
-endAll();
+await endAll();
 agent.destroy();
-rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-const table = `| events to webhooks | measured | |\n|---|---|---|\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
+remove(folder);
 const machine = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}, medians of ${rounds} rounds; sender and receiver share the cores.`;
-console.log(`${table}\n\n${machine}`);
-if (options.write) writeBetween('docs/operate/performance.md', 'bench-webhooks', `${table}\n\n${machine}`);
+publish('webhooks', `${table(['events to webhooks', 'measured', ''], rows)}\n\n${machine}`, options.write);

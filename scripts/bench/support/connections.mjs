@@ -32,7 +32,7 @@ export async function cpuOfConnections(server, { path, count, seconds }) {
 
 /** Keeps connections to a server open while `look` runs. @returns what `look` gives */
 async function withConnections(server, order, look) {
-  const script = new URL('./connection-holder.mjs', import.meta.url).pathname;
+  const script = new URL('./processes/connection-holder.mjs', import.meta.url).pathname;
   const holder = started([script, JSON.stringify({ ...order, port: server.port, headers: server.headers })]);
   try {
     const isReady = await Promise.race([holder.line(/ready/).then(() => true), holder.ended.then(() => false)]);

@@ -1,11 +1,13 @@
 // One HTTP exchange, and processes that say on standard output that they are ready.
 import { spawn } from 'node:child_process';
 import { request } from 'node:http';
+import { request as requestTls } from 'node:https';
 
-/** @returns status and text of the reply, and when it was complete, in milliseconds of the machine's clock */
+/** Trusts every certificate. @returns status and text of the reply, and when it was complete, in milliseconds of the machine's clock */
 export function send(url, { method = 'GET', headers = {}, body, agent = false } = {}) {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, agent, headers }, (incoming) => {
+    const options = { method, agent, headers, rejectUnauthorized: false };
+    const outgoing = (url.startsWith('https:') ? requestTls : request)(url, options, (incoming) => {
       const chunks = [];
       incoming.on('data', (chunk) => chunks.push(chunk));
       incoming.on('end', () =>
@@ -17,12 +19,18 @@ export function send(url, { method = 'GET', headers = {}, body, agent = false } 
   });
 }
 
-const children = new Set();
+/** Signs in at a file service. @returns the header that a request with the session has */
+export async function sessionOf(url, username, password) {
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  const { text } = await send(`${url}/__svc__/login`, { method: 'POST', headers, body: JSON.stringify({ username, password }) });
+  return { authorization: `session ${JSON.parse(text).results[0].session}` };
+}
+
+const running = new Set();
 
 /** Starts a Node.js program. `line` waits until its output so far matches a pattern. */
 export function started(args, cwd) {
   const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
-  children.add(child);
   let text = '';
   const lines = new Set();
   child.stdout.on('data', (chunk) => {
@@ -40,15 +48,17 @@ export function started(args, cwd) {
       lines.add(look);
       look();
     });
-  const ended = new Promise((resolve) => child.on('close', resolve)).finally(() => children.delete(child));
+  const ended = new Promise((resolve) => child.on('close', resolve)).finally(() => running.delete(program));
   const end = (signal) => {
     child.kill(signal);
     return ended;
   };
-  return { child, line, ended, end };
+  const program = { child, line, ended, end };
+  running.add(program);
+  return program;
 }
 
-/** Ends all programs that still run. */
-export function endAll() {
-  for (const child of children) child.kill('SIGTERM');
+/** Ends all programs that still run. @returns once they have ended */
+export async function endAll() {
+  await Promise.all([...running].map(({ end }) => end('SIGTERM')));
 }

@@ -3,14 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
+import { executable } from './benchmark.mjs';
 import { cpuOfConnections } from './connections.mjs';
 import { started } from './exchange.mjs';
 import { bulk, single, throughput } from './load.mjs';
 import { cpuSeconds, memoryMiB } from './machine.mjs';
 import { Servers } from './servers.mjs';
 import { makeProject } from './webhook-project.mjs';
-
-const executable = () => join(process.cwd(), 'dist/svc.mjs');
 
 function sizeText(bytes) {
   const power = Math.floor(Math.log2(bytes) / 10);
@@ -32,7 +31,7 @@ export function growthCurves({ folder, home }) {
     try {
       return await look(await servers.svc({ name: `growth-${numbered++}`, ...more }));
     } finally {
-      servers.stop();
+      await servers.stop();
     }
   }
 
@@ -126,7 +125,7 @@ export function growthCurves({ folder, home }) {
     makeProject(cwd, count);
     const results = {};
     for (let round = 0; round < rounds; round++) {
-      const server = started([executable(), 'serve', '--log-level', 'error'], cwd);
+      const server = started([executable, 'serve', '--log-level', 'error'], cwd);
       const [, url] = await server.line(/(http:\S+)\/\n/);
       const startMs = cpuSeconds(server.child.pid) * 1000;
       const target = { port: Number(new URL(url).port), pid: server.child.pid, headers: {} };
@@ -138,7 +137,7 @@ export function growthCurves({ folder, home }) {
       const miB = memoryMiB(server.child.pid, 'VmHWM');
       await server.end('SIGTERM');
       const beganMs = performance.now();
-      const search = spawnSync(process.execPath, [executable(), 'events', '--since', '1m', '--limit', '5', '--json'], { cwd });
+      const search = spawnSync(process.execPath, [executable, 'events', '--since', '1m', '--limit', '5', '--json'], { cwd });
       if (search.status !== 0 || search.stdout.length === 0) throw new Error(`svc events: ${search.stderr}`);
       const searchMs = performance.now() - beganMs;
       push(results, { start: startMs, PUT: ms, 'svc events --since 1m': searchMs, 'memory (RSS)': miB });

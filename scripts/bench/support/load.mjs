@@ -101,7 +101,7 @@ export async function timed(server, options) {
 export async function bulk(server, { method = 'GET', path, headers = {}, streams = 1, bodyBytes }) {
   const order = { method, host: '127.0.0.1', port: server.port, path, headers: { ...server.headers, ...headers }, streams, bodyBytes };
   const before = cpuSeconds(server.pid);
-  const script = new URL('./transfer.mjs', import.meta.url).pathname;
+  const script = new URL('./processes/transfer.mjs', import.meta.url).pathname;
   const { ms, bytes, statuses } = JSON.parse((await run(process.execPath, [script, JSON.stringify(order)])).stdout);
   if (statuses.some((status) => !(status >= 200 && status < 300))) throw new Error(`${server.name}: ${method} ${path} gave ${statuses}`);
   const moved = bodyBytes === undefined ? bytes : bodyBytes * streams;

@@ -60,6 +60,16 @@ export class Rounds {
     return server && this.#results.get(workload)?.runs.get(server.name);
   }
 
+  /** Lines about what one server did for each that another did, the build of a commit: figures, and CPU where it was measured. */
+  comparison(mine, theirs, commit) {
+    const ratioOf = (workload, member) => this.ratio(workload, { name: mine }, { name: theirs }, member)?.toFixed(2) ?? '–';
+    const rows = [...this.#results.keys()].map((workload) => [
+      workload,
+      ...['value', 'cpuUs', 'cpuS'].map((member) => ratioOf(workload, member)),
+    ]);
+    return [`This build for each of ${commit}:`, '', table(['workload', 'figure', 'CPU each', 'CPU a GiB'], rows)];
+  }
+
   /** A table of all figures: a row for each workload, a column for each server that was measured. */
   table() {
     const names = [...new Set([...this.#results.values()].flatMap(({ runs }) => [...runs.keys()]))];

@@ -1,11 +1,13 @@
 // The servers that are measured: svc, and the peers that are installed. Each serves the same folder, with Basic wherever it can.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
-import { send } from './exchange.mjs';
+import { executable as built } from './benchmark.mjs';
+import { send, sessionOf } from './exchange.mjs';
 import { cpuSeconds, freePort, memoryMiB, versionOf } from './machine.mjs';
+import { ServerGroup } from './server-group.mjs';
 
 /** More connections at once than any workload makes. */
 const manyConnections = 20_000;
@@ -14,57 +16,21 @@ export const userName = 'bench';
 export const password = 'bench-password';
 const basic = `Basic ${Buffer.from(`${userName}:${password}`).toString('base64')}`;
 
-const built = () => join(process.cwd(), 'dist/svc.mjs');
-
-/** Status and text of a reply; for asking whether a server is up, and for logins. */
-export function ask(port, method, path, headers = {}, body = '') {
-  return send(`http://127.0.0.1:${port}${path}`, { method, headers, body });
+/** What the configuration has for a password. */
+export function hashOf(clear) {
+  return spawnSync(process.execPath, [built, 'hash-password'], { input: clear, encoding: 'utf8' }).stdout.trim();
 }
 
-/** Ends all servers, and removes folders once these have written a last time. @param servers have `stop()` */
-export async function stopAndRemove(servers, ...folders) {
-  servers.stop();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-}
-
-/** Starts servers in a folder of their own and ends them all. */
-export class Servers {
-  #folder;
-  #home;
-  #children = [];
-  /** Programs, or parts of them, that are not installed. */
-  missing = [];
-
-  /** @param folder for configurations, journals and logs; @param home what is served */
-  constructor(folder, home) {
-    this.#folder = folder;
-    this.#home = home;
-  }
-
-  stop() {
-    for (const child of this.#children) child.kill('SIGTERM');
-  }
-
-  #isThere(isThere, name) {
-    if (!isThere) this.missing.push(name);
-    return isThere;
-  }
-
-  async #started(server, program, args, { env = {}, cwd = this.#folder } = {}) {
-    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
-    this.#children.push(child);
-    const startedMs = performance.now();
-    for (let attempt = 0; attempt < 20_000; attempt++) {
-      if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
-      // The first reply of svc is its challenge: what a password costs is no part of the start.
-      const headers = server.firstStatus === 401 ? {} : { authorization: basic };
-      const reply = await ask(server.port, 'GET', server.at('small'), headers).catch(() => undefined);
-      if (reply?.status === (server.firstStatus ?? 200))
-        return { headers: { authorization: basic }, ...server, pid: child.pid, child, startedMs, startMs: performance.now() - startedMs };
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    throw new Error(`${server.name} does not answer`);
+/** Starts servers of plain HTTP. */
+export class Servers extends ServerGroup {
+  async #started(server, program, args, options) {
+    // The first reply of svc is its challenge: what a password costs is no part of the start.
+    const headers = server.firstStatus === 401 ? {} : { authorization: basic };
+    const isUp = async () => {
+      const reply = await send(`http://127.0.0.1:${server.port}${server.at('small')}`, { headers }).catch(() => undefined);
+      return reply?.status === (server.firstStatus ?? 200);
+    };
+    return this.started({ headers: { authorization: basic }, ...server }, program, args, isUp, options);
   }
 
   /**
@@ -72,21 +38,17 @@ export class Servers {
    * @param options.node the interpreter, and @param options.nodeArgs its options
    * @param options.more `accounts`: so many in a file of accounts; `permissions`: of the group
    */
-  async svc({ workers = 1, executable = built(), name = 'svc', node = process.execPath, nodeArgs = [], more = {} } = {}) {
+  async svc({ workers = 1, executable = built, name = 'svc', node = process.execPath, nodeArgs = [], more = {} } = {}) {
     const port = await freePort();
-    const cwd = join(this.#folder, `${name.replaceAll(/\W+/g, '-')}-${port}`);
+    const cwd = join(this.folder, `${name.replaceAll(/\W+/g, '-')}-${port}`);
     mkdirSync(cwd);
-    const hashed = spawnSync(process.execPath, [built(), 'hash-password'], {
-      input: password,
-      encoding: 'utf8',
-    });
-    const hash = hashed.stdout.trim();
+    const hash = hashOf(password);
     const others = Array.from({ length: more.accounts ?? 0 }, (_, index) => `  user-${index}:\n    password: ${hash}\n`);
     mkdirSync(join(cwd, 'data'), { mode: 0o700 });
     if (others.length > 0) writeFileSync(join(cwd, 'data/accounts.yaml'), `accounts:\n${others.join('')}`, { mode: 0o600 });
     const config = {
       server: { data_folder_path: './data' },
-      groups: { DEFAULT_GROUP: { home_folder_path: this.#home, ...(more.permissions && { permissions: more.permissions }) } },
+      groups: { DEFAULT_GROUP: { home_folder_path: this.home, ...(more.permissions && { permissions: more.permissions }) } },
       accounts: { [userName]: { password: hash } },
       services: { files: { type: 'http', port, maximum_concurrent_connections: manyConnections, idle_connection_timeout: 300 } },
     };
@@ -94,23 +56,17 @@ export class Servers {
     const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
     const server = await this.#started({ name, port, firstStatus: 401, at: (path) => `/home/${path}` }, node, args, { cwd });
     const startCpuMs = cpuSeconds(server.pid) * 1000;
-    const page = await ask(port, 'GET', '/__svc__/login');
+    const url = `http://127.0.0.1:${port}`;
+    const page = await send(`${url}/__svc__/login`);
     if (page.status !== 200) throw new Error(`the login page gave ${page.status}`);
     const pageMs = performance.now() - server.startedMs;
     const idleMiB = memoryMiB(server.pid);
-    const login = await ask(
-      port,
-      'POST',
-      '/__svc__/login',
-      { 'content-type': 'application/json', accept: 'application/json' },
-      JSON.stringify({ username: userName, password }),
-    );
     return {
       ...server,
       startCpuMs,
       idleMiB,
       pageMs,
-      headers: { authorization: `session ${JSON.parse(login.text).results[0].session}` },
+      headers: await sessionOf(url, userName, password),
       basicHeaders: { authorization: basic },
     };
   }
@@ -118,8 +74,8 @@ export class Servers {
   /** The limit of Node.js: the same system calls for the same promises, without accounts, events or permissions. */
   async limit({ processes = 1, name = 'limit of Node.js' } = {}) {
     const port = await freePort();
-    const journal = join(this.#folder, `limit-journal-${port}`);
-    const args = [join(process.cwd(), 'scripts/bench/limit-server.mjs'), this.#home, String(port), journal, String(processes)];
+    const journal = join(this.folder, `limit-journal-${port}`);
+    const args = [join(process.cwd(), 'scripts/bench/limit-server.mjs'), this.home, String(port), journal, String(processes)];
     const server = await this.#started({ name, port, at: (path) => `/home/${path}` }, process.execPath, args);
     return { ...server, idleMiB: memoryMiB(server.pid) };
   }
@@ -127,7 +83,7 @@ export class Servers {
   /** A Hono app that looks at the file and answers with a body it has in memory: what a request costs on the way to a handler. */
   async hono() {
     const port = await freePort();
-    const args = [new URL('./hono-server.mjs', import.meta.url).pathname, join(this.#home, 'small'), String(port)];
+    const args = [new URL('./processes/hono-server.mjs', import.meta.url).pathname, join(this.home, 'small'), String(port)];
     return this.#started({ name: 'Hono with one lstat', port, at: (path) => `/home/${path}` }, process.execPath, args);
   }
 
@@ -135,17 +91,17 @@ export class Servers {
   async tus() {
     const port = await freePort();
     const { version } = JSON.parse(readFileSync('node_modules/@tus/server/package.json', 'utf8'));
-    const args = [new URL('./tus-server.mjs', import.meta.url).pathname, join(this.#home, 'put'), String(port)];
+    const args = [new URL('./processes/tus-server.mjs', import.meta.url).pathname, join(this.home, 'put'), String(port)];
     const server = { name: '@tus/server', version, port, at: () => '/files/absent', firstStatus: 404 };
     return this.#started(server, process.execPath, args);
   }
 
   async nginx() {
-    if (!this.#isThere(isInstalled('nginx'), 'nginx')) return undefined;
+    if (!this.isThere(isInstalled('nginx'), 'nginx')) return undefined;
     const dav = '/usr/lib/nginx/modules/ngx_http_dav_ext_module.so';
-    const hasDav = this.#isThere(existsSync(dav), 'the module dav-ext of nginx (PUT, PROPFIND)');
+    const hasDav = this.isThere(existsSync(dav), 'the module dav-ext of nginx (PUT, PROPFIND)');
     const port = await freePort();
-    const folder = join(this.#folder, `nginx-${port}`);
+    const folder = join(this.folder, `nginx-${port}`);
     mkdirSync(folder);
     writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
@@ -156,7 +112,7 @@ worker_processes auto; daemon off; pid ${folder}/pid; error_log ${folder}/error.
 worker_rlimit_nofile ${manyConnections}; events { worker_connections ${manyConnections}; }
 http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; client_max_body_size 0; ${temporary}
 include /etc/nginx/mime.types;
-server { listen 127.0.0.1:${port} backlog=4096; root ${this.#home}; autoindex on; autoindex_format json;
+server { listen 127.0.0.1:${port} backlog=4096; root ${this.home}; autoindex on; autoindex_format json;
 auth_basic bench; auth_basic_user_file ${folder}/htpasswd;
 ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; create_full_put_path on;' : ''} } }
 `,
@@ -172,9 +128,9 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
 
   async apache() {
     const modules = '/usr/lib/apache2/modules';
-    if (!this.#isThere(isInstalled('apache2') && existsSync(`${modules}/mod_dav_fs.so`), 'Apache mod_dav')) return undefined;
+    if (!this.isThere(isInstalled('apache2') && existsSync(`${modules}/mod_dav_fs.so`), 'Apache mod_dav')) return undefined;
     const port = await freePort();
-    const folder = join(this.#folder, `apache-${port}`);
+    const folder = join(this.folder, `apache-${port}`);
     mkdirSync(folder);
     writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
     const names = ['mpm_event', 'authn_core', 'authn_file', 'authz_core', 'authz_user', 'auth_basic', 'dav', 'dav_fs', 'autoindex', 'mime'];
@@ -185,14 +141,14 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
       `PidFile ${folder}/pid`,
       `ErrorLog ${folder}/error.log`,
       'TypesConfig /etc/mime.types',
-      `DocumentRoot ${this.#home}`,
+      `DocumentRoot ${this.home}`,
       `DavLockDB ${folder}/locks`,
       'MaxKeepAliveRequests 0',
       'KeepAliveTimeout 60',
       'ThreadLimit 128',
       'ThreadsPerChild 128',
       'MaxRequestWorkers 128',
-      `<Directory ${this.#home}>`,
+      `<Directory ${this.home}>`,
       'Dav On',
       'Options +Indexes',
       'IndexOptions FancyIndexing',
@@ -211,14 +167,14 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
 
   /** Files and listings only; without accounts, as its password hashes are slow by design. */
   async caddy() {
-    if (!this.#isThere(isInstalled('caddy'), 'Caddy')) return undefined;
+    if (!this.isThere(isInstalled('caddy'), 'Caddy')) return undefined;
     const port = await freePort();
-    const folder = join(this.#folder, `caddy-${port}`);
+    const folder = join(this.folder, `caddy-${port}`);
     mkdirSync(folder);
     const version = versionOf('caddy', 'version');
     writeFileSync(
       join(folder, 'Caddyfile'),
-      `{\n\tadmin off\n\tlog {\n\t\tlevel ERROR\n\t}\n}\nhttp://127.0.0.1:${port} {\n\troot * ${this.#home}\n\tfile_server browse\n}\n`,
+      `{\n\tadmin off\n\tlog {\n\t\tlevel ERROR\n\t}\n}\nhttp://127.0.0.1:${port} {\n\troot * ${this.home}\n\tfile_server browse\n}\n`,
     );
     const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     return this.#started(
@@ -230,9 +186,9 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
   }
 
   async rclone() {
-    if (!this.#isThere(isInstalled('rclone'), 'rclone')) return undefined;
+    if (!this.isThere(isInstalled('rclone'), 'rclone')) return undefined;
     const port = await freePort();
-    const args = ['serve', 'webdav', this.#home, '--addr', `127.0.0.1:${port}`, '--user', userName, '--pass', password];
+    const args = ['serve', 'webdav', this.home, '--addr', `127.0.0.1:${port}`, '--user', userName, '--pass', password];
     const version = versionOf('rclone', 'version');
     return this.#started({ name: 'rclone serve webdav', version, port, at: (path) => `/${path}` }, 'rclone', args, {
       env: { RCLONE_CONFIG: '/dev/null' },

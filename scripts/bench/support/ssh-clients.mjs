@@ -61,7 +61,7 @@ export async function timed(server, action, gibibytes) {
  */
 export async function connections(server, { what, count, key, user, path }, look) {
   const order = { what, count, key, user, path, port: server.port };
-  const client = started([new URL('./ssh-load.mjs', import.meta.url).pathname, JSON.stringify(order)]);
+  const client = started([new URL('./processes/ssh-load.mjs', import.meta.url).pathname, JSON.stringify(order)]);
   try {
     const early = client.ended.then(() => Promise.reject(new Error(`${what}: the client ended early`)));
     await Promise.race([client.line(/^ready$/m), early]);

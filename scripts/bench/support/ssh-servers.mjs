@@ -1,50 +1,35 @@
 // The SSH servers that are measured: svc as it is, OpenSSH's sshd and `rclone serve sftp`. Each serves the same folder to one key.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
+import { executable } from './benchmark.mjs';
 import { cpuSeconds, family, freePort, versionOf } from './machine.mjs';
+import { ServerGroup } from './server-group.mjs';
 
 /** More connections at once than any workload makes. */
 const manyConnections = 4000;
 
-/** Resolves once a port speaks SSH. */
-async function speaking(port, child) {
-  for (let attempt = 0; attempt < 400; attempt++) {
-    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
-    const isThere = await new Promise((resolve) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.on('data', (text) => socket.destroy(resolve(text.toString('latin1').startsWith('SSH-'))));
-      socket.on('error', () => resolve(false));
-      socket.on('close', () => resolve(false));
-    });
-    if (isThere) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('it does not answer');
+/** Whether a port speaks SSH. */
+function speaksSsh(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('data', (text) => socket.destroy(resolve(text.toString('latin1').startsWith('SSH-'))));
+    socket.on('error', () => resolve(false));
+    socket.on('close', () => resolve(false));
+  });
 }
 
-/** Starts SSH servers in a folder of their own and ends them all. */
-export class SshServers {
-  #folder;
-  #home;
-  #children = [];
-  /** Programs that are not installed. */
-  missing = [];
+/** Starts servers of SSH. */
+export class SshServers extends ServerGroup {
   /** Path of the private key of the only user. */
   key;
 
-  /** @param folder for configurations, keys and journals; @param home what is served */
   constructor(folder, home) {
-    this.#folder = folder;
-    this.#home = home;
+    super(folder, home);
     this.key = this.#makeKey('id_bench');
-  }
-
-  stop() {
-    for (const child of this.#children) child.kill('SIGTERM');
   }
 
   /** Starts one more of a server's kind for as long as `look` takes. */
@@ -58,20 +43,14 @@ export class SshServers {
   }
 
   #makeKey(name) {
-    const path = join(this.#folder, name);
+    const path = join(this.folder, name);
     const { status, error, stderr } = spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path], { encoding: 'utf8' });
     if (status !== 0) throw error ?? new Error(stderr);
     return path;
   }
 
-  async #started(server, program, args, options = {}) {
-    const child = spawn(program, args, { cwd: this.#folder, stdio: ['ignore', 'ignore', 'inherit'], ...options });
-    this.#children.push(child);
-    const failed = new Promise((_, reject) => child.once('error', reject));
-    await Promise.race([speaking(server.port, child), failed]).catch((error) => {
-      throw new Error(`${server.name}: ${error.message}`);
-    });
-    const config = join(this.#folder, `${server.port}.ssh_config`);
+  async #started(server, program, args, options) {
+    const config = join(this.folder, `${server.port}.ssh_config`);
     const lines = [
       'Host bench',
       'HostName 127.0.0.1',
@@ -85,35 +64,35 @@ export class SshServers {
       '',
     ];
     writeFileSync(config, lines.join('\n'));
-    return { ...server, pid: child.pid, child, config };
+    return this.started({ ...server, config }, program, args, () => speaksSsh(server.port), options);
   }
 
   /** In its normal configuration: permissions, events, and uploads on disk before CLOSE is answered. */
   async svc() {
     const port = await freePort();
-    const cwd = join(this.#folder, `svc-${port}`);
+    const cwd = join(this.folder, `svc-${port}`);
     mkdirSync(cwd);
     const limits = { maximum_sessions_per_account: manyConnections, maximum_concurrent_connections: manyConnections };
     const config = {
-      groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
+      groups: { DEFAULT_GROUP: { home_folder_path: this.home } },
       accounts: { [userInfo().username]: { ssh_keys: [readFileSync(`${this.key}.pub`, 'utf8').trim()] } },
       services: { sftp: { type: 'ssh', address: '127.0.0.1', port, host_key_paths: [this.#makeKey(`host_key-${port}`)], ...limits } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
-    const args = [join(process.cwd(), 'dist/svc.mjs'), 'serve', '--log-level', 'error'];
+    const args = [executable, 'serve', '--log-level', 'error'];
     return this.#started({ kind: 'svc', name: 'svc', port, at: (path) => `/${path}` }, process.execPath, args, { cwd });
   }
 
   async sshd() {
     const program = '/usr/sbin/sshd';
-    if (!isInstalled('sshd')) return this.#leaveOut('sshd (openssh-server)');
+    if (!this.isThere(isInstalled('sshd'), 'sshd (openssh-server)')) return undefined;
     const port = await freePort();
-    writeFileSync(join(this.#folder, 'authorized_keys'), readFileSync(`${this.key}.pub`));
+    writeFileSync(join(this.folder, 'authorized_keys'), readFileSync(`${this.key}.pub`));
     const lines = [
       `Port ${port}`,
       'ListenAddress 127.0.0.1',
       `HostKey ${this.#makeKey(`host_key-${port}`)}`,
-      `AuthorizedKeysFile ${join(this.#folder, 'authorized_keys')}`,
+      `AuthorizedKeysFile ${join(this.folder, 'authorized_keys')}`,
       'PidFile none',
       'LogLevel ERROR',
       'UsePAM no',
@@ -124,12 +103,12 @@ export class SshServers {
       'Subsystem sftp internal-sftp',
       '',
     ];
-    const config = join(this.#folder, `sshd_config-${port}`);
+    const config = join(this.folder, `sshd_config-${port}`);
     writeFileSync(config, lines.join('\n'));
     // What its package has systemd make.
     if (process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const version = versionOf('ssh', '-V');
-    return this.#started({ kind: 'sshd', name: 'sshd', version, port, at: (path) => `${this.#home}/${path}` }, program, [
+    return this.#started({ kind: 'sshd', name: 'sshd', version, port, at: (path) => `${this.home}/${path}` }, program, [
       '-D',
       '-e',
       '-f',
@@ -138,18 +117,14 @@ export class SshServers {
   }
 
   async rclone() {
-    if (!isInstalled('rclone')) return this.#leaveOut('rclone');
+    if (!this.isThere(isInstalled('rclone'), 'rclone')) return undefined;
     const port = await freePort();
-    const args = ['serve', 'sftp', this.#home, '--addr', `127.0.0.1:${port}`, '--key', this.#makeKey(`host_key-${port}`)];
+    const args = ['serve', 'sftp', this.home, '--addr', `127.0.0.1:${port}`, '--key', this.#makeKey(`host_key-${port}`)];
     args.push('--authorized-keys', `${this.key}.pub`, '--log-level', 'ERROR');
     const version = versionOf('rclone', 'version');
     return this.#started({ kind: 'rclone', name: 'rclone serve sftp', version, port, at: (path) => `/${path}` }, 'rclone', args, {
-      env: { ...process.env, RCLONE_CONFIG: '/dev/null' },
+      env: { RCLONE_CONFIG: '/dev/null' },
     });
-  }
-
-  #leaveOut(name) {
-    this.missing.push(name);
   }
 }
 

@@ -33,6 +33,11 @@ export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
 }
 
+/** Whether a figure reaches its aim, as tables say it. @param sense `≥` or `≤` */
+export function verdict(found, sense, aim) {
+  return (sense === '≥' ? found >= aim : found <= aim) ? 'yes' : '**no**';
+}
+
 /** A line about programs that are not installed; none when all are. */
 export function leftOut(programs) {
   return programs.length > 0 ? ['', `Left out, as not installed: ${programs.join(', ')}.`] : [];

@@ -1,79 +1,46 @@
 // https servers that are measured, all with the same certificate: svc, and the peers that are installed.
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
+import { executable as built } from './benchmark.mjs';
+import { send, sessionOf } from './exchange.mjs';
 import { freePort, versionOf } from './machine.mjs';
-import { password, userName } from './servers.mjs';
+import { ServerGroup } from './server-group.mjs';
+import { hashOf, password, userName } from './servers.mjs';
 
-/** Status and text of a reply. */
-function ask(port, method, path, headers = {}, body = '') {
-  return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, method, path, headers, agent: false, rejectUnauthorized: false };
-    const outgoing = request(options, (incoming) => {
-      let text = '';
-      incoming.setEncoding('utf8').on('data', (chunk) => {
-        text += chunk;
-      });
-      incoming.on('end', () => resolve({ status: incoming.statusCode, text }));
-    });
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
-}
-
-/** Starts https servers in a folder of their own and ends them all. */
-export class TlsServers {
-  #folder;
-  #home;
-  #children = [];
+/** Starts servers of https. */
+export class TlsServers extends ServerGroup {
   /** Certificate and key with ECDSA P-256, which all have. */
   #pair;
-  /** Programs that are not installed. */
-  missing = [];
 
-  /** @param folder for configurations, certificate and journals; @param home what is served */
   constructor(folder, home) {
-    this.#folder = folder;
-    this.#home = home;
+    super(folder, home);
     this.#pair = this.#makePair('server', ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256']);
   }
 
   #makePair(name, kind) {
-    const [cert, key] = ['crt', 'key'].map((ending) => join(this.#folder, `${name}.${ending}`));
+    const [cert, key] = ['crt', 'key'].map((ending) => join(this.folder, `${name}.${ending}`));
     const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
     const args = ['req', '-x509', '-newkey', ...kind, '-nodes', '-days', '2', ...names, '-keyout', key, '-out', cert];
     execFileSync('openssl', args, { stdio: 'ignore' });
     return { cert, key };
   }
 
-  stop() {
-    for (const child of this.#children) child.kill('SIGTERM');
-  }
-
-  async #started(server, program, args, { env = {}, cwd = this.#folder } = {}) {
-    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
-    this.#children.push(child);
-    for (let attempt = 0; attempt < 400; attempt++) {
-      if (child.exitCode !== null) throw new Error(`${server.name} ended with ${child.exitCode}`);
-      const reply = await ask(server.port, 'GET', server.publicPath).catch(() => undefined);
-      if (reply?.status === 200) return { headers: {}, renew: async () => {}, ...server, pid: child.pid };
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error(`${server.name} does not answer`);
+  async #started(server, program, args, options) {
+    const isUp = async () => (await send(`https://127.0.0.1:${server.port}${server.publicPath}`).catch(() => undefined))?.status === 200;
+    return this.started({ headers: {}, renew: async () => {}, ...server }, program, args, isUp, options);
   }
 
   /** @param options.hasRsa whether its key is RSA 2048 instead */
-  async svc({ executable = join(process.cwd(), 'dist/svc.mjs'), name = 'svc', hasRsa = false } = {}) {
+  async svc({ executable = built, name = 'svc', hasRsa = false } = {}) {
     const { cert, key } = hasRsa ? this.#makePair('rsa', ['rsa:2048']) : this.#pair;
     const port = await freePort();
-    const cwd = join(this.#folder, `svc-${port}`);
+    const cwd = join(this.folder, `svc-${port}`);
     mkdirSync(cwd);
-    const hashed = spawnSync(process.execPath, [executable, 'hash-password'], { input: password, encoding: 'utf8' });
     const config = {
-      groups: { DEFAULT_GROUP: { home_folder_path: this.#home } },
-      accounts: { [userName]: { password: hashed.stdout.trim() } },
+      groups: { DEFAULT_GROUP: { home_folder_path: this.home } },
+      accounts: { [userName]: { password: hashOf(password) } },
       services: { files: { type: 'https', port, tls_certificate_path: cert, tls_key_path: key } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
@@ -81,18 +48,16 @@ export class TlsServers {
     const server = await this.#started(about, process.execPath, [executable, 'serve', '--log-level', 'error'], { cwd });
     // A session that nobody uses while others are measured ends.
     server.renew = async () => {
-      const headers = { 'content-type': 'application/json', accept: 'application/json' };
-      const { text } = await ask(port, 'POST', '/__svc__/login', headers, JSON.stringify({ username: userName, password }));
-      server.headers = { authorization: `session ${JSON.parse(text).results[0].session}` };
+      server.headers = await sessionOf(`https://127.0.0.1:${port}`, userName, password);
     };
     await server.renew();
     return server;
   }
 
   async nginx() {
-    if (!isInstalled('nginx')) return void this.missing.push('nginx');
+    if (!this.isThere(isInstalled('nginx'), 'nginx')) return undefined;
     const port = await freePort();
-    const folder = join(this.#folder, 'nginx');
+    const folder = join(this.folder, 'nginx');
     mkdirSync(folder);
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
     writeFileSync(
@@ -101,7 +66,7 @@ export class TlsServers {
 events { worker_connections 20000; }
 http { access_log off; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 600; client_max_body_size 0; ${temporary}
 server { listen 127.0.0.1:${port} ssl http2 backlog=4096; ssl_certificate ${this.#pair.cert}; ssl_certificate_key ${this.#pair.key};
-ssl_session_cache shared:SSL:10m; root ${this.#home}; dav_methods PUT; } }
+ssl_session_cache shared:SSL:10m; root ${this.home}; dav_methods PUT; } }
 `,
     );
     const about = {
@@ -116,14 +81,14 @@ ssl_session_cache shared:SSL:10m; root ${this.#home}; dav_methods PUT; } }
   }
 
   async caddy() {
-    if (!isInstalled('caddy')) return void this.missing.push('Caddy');
+    if (!this.isThere(isInstalled('caddy'), 'Caddy')) return undefined;
     const port = await freePort();
-    const folder = join(this.#folder, 'caddy');
+    const folder = join(this.folder, 'caddy');
     mkdirSync(folder);
     writeFileSync(
       join(folder, 'Caddyfile'),
       `{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\tlevel ERROR\n\t}\n}
-https://127.0.0.1:${port}, https://localhost:${port} {\n\ttls ${this.#pair.cert} ${this.#pair.key}\n\troot * ${this.#home}\n\tfile_server\n}\n`,
+https://127.0.0.1:${port}, https://localhost:${port} {\n\ttls ${this.#pair.cert} ${this.#pair.key}\n\troot * ${this.home}\n\tfile_server\n}\n`,
     );
     const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     const about = { name: 'Caddy', version: versionOf('caddy', 'version'), port, at: (path) => `/${path}`, publicPath: '/small' };
