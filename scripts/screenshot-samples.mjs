@@ -1,5 +1,6 @@
 // What the files of the documentation's pictures hold: landscapes that are drawn, texts, a film, an archive. Nothing is anybody's property.
 import { strToU8, zipSync } from 'fflate';
+import { recordFilm } from './films.mjs';
 
 /** Draws a landscape at some time of the day, in the page. Runs in the browser. */
 const drawing = `function draw(context, width, height, seed, shift = 0) {
@@ -45,51 +46,9 @@ export async function landscape(page, seed, width = 1200, height = 800) {
   return Buffer.from(base64, 'base64');
 }
 
-/** @returns a film of some frames as WebM */
-export async function film(page) {
-  const base64 = await page.evaluate(`(async () => {
-    ${drawing}
-    const canvas = Object.assign(document.createElement('canvas'), { width: 640, height: 360 });
-    const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm;codecs=vp8' });
-    const parts = [];
-    recorder.ondataavailable = (event) => parts.push(event.data);
-    const ended = new Promise((resolve) => (recorder.onstop = resolve));
-    recorder.start();
-    for (let frame = 0; frame < 20; frame++) {
-      draw(canvas.getContext('2d'), 640, 360, 6, frame * 3);
-      await new Promise((resolve) => requestAnimationFrame(resolve));
-    }
-    recorder.stop();
-    await ended;
-    const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
-    return btoa([...bytes].map((byte) => String.fromCharCode(byte)).join(''));
-  })()`);
-  return Buffer.from(base64, 'base64');
-}
-
-/** @returns silence as WAV. @param seconds how long */
-export function silence(seconds) {
-  const samples = 8000 * seconds;
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0, 'latin1');
-  head.writeUInt32LE(36 + samples, 4);
-  head.write('WAVEfmt ', 8, 'latin1');
-  for (const [at, value] of [
-    [16, 16],
-    [24, 8000],
-    [28, 8000],
-    [40, samples],
-  ])
-    head.writeUInt32LE(value, at);
-  for (const [at, value] of [
-    [20, 1],
-    [22, 1],
-    [32, 1],
-    [34, 8],
-  ])
-    head.writeUInt16LE(value, at);
-  head.write('data', 36, 'latin1');
-  return Buffer.concat([head, Buffer.alloc(samples, 0x80)]);
+/** @returns a film of a landscape over which the light moves, as WebM. @param page of a browser */
+export function film(page) {
+  return recordFilm(page, 640, 360, `${drawing}; draw(context, 640, 360, 6, frame * 3);`);
 }
 
 function pdf() {

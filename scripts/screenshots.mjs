@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
-import { documents, film, landscape, silence } from './screenshot-samples.mjs';
+import { silence } from './films.mjs';
+import { documents, film, landscape } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { all: { type: 'string' } } });

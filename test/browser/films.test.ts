@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { recordFilm, silence } from '../../scripts/films.mjs';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
-import { recordFilm, silence } from '../support/films.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 import { touch } from '../support/touch.ts';
@@ -13,7 +13,7 @@ test('films in the grid have a frame as their poster, a broken one its icon; ope
   const page = await openBrowser(t);
   if (!page) return;
   await login(page, server.url);
-  const film = await recordFilm(page, 'rgb(200, 20, 20)');
+  const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");
   for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `film${index}.webm`), film);
   writeFileSync(join(server.home, 'broken.mp4'), 'no film');
   await page.reload();

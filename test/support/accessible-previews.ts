@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { strToU8, zipSync } from 'fflate';
+import { silence } from '../../scripts/films.mjs';
 import type { ColorScheme } from './accessible-pages.ts';
 import { assertAccessible, login, openBrowser } from './browser.ts';
-import { silence } from './films.ts';
 import { plainPng } from './pictures.ts';
 import { startServer } from './server.ts';
 

@@ -1,0 +1,42 @@
+// Films and sounds for tests and for the pictures of the documentation.
+
+/** A film of some frames as WebM, as the browser itself records it. @param draw statements that draw the `frame` into `context` */
+export async function recordFilm(page, width, height, draw) {
+  const base64 = await page.evaluate(`(async () => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: ${width}, height: ${height} });
+    const context = canvas.getContext('2d');
+    const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm;codecs=vp8' });
+    const parts = [];
+    recorder.ondataavailable = (event) => parts.push(event.data);
+    const ended = new Promise((resolve) => (recorder.onstop = resolve));
+    recorder.start();
+    for (let frame = 0; frame < 20; frame++) {
+      ${draw}
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+    recorder.stop();
+    await ended;
+    const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+    return btoa([...bytes].map((byte) => String.fromCharCode(byte)).join(''));
+  })()`);
+  return Buffer.from(base64, 'base64');
+}
+
+/** Silence as a WAV file: 8,000 samples of one byte a second. @param seconds how long */
+export function silence(seconds) {
+  const samples = Math.round(8000 * seconds);
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0, 'latin1');
+  head.writeUInt32LE(36 + samples, 4);
+  head.write('WAVEfmt ', 8, 'latin1');
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(8000, 24);
+  head.writeUInt32LE(8000, 28);
+  head.writeUInt16LE(1, 32);
+  head.writeUInt16LE(8, 34);
+  head.write('data', 36, 'latin1');
+  head.writeUInt32LE(samples, 40);
+  return Buffer.concat([head, Buffer.alloc(samples, 0x80)]);
+}
