@@ -29,6 +29,7 @@ const workingStatuses = new Set([200, 204, 401, 403]);
 export interface CalloutDependencies {
   urlHealth: (methodUuid: string) => UrlHealth;
   accepted: (methodUuid: string, lifetimeMs: number) => AcceptedCredentials;
+  /** UUIDs of all groups, `DEFAULT_GROUP` included. */
   groupUuids: ReadonlySet<string>;
   serverUuid: string;
   events: EventDispatcher;

@@ -1,9 +1,6 @@
 import { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccountOptions } from '../accounts/local-account.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
-import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Log } from '../lib/log.ts';
 import { AnonymousMethod } from './anonymous.ts';
 import { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
@@ -11,21 +8,11 @@ import { type CalloutDependencies, CalloutMethod } from './callout.ts';
 import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 
 /** What authentication methods are made of. */
-export interface MethodDependencies {
+export interface MethodDependencies extends CalloutDependencies {
   /** `accounts` of the configuration. */
   accounts: Readonly<Record<string, LocalAccountOptions>>;
-  /** UUIDs of all groups, `DEFAULT_GROUP` included. */
-  groupUuids: ReadonlySet<string>;
   dataFolderPath: string;
-  serverUuid: string;
   passwords: PasswordVerifier;
-  events: EventDispatcher;
-  urlHealth: CalloutDependencies['urlHealth'];
-  accepted: CalloutDependencies['accepted'];
-  clock: Clock;
-  log: Log;
-  onCallout?: CalloutDependencies['onCallout'];
-  onState?: CalloutDependencies['onState'];
   /** Has other processes look at an accounts file that was written. */
   onAccountsWritten?: () => Promise<void>;
 }

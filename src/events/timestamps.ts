@@ -1,30 +1,3 @@
-/** All forms of an instant that events offer (docs/spec/events.md#timestamps). */
-export interface Timestamps {
-  timestamp: string;
-  cwa_14051: string;
-  iso_8601: string;
-  iso_8601_fractional: string;
-  iso_8601_local: string;
-  iso_8601_basic: string;
-  iso_8601_compact: string;
-  year_decimal: string;
-  year_no_century: string;
-  month_decimal: string;
-  month_padded: string;
-  day_padded: string;
-  day_decimal: string;
-  day_of_year_padded: string;
-  hour_padded_24: string;
-  hour_decimal_24: string;
-  hour_padded_12: string;
-  hour_decimal_12: string;
-  hour_am_pm: string;
-  minute_padded: string;
-  minute_decimal: string;
-  second_padded: string;
-  second_decimal: string;
-}
-
 function pad(value: number, width = 2): string {
   return String(value).padStart(width, '0');
 }
@@ -51,11 +24,11 @@ export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: s
 }
 
 /**
- * All forms of an instant. `iso_8601*` are UTC but for `iso_8601_local`; `cwa_14051` and the parts are local time.
+ * All forms of an instant that events offer (docs/spec/events.md#timestamps). `iso_8601*` are UTC but for `iso_8601_local`; `cwa_14051` and the parts are local time.
  *
  * @param timestamp Unix time with decimals, as `timestamp.timestamp` of an event has it
  */
-export function allTimestamps(timestamp: string): Timestamps {
+export function allTimestamps(timestamp: string) {
   const [second = '0', fraction = ''] = timestamp.split('.');
   const at = new Date(Number(second) * 1000);
   const iso = at.toISOString().slice(0, 19);

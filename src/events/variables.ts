@@ -1,6 +1,6 @@
 import { eventCatalogue, pathMembers } from './catalogue.ts';
 import type { ServiceEvent } from './event.ts';
-import { allTimestamps, type Timestamps } from './timestamps.ts';
+import { allTimestamps } from './timestamps.ts';
 
 /** Variables that are one member of the event (docs/spec/events.md#variables), by lower-case name. */
 const members: Record<string, (event: ServiceEvent) => string | undefined> = {
@@ -53,7 +53,8 @@ export function isKnownVariable(name: string): boolean {
 function timestampOf(event: ServiceEvent, name: string): string | undefined {
   if (!timestampNames.has(name)) return undefined;
   if (name === 'timestamp' || name === 'cwa_14051') return event.timestamp[name];
-  return allTimestamps(event.timestamp.timestamp)[name as keyof Timestamps];
+  const forms: Record<string, string> = allTimestamps(event.timestamp.timestamp);
+  return forms[name];
 }
 
 // A name may have dots of its own (`data.metadata.project.id` with the key `project.id`): the longest that exists wins.

@@ -49,13 +49,14 @@ export class EarlierRules {
 
   /** The first rule that matches all that an expression does, by itself. */
   #firstThatCovers(expression: string): number | undefined {
-    const orders = [...this.#ofEqualText(expression)];
+    const equal = this.#orders.get(normalised(expression));
+    const orders = equal === undefined ? [] : [equal];
     const globs = alternativesOf(expression);
     if (globs && !globs.some((glob) => glob.includes('['))) {
       const [first, ...others] = globs.map((glob) => new Set(this.#coversOf(glob)));
       orders.push(...[...(first ?? [])].filter((order) => others.every((other) => other.has(order))));
     }
-    return leastOf(orders);
+    return orders.sort((a, b) => a - b)[0];
   }
 
   /** Several rules that together match all that an expression does. @returns them, as text */
@@ -65,11 +66,6 @@ export class EarlierRules {
     const covering = globs.map((glob) => this.#firstThatCovers(glob));
     if (covering.includes(undefined)) return undefined;
     return [...new Set(covering)].map((order) => this.#expressions[order as number]).join('", "');
-  }
-
-  #ofEqualText(expression: string): number[] {
-    const order = this.#orders.get(normalised(expression));
-    return order === undefined ? [] : [order];
   }
 
   /**
@@ -96,10 +92,6 @@ export class EarlierRules {
 
 function normalised(expression: string): string {
   return expression.trim().toLowerCase();
-}
-
-function leastOf(orders: readonly number[]): number | undefined {
-  return orders.length === 0 ? undefined : orders.reduce((least, order) => Math.min(least, order));
 }
 
 function alternativesOf(expression: string): string[] | undefined {
