@@ -21,7 +21,7 @@ export function hasShortcuts(): boolean {
 export async function showHelp(): Promise<void> {
   const keys: [string[], string][] = [
     [['↑', '↓'], text('keyMove')],
-    [['Enter'], `${text('keyOpen')} / ${text('keyPreview')}`],
+    [['Enter'], `${text('keyOpen')} / ${text('preview')}`],
     [[text('spaceKey')], text('keySelect')],
     [[text('shiftKey'), '↑', '↓'], text('keyExtend')],
     [[text('controlKey'), 'A'], text('selectAll')],
@@ -34,7 +34,7 @@ export async function showHelp(): Promise<void> {
         ] as [string[], string][])
       : []),
     [['a', '…', 'z'], text('keyTypeAhead')],
-    [['/'], text('keyFilter')],
+    [['/'], text('filterHint')],
     [['Esc'], text('keyEscape')],
     [['?'], text('keyHelp')],
   ];

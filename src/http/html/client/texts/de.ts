@@ -109,7 +109,6 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keepBoth: 'Beide behalten',
   skip: 'Überspringen',
   forAll: 'Bei allen weiteren ebenso',
-  help: 'Hilfe',
   uploadsHelp:
     'Große Dateien werden nach einer abgerissenen Verbindung von selbst weiter hochgeladen, und nach dem Schließen der Seite, sobald Sie dieselbe Datei noch einmal auswählen.',
   shortcuts: 'Tastatur',
@@ -119,8 +118,6 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyMove: 'Zum vorigen oder nächsten Eintrag',
   keyOpen: 'Öffnen',
   keySelect: 'Auswählen',
-  keyPreview: 'Vorschau',
-  keyFilter: 'Nach Namen filtern',
   keyHelp: 'Diese Hilfe',
   keyEscape: 'Schließen, oder die Auswahl aufheben',
   partMissing: 'Dieser Teil der Seite konnte nicht geladen werden. Prüfen Sie die Verbindung, oder laden Sie die Seite neu.',

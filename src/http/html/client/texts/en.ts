@@ -108,7 +108,6 @@ export const scriptTexts = {
   keepBoth: 'Keep both',
   skip: 'Skip',
   forAll: 'Do the same for all further conflicts',
-  help: 'Help',
   uploadsHelp:
     'Large uploads go on by themselves after a lost connection, and after the page was closed once you choose the same file again.',
   shortcuts: 'Keyboard',
@@ -118,8 +117,6 @@ export const scriptTexts = {
   keyMove: 'Go to the previous or next item',
   keyOpen: 'Open',
   keySelect: 'Select',
-  keyPreview: 'Preview',
-  keyFilter: 'Filter by name',
   keyHelp: 'This help',
   keyEscape: 'Close, or clear the selection',
   partMissing: 'This part of the page could not be loaded. Check your connection, or load the page anew.',

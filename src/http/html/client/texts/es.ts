@@ -109,7 +109,6 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keepBoth: 'Conservar ambos',
   skip: 'Omitir',
   forAll: 'Hacer lo mismo con los demás conflictos',
-  help: 'Ayuda',
   uploadsHelp:
     'Las subidas grandes siguen solas tras perder la conexión y, si se cerró la página, en cuanto elija de nuevo el mismo archivo.',
   shortcuts: 'Teclado',
@@ -119,8 +118,6 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyMove: 'Ir al elemento anterior o siguiente',
   keyOpen: 'Abrir',
   keySelect: 'Seleccionar',
-  keyPreview: 'Vista previa',
-  keyFilter: 'Filtrar por nombre',
   keyHelp: 'Esta ayuda',
   keyEscape: 'Cerrar, o quitar la selección',
   partMissing: 'No se pudo cargar esta parte de la página. Compruebe la conexión o vuelva a cargar la página.',

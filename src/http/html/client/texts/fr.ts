@@ -109,7 +109,6 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keepBoth: 'Garder les deux',
   skip: 'Ignorer',
   forAll: 'Faire de même pour tous les conflits suivants',
-  help: 'Aide',
   uploadsHelp:
     'Les envois volumineux reprennent d’eux-mêmes après une perte de connexion et, une fois la page fermée, dès que vous choisissez à nouveau le même fichier.',
   shortcuts: 'Clavier',
@@ -119,8 +118,6 @@ export const scriptTexts: Record<ScriptTextName, Text> = {
   keyMove: 'Aller à l’élément précédent ou suivant',
   keyOpen: 'Ouvrir',
   keySelect: 'Sélectionner',
-  keyPreview: 'Aperçu',
-  keyFilter: 'Filtrer par nom',
   keyHelp: 'Cette aide',
   keyEscape: 'Fermer, ou annuler la sélection',
   partMissing: 'Cette partie de la page n’a pas pu être chargée. Vérifiez la connexion, ou rechargez la page.',
