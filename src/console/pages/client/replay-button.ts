@@ -1,13 +1,12 @@
-import { ask as askReader, cancelButton } from '../../../http/html/client/dialogs.ts';
 import { make, makeButton } from '../../../http/html/client/dom.ts';
+import { confirm } from './confirm.ts';
 import { choice, field, tick } from './fields.ts';
 import { findHandlers, handlerName } from './handler-names.ts';
 import { text } from './language.ts';
-import { ask, reasonOf } from './request.ts';
+import { ask } from './request.ts';
 import { hashOf } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
-import { clear } from './shown.ts';
 
 /** What is sent again: as `POST /api/replays` has it. */
 export interface ReplayRequest {
@@ -45,18 +44,10 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
   const handler = choice('handler', [['', text('allHandlers')], ...handlers.map(({ uuid }) => [uuid, handlerName(uuid)] as const)]);
   const dryRun = make('input', { type: 'checkbox', checked: true });
-  await askReader({
-    title,
-    content: [make('p', {}, text('replayHint')), choosesHandler && field(text('handler'), handler), tick(text('dryRunFirst'), dryRun)],
-    buttons: [cancelButton(), { value: 'ok', label: text('start'), kind: 'primary' }],
-    check: async () => {
-      try {
-        const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
-        await startReplay({ ...request, ...chosen, dry_run: dryRun.checked });
-        return undefined;
-      } catch (error) {
-        return clear(reasonOf(error));
-      }
-    },
+  const content = [make('p', {}, text('replayHint')), choosesHandler && field(text('handler'), handler), tick(text('dryRunFirst'), dryRun)];
+  await confirm(title, content, { label: text('start'), kind: 'primary' }, async () => {
+    const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
+    await startReplay({ ...request, ...chosen, dry_run: dryRun.checked });
+    return undefined;
   });
 }

@@ -3,7 +3,7 @@ import { notice } from '../../../http/html/client/notices.ts';
 import type { IconName } from '../../../http/html/pages/icons.ts';
 import { text } from './language.ts';
 import { reasonOf } from './request.ts';
-import type { Route } from './route.ts';
+import { hashOf, type Route, type SectionName } from './route.ts';
 import { clear } from './shown.ts';
 
 /** Where a section shows itself. */
@@ -22,6 +22,12 @@ export function panel(title: string, ...content: Child[]): HTMLElement {
 /** The heading of a section, with what can be done beside it. */
 export function heading(title: string, ...beside: Child[]): HTMLElement {
   return make('div', { className: 'heading' }, make('h1', {}, title), ...beside);
+}
+
+/** The way back to a section. */
+export function wayTo(section: SectionName): HTMLElement {
+  const link = make('a', { href: hashOf(section) }, text(section));
+  return make('nav', { className: 'way', attributes: { 'aria-label': text('way') } }, link);
 }
 
 /** A state in a few words; the colour says no more than the words do. */

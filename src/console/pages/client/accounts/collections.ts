@@ -1,9 +1,9 @@
-import { ask as askReader, cancelButton } from '../../../../http/html/client/dialogs.ts';
 import { make, makeButton } from '../../../../http/html/client/dom.ts';
 import { sizeText } from '../../../../http/html/client/locale.ts';
 import { notice } from '../../../../http/html/client/notices.ts';
+import { confirm } from '../confirm.ts';
 import { text } from '../language.ts';
-import { ask, reasonOf, withQuery } from '../request.ts';
+import { ask, withQuery } from '../request.ts';
 import { actionButton, panel } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, timeOf } from '../shown.ts';
@@ -125,20 +125,13 @@ export class CollectionPanel {
 
   async #remove(item: Item): Promise<void> {
     const { name, label } = this.#model;
-    const answer = await askReader({
-      title: text(`${name}_question`),
-      content: [make('p', {}, make('bdi', {}, clear(label(item)))), make('p', { className: 'hint' }, text(`${name}_effect`))],
-      buttons: [cancelButton(), { value: 'ok', label: text(`${name}_remove`), kind: 'primary danger' }],
-      check: async () => {
-        try {
-          await ask('DELETE', withQuery(`/api/${name}`, { id: item.id }));
-          return undefined;
-        } catch (error) {
-          return clear(reasonOf(error));
-        }
-      },
+    const content = [make('p', {}, make('bdi', {}, clear(label(item)))), make('p', { className: 'hint' }, text(`${name}_effect`))];
+    const button = { label: text(`${name}_remove`), kind: 'primary danger' } as const;
+    const isRemoved = await confirm(text(`${name}_question`), content, button, async () => {
+      await ask('DELETE', withQuery(`/api/${name}`, { id: item.id }));
+      return undefined;
     });
-    if (answer !== 'ok') return;
+    if (!isRemoved) return;
     notice(text(`${name}_removed`));
     await this.load();
   }

@@ -1,8 +1,8 @@
-import { ask as askReader, cancelButton } from '../../../../http/html/client/dialogs.ts';
 import { make } from '../../../../http/html/client/dom.ts';
 import { notice } from '../../../../http/html/client/notices.ts';
+import { confirm } from '../confirm.ts';
 import { text, wordOf } from '../language.ts';
-import { ask, reasonOf } from '../request.ts';
+import { ask } from '../request.ts';
 import { actionButton, badge, heading, nothing, panel, problem, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum } from '../shown.ts';
@@ -91,18 +91,10 @@ async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promi
 
 async function reload(load: () => Promise<void>): Promise<void> {
   let outcome: Reloaded | undefined;
-  await askReader({
-    title: text('reloadQuestion'),
-    content: [make('p', {}, text('reloadHint'))],
-    buttons: [cancelButton(), { value: 'ok', label: text('reload'), kind: 'primary' }],
-    check: async () => {
-      try {
-        outcome = await ask<Reloaded>('POST', '/api/configuration/reload', { body: {} });
-        return outcome.reason ? clear(outcome.reason) : undefined;
-      } catch (error) {
-        return clear(reasonOf(error));
-      }
-    },
+  const button = { label: text('reload'), kind: 'primary' } as const;
+  await confirm(text('reloadQuestion'), [make('p', {}, text('reloadHint'))], button, async () => {
+    outcome = await ask<Reloaded>('POST', '/api/configuration/reload', { body: {} });
+    return outcome.reason ? clear(outcome.reason) : undefined;
   });
   if (!outcome) return;
   if (!outcome.reason) notice(text('reloaded', { count: outcome.changes.length }));

@@ -6,7 +6,7 @@ import { text, wordOf } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { badge, facts, heading, nothing, panel, type Stage } from '../section.ts';
+import { badge, facts, heading, nothing, panel, type Stage, wayTo } from '../section.ts';
 import { datum, timeOf } from '../shown.ts';
 import { outcomeBadge } from '../states.ts';
 import { bodySource } from '../tree.ts';
@@ -49,11 +49,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
   );
   const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
   main.append(
-    make(
-      'nav',
-      { className: 'way', attributes: { 'aria-label': text('way') } },
-      make('a', { href: hashOf('deliveries') }, text('deliveries')),
-    ),
+    wayTo('deliveries'),
     heading(
       text('deliveryTo', { name: handlerName(delivery.handler) }),
       replayButton(text('replay'), () => ({ deliveries: [delivery.id] })),

@@ -4,8 +4,7 @@ import { text, wordOf } from '../language.ts';
 import { renew } from '../renew.ts';
 import { requestOf, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
-import { hashOf } from '../route.ts';
-import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage } from '../section.ts';
+import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, numberText } from '../shown.ts';
 import { stateBadge } from '../states.ts';
@@ -48,11 +47,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const status = make('div', { attributes: { role: 'status' } });
   const results = make('div', { className: 'results' });
   main.append(
-    make(
-      'nav',
-      { className: 'way', attributes: { 'aria-label': text('way') } },
-      make('a', { href: hashOf('deliveries') }, text('deliveries')),
-    ),
+    wayTo('deliveries'),
     heading(text(isDryRun ? 'dryRun' : 'replay'), mayChange() && cancel, mayChange() && isDryRun && request !== undefined && sendNow),
     panel(text('progress'), status),
     panel(text(isDryRun ? 'whatWouldBeSent' : 'results'), results),
