@@ -1,20 +1,21 @@
 // Makes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). With `--all FOLDER` it puts
 // every page in both colours and both widths there, to be looked at before a release.
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
+import { remove } from './bench/support/benchmark.mjs';
+import { started } from './bench/support/exchange.mjs';
+import { hashOf } from './bench/support/servers.mjs';
 import { silence } from './films.mjs';
 import { documents, film, landscape } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { all: { type: 'string' } } });
-const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
-if (built.status !== 0) process.exit(built.status ?? 1);
+execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
 const moreOptions = options.all === undefined ? {} : { metadata_fields: ['x-labels', 'project, required', 'note', 'customer-*'] };
@@ -99,14 +100,14 @@ async function startServer() {
   const home = join(folder, 'files');
   mkdirSync(home);
   makeMembers(home);
-  const hash = spawnSync(process.execPath, ['dist/svc.mjs', 'hash-password'], { input: 'secret\n', encoding: 'utf8' });
+  const password = hashOf('secret');
   const config = {
     server: { name: 'demo', data_folder_path: join(folder, 'data') },
     groups: { DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true, show_recent: true } },
-    accounts: { 'Anna Weber': { password: hash.stdout.trim() } },
+    accounts: { 'Anna Weber': { password } },
     services: {
       web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' }, ...moreOptions },
-      console: { type: 'console', port: 0, administrators: { olga: { password: hash.stdout.trim(), role: 'operator' } } },
+      console: { type: 'console', port: 0, administrators: { olga: { password, role: 'operator' } } },
     },
     event_handlers: {
       archive: { type: 'http', name: 'archive', url: [`${receiverUrl}/archive`], groups: ['operation-write'] },
@@ -115,18 +116,9 @@ async function startServer() {
   };
   const path = join(folder, 'svc.json');
   writeFileSync(path, JSON.stringify(config));
-  const server = spawn(process.execPath, ['dist/svc.mjs', 'serve', '--config', path], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  const [url, consoleUrl] = await new Promise((resolve, reject) => {
-    const read = (chunk) => {
-      output += chunk;
-      const urls = ['web', 'console'].map((name) => new RegExp(`${name} listening on (\\S+)/`).exec(output)?.[1]);
-      if (urls.every(Boolean)) resolve(urls);
-    };
-    server.stdout.on('data', read);
-    server.stderr.on('data', read);
-    server.once('exit', () => reject(new Error(`The server did not start: ${output}`)));
-  });
+  const server = started(['dist/svc.mjs', 'serve', '--log-level', 'error', '--config', path]);
+  const [, url] = await server.line(/web listening on (\S+)\//);
+  const [, consoleUrl] = await server.line(/console listening on (\S+)\//);
   return { server, url, consoleUrl, receiver };
 }
 
@@ -161,10 +153,9 @@ try {
   }
 } finally {
   await browser.close();
-  stage.server.kill('SIGTERM');
-  await once(stage.server, 'exit');
+  await stage.server.end('SIGTERM');
   stage.receiver.close();
-  rmSync(folder, { recursive: true, force: true });
+  remove(folder);
 }
 
 async function newPage(width, height, colorScheme, more = {}) {

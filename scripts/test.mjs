@@ -3,7 +3,7 @@
 // FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
 // alone with --long, or when no other file has the filter's text (`crash/power-cut`). --binary: processes of svc are the binary of
 // this machine, made anew. --times prints what each file took. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -131,14 +131,9 @@ function newest(folders) {
 
 const bundle = statSync('dist/svc.mjs', { throwIfNoEntry: false });
 if (!bundle || bundle.mtimeMs < newest(['src', 'bin', 'scripts'])) {
-  const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
-  if (built.status !== 0) process.exit(built.status ?? 1);
+  execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 }
-
-if (options.binary) {
-  const built = spawnSync(process.execPath, ['scripts/packages/binary.mjs', '--quiet'], { stdio: 'inherit' });
-  if (built.status !== 0) process.exit(built.status ?? 1);
-}
+if (options.binary) execFileSync(process.execPath, ['scripts/packages/binary.mjs', '--quiet'], { stdio: 'inherit' });
 
 for (const [program, debianPackage] of Object.entries(programs)) {
   if (!isInstalled(program)) console.log(`missing: ${program} (apt-get install ${debianPackage}); tests that need it are skipped`);

@@ -1,7 +1,5 @@
 // GETs with Basic, each of which asks the authentication endpoint, against the same GETs with a session, interleaved.
 //   node scripts/bench/callout.mjs [--rounds N] [--node OPTION…] [--smoke] [--write]   --node=--cpu-prof profiles the server
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../installed.mjs';
@@ -28,10 +26,10 @@ async function startEndpoint() {
   const config = `daemon off; pid ${folder}/pid; error_log stderr crit; events {}
 http { access_log off; keepalive_requests 100000000; ${temporary} server { listen 127.0.0.1:${port}; return 204; } }\n`;
   writeFileSync(join(folder, 'nginx.conf'), config);
-  const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'inherit'] });
+  started(['-p', folder, '-c', join(folder, 'nginx.conf')], folder, 'nginx');
   const url = `http://127.0.0.1:${port}`;
   while (!(await send(url).catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 20));
-  return { name: 'nginx', child, ended: once(child, 'exit'), url };
+  return { name: 'nginx', url };
 }
 
 const startedAt = async (args) => {
@@ -64,8 +62,7 @@ for (let round = 0; round <= rounds; round++)
     // The first round warms up.
     if (round > 0) results[name].push(run);
   }
-endpoint.child.kill('SIGTERM');
-await Promise.all([endAll(), endpoint.ended]);
+await endAll();
 remove(folder);
 
 const [ofSession, ofCallout] = Object.values(results);

@@ -10,25 +10,21 @@ const parent = openSync(folder, 'r');
 const journal = openSync(join(folder, 'journal'), 'a');
 const content = Buffer.alloc(1024, 'x');
 
-function write(name, isSynced) {
-  const fd = openSync(join(folder, name), 'w');
+/** Writes a file, and gives it the name of another. */
+function replace(index, isSynced) {
+  const [temporary, target] = ['temporary', `file-${index % 100}`].map((name) => join(folder, name));
+  const fd = openSync(temporary, 'w');
   writeSync(fd, content);
   if (isSynced) fsyncSync(fd);
   closeSync(fd);
+  renameSync(temporary, target);
 }
 
 const steps = {
-  'create, write, rename over another': (index) => {
-    write('temporary', false);
-    renameSync(join(folder, 'temporary'), join(folder, `file-${index % 100}`));
-  },
-  '… with the file synced before': (index) => {
-    write('temporary', true);
-    renameSync(join(folder, 'temporary'), join(folder, `file-${index % 100}`));
-  },
+  'create, write, rename over another': (index) => replace(index, false),
+  '… with the file synced before': (index) => replace(index, true),
   '… and the folder synced after': (index) => {
-    write('temporary', true);
-    renameSync(join(folder, 'temporary'), join(folder, `file-${index % 100}`));
+    replace(index, true);
     fsyncSync(parent);
   },
   'append to a journal': () => writeSync(journal, content),

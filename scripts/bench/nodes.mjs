@@ -1,23 +1,15 @@
 // Measures 1, 2 and 3 nodes on one Redis against one node with state in memory: requests per second and CPU per request, deliveries
 // per second. Needs redis-server.   node scripts/bench/nodes.mjs [SECONDS]
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { Agent, createServer } from 'node:http';
 import { join } from 'node:path';
 import { executable, makeFolders, remove } from './support/benchmark.mjs';
-import { send, sessionOf } from './support/exchange.mjs';
+import { endAll, send, sessionOf, started } from './support/exchange.mjs';
 import { cpuSeconds, freePort } from './support/machine.mjs';
 import { hashOf } from './support/servers.mjs';
 
 const seconds = Number(process.argv[2] ?? 4);
 const { folder, home } = makeFolders();
-const children = [];
-
-function launch(command, args, env = {}) {
-  const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-  children.push(child);
-  return child;
-}
 
 const ask = (agent, port, { path, ...options }, body) => send(`http://127.0.0.1:${port}${path}`, { agent, body, ...options });
 
@@ -32,17 +24,8 @@ async function startNode(name, state, hook) {
   };
   const path = join(folder, `${name}.json`);
   writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
-  const child = launch(process.execPath, [executable, 'serve', '--config', path]);
-  const line = await new Promise((resolve) => child.stdout.once('data', (chunk) => resolve(String(chunk))));
-  return { child, port: Number(/:(\d+)\//.exec(line)[1]) };
-}
-
-async function stop(nodes) {
-  for (const { child } of nodes) {
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
-    await ended;
-  }
+  const { child, line, end } = started([executable, 'serve', '--config', path], folder);
+  return { child, end, port: Number((await line(/:(\d+)\//))[1]) };
 }
 
 /** Requests for some seconds over all nodes, 16 at once on each. */
@@ -78,9 +61,9 @@ async function measure(nodes, redis, make) {
 const hash = hashOf('secret');
 try {
   const redisPort = await freePort();
-  const redis = launch('redis-server', ['--port', String(redisPort), '--save', '', '--appendonly', 'yes', '--dir', folder]);
-  redis.stdout.resume();
-  await new Promise((resolve) => redis.stdout.once('data', resolve));
+  const args = ['--port', String(redisPort), '--save', '', '--appendonly', 'yes', '--dir', folder];
+  const { child: redis, line } = started(args, folder, 'redis-server');
+  await line(/Ready to accept connections/);
   const shared = { type: 'redis', url: `redis://127.0.0.1:${redisPort}` };
   let deliveredEvents = 0;
   const receiver = createServer(async (incoming, outgoing) => {
@@ -119,10 +102,10 @@ try {
     console.log(
       `${`${label}: deliveries, batches of 50`.padEnd(44)} ${Math.round((deliveredEvents * 1000) / (performance.now() - startMs))} events/s`,
     );
-    await stop(nodes);
+    for (const { end } of nodes) await end('SIGTERM');
   }
   receiver.close();
 } finally {
-  for (const child of children) child.kill('SIGKILL');
+  await endAll();
   remove(folder);
 }

@@ -28,9 +28,9 @@ export async function sessionOf(url, username, password) {
 
 const running = new Set();
 
-/** Starts a Node.js program. `line` waits until its output so far matches a pattern. */
-export function started(args, cwd) {
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+/** Starts a program, of Node.js where no other is named. `line` waits until its output so far matches a pattern. */
+export function started(args, cwd, program = process.execPath) {
+  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   const lines = new Set();
   child.stdout.on('data', (chunk) => {
@@ -48,14 +48,14 @@ export function started(args, cwd) {
       lines.add(look);
       look();
     });
-  const ended = new Promise((resolve) => child.on('close', resolve)).finally(() => running.delete(program));
+  const ended = new Promise((resolve) => child.on('close', resolve)).finally(() => running.delete(one));
   const end = (signal) => {
     child.kill(signal);
     return ended;
   };
-  const program = { child, line, ended, end };
-  running.add(program);
-  return program;
+  const one = { child, line, ended, end };
+  running.add(one);
+  return one;
 }
 
 /** Ends all programs that still run. @returns once they have ended */
