@@ -49,7 +49,8 @@ async function copyMember(
       for (const member of readdirSync(folder.member('.'))) {
         // What is kept of an unfinished upload does not move along.
         if (isRemovedName(member) || isKeptName(member)) continue;
-        checkMember(member);
+        // An upload under way would be cut off from its folder and its content lost with the source.
+        if (isTemporaryName(member)) throw new ServiceError('unavailable', 'An upload into the folder is under way.');
         await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
       }
       await settle(target, fstatSync(folder.fd));
@@ -57,11 +58,6 @@ async function copyMember(
       folder.close();
     }
   } else throw new ServiceError('never-allowed', 'Only files, folders and links can be moved to another file system.');
-}
-
-// An upload under way would be cut off from its folder and its content lost with the source.
-function checkMember(name: string): void {
-  if (isTemporaryName(name)) throw new ServiceError('unavailable', 'An upload into the folder is under way.');
 }
 
 async function copyFileMember(source: string, target: string): Promise<void> {

@@ -10,10 +10,6 @@ export function entryMembers(entry: ListedEntry): string {
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
 }
 
-function entryJson(entry: ListedEntry): string {
-  return `{${entryMembers(entry)}}`;
-}
-
 /** GET and HEAD of a folder as JSON, streamed. */
 export async function sendJsonListing(c: HttpContext): Promise<Response> {
   const headers = {
@@ -27,7 +23,7 @@ export async function sendJsonListing(c: HttpContext): Promise<Response> {
 async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerator<string> {
   let before = '{"content":[';
   for await (const batch of listing) {
-    yield before + batch.map(entryJson).join(',');
+    yield before + batch.map((entry) => `{${entryMembers(entry)}}`).join(',');
     before = batch.length > 0 ? ',' : '';
   }
   yield before === ',' ? ']}' : `${before}]}`;

@@ -24,7 +24,8 @@ export async function putFile(c: HttpContext): Promise<Response> {
   refuseUnsupportedHeaders(exchange);
   const expectedSizeBytes = announcedLength(exchange);
   const limitBytes = service.options.maximum_request_size;
-  if (limitBytes > 0 && (expectedSizeBytes ?? 0) > limitBytes) throw tooLarge(limitBytes);
+  if (limitBytes > 0 && (expectedSizeBytes ?? 0) > limitBytes)
+    throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
   const metadata = uploadMetadata(exchange);
   const digests = parseExpectedDigests(integrityHeaders(exchange));
   const modifiedMs = requestedModificationTime(exchange);
@@ -51,10 +52,6 @@ export async function putFolder(c: HttpContext): Promise<Response> {
   if (hasBody(c.env)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
   await clientOf(c.env).files.createFolder(pathOf(c));
   return respond(c, { status: 201 });
-}
-
-function tooLarge(limitBytes: number): ServiceError {
-  return new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
 }
 
 /**

@@ -92,7 +92,8 @@ function writerOf(request: PropfindRequest): Writer {
   switch (request.kind) {
     case 'allprop': {
       const included = request.include.flatMap(({ namespace, name }) => propertyOf(namespace, name) ?? []);
-      return presentWriter([...new Set([...properties.filter((property) => !property.isRare), ...included])]);
+      const wanted = [...new Set([...properties.filter((property) => !property.isRare), ...included])];
+      return (entry, sources) => byNamespace(wanted, (property) => property.value(entry, sources));
     }
     case 'propname':
       return (entry, sources) => {
@@ -104,10 +105,6 @@ function writerOf(request: PropfindRequest): Writer {
     default:
       return request satisfies never;
   }
-}
-
-function presentWriter(wanted: readonly Property[]): Writer {
-  return (entry, sources) => byNamespace(wanted, (property) => property.value(entry, sources));
 }
 
 // Many clients ignore namespaces and read the first propstat: they must not meet one name twice in it.
