@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { comparePositions, type LogPosition } from '../../src/events/journal/position.ts';
+import { type LiveBatch, LiveEvents } from '../../src/events/journal/search/live-events.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
 import { until } from '../support/receiver.ts';
@@ -167,4 +170,26 @@ test('a Redis that took over with a clock that is behind: what comes next stands
   );
   reader.close();
   await log.close();
+});
+
+test('what happened on another node before somebody followed is nothing new', async (t) => {
+  const begun = await begin(t);
+  if (!begun) return;
+  const here = await openJournal(begun.link, join(begun.folder, 'a'), 'a');
+  const there = await openJournal(await linkTo(t, begun.redis.url), join(begun.folder, 'b'), 'b');
+  const early = (await there.appendDurable(testEvent('early'))) as LogPosition;
+  assert.ok(comparePositions(await here.findEnd(), early) > 0);
+  const live = new LiveEvents(here, systemClock);
+  const batches = live.follow({ id: [], uuid: [] }, undefined, new AbortController().signal);
+  const first = batches.next();
+  await until('it follows', () => live.followers === 1);
+  await there.appendDurable(testEvent('late'));
+  const { events } = (await first).value as LiveBatch;
+  assert.deepEqual(
+    events.map(({ raw }) => JSON.parse(raw.toString('utf8')).data.text),
+    ['late'],
+  );
+  await batches.return(undefined);
+  await here.close();
+  await there.close();
 });

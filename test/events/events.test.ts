@@ -89,6 +89,9 @@ class MemoryLog implements EventLog {
   openReader(): never {
     throw new Error('not used');
   }
+  findEnd(): never {
+    throw new Error('not used');
+  }
   openRawReader(): never {
     throw new Error('not used');
   }

@@ -17,7 +17,7 @@ const live = new WeakMap<EventLog, LiveEvents>();
  * `GET /api/events/live`: the events that are selected, as they happen. `lag` tells of what was left out because it was too much, or because
  * the reader was too slow.
  */
-export function followEvents(c: ConsoleContext): Response {
+export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
   const parameters = Parameters.ofQuery(query, [...selectionNames, 'last_event_id']);
   const selection = selectionOf(parameters);
@@ -25,6 +25,11 @@ export function followEvents(c: ConsoleContext): Response {
   const last = incoming.headers['last-event-id'];
   // A browser that connects anew knows what it has seen since it asked.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
+  // What happened before, on other nodes, too, is nothing new. While nobody can say, what is known must do.
+  await service.sources
+    .journal()
+    .findEnd()
+    .catch(() => {});
   return answerEvents(c, (stream) => void tell(stream, liveEvents(service).follow(selection, from, stream.signal), service));
 }
 

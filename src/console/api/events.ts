@@ -55,10 +55,10 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
   }
   const events = parameters.number('limit', { usual: usualOfPage, most: mostOfPage });
   // What comes while it is searched for may be found here, and is told by a live tail that begins here.
-  const begin = before ?? journal.end;
-  const page = await inTurn(c, (signal) =>
-    searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
-  );
+  const { begin, page } = await inTurn(c, async (signal) => ({
+    begin: before ?? (await journal.findEnd()),
+    page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
+  }));
   return answerJson(c, {
     events: page.events.map(({ event }) => event),
     begin: formatPosition(begin),

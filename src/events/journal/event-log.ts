@@ -122,6 +122,8 @@ export interface EventSink {
 export interface EventLog extends EventSink, NewestFirstJournal {
   /** Where the next event will begin. */
   readonly end: LogPosition;
+  /** Where it will begin, asked of the journal that several nodes write. @throws ServiceError `unavailable` */
+  findEnd(): Promise<LogPosition>;
   /** How much is between a position and the end, and how old it is; for figures. */
   backlog(from: LogPosition): Promise<Backlog>;
   /** What the journal takes up, in bytes. */

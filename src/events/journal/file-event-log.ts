@@ -64,6 +64,10 @@ export class FileEventLog implements EventLog {
     return this.#segments.end;
   }
 
+  async findEnd(): Promise<LogPosition> {
+    return this.end;
+  }
+
   since(sinceMs: number | undefined): LogPosition | undefined {
     return eventsSince(this.#options.folder, sinceMs);
   }

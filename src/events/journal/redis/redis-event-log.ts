@@ -134,6 +134,11 @@ export class RedisEventLog implements EventLog {
     return this.#end;
   }
 
+  async findEnd(): Promise<LogPosition> {
+    await this.#lookNow(this.#options.link);
+    return this.#end;
+  }
+
   since(sinceMs: number | undefined): LogPosition | undefined {
     return streamSince(sinceMs);
   }
