@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Page, Route } from 'playwright-core';
+import type { Locator, Page, Route } from 'playwright-core';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { openBrowser } from '../support/browser.ts';
 import type { Client } from '../support/client.ts';
@@ -108,4 +108,100 @@ test('where events came too fast for a live tail a row says how many, and leads 
     found.filter((uuid) => between.includes(uuid)),
     between,
   );
+});
+
+/** Has the page's live tail hear what the test says, one reply after the other; the browser asks for the next at once. */
+async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<void>> {
+  const asked: Route[] = [];
+  await page.route('**/api/events/live*', (route) => void asked.push(route));
+  return async (...messages) => {
+    await until('the tail is asked for', () => asked.length > 0);
+    const body = ['retry: 1', ...messages].map((message) => `${message}\n\n`).join('');
+    await (asked.shift() as Route).fulfill({ contentType: 'text/event-stream', body });
+  };
+}
+
+const uuidAt = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+
+/** Events of numbers that are in no journal, the oldest first. */
+const messagesOf = (sample: ServiceEvent, from: number, count: number) =>
+  Array.from(
+    { length: count },
+    (_, index) => `id: 00000001:${from + index}\ndata: ${JSON.stringify({ ...sample, uuid: uuidAt(from + index) })}`,
+  );
+
+async function openToldEvents(t: TestContext) {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return undefined;
+  const tell = await tellTail(page);
+  await signIn(page, console.url, '#events');
+  const [first] = await journalled(console);
+  await shows(page, first);
+  const { event } = (await console.get(`/api/events/${first}`, asOperator)).json<{ event: ServiceEvent }>();
+  const messages = (from: number, count: number) => messagesOf(event, from, count);
+  return { page, tell, messages };
+}
+
+test('while rows go from the end, the button behind them keeps the focus, and a row that goes hands it to the last that stays', async (t) => {
+  const opened = await openToldEvents(t);
+  if (!opened) return;
+  const { page, tell, messages } = opened;
+  await tell(...messages(0, 500));
+  await shows(page, uuidAt(499));
+  const more = page.getByRole('button', { name: 'Show more' });
+  await more.focus();
+  await tell(...messages(500, 10));
+  await shows(page, uuidAt(509));
+  assert.ok(await more.evaluate((button) => button.matches(':focus')));
+  await page.locator('main tbody tr').last().getByRole('link').focus();
+  await tell(...messages(510, 10));
+  await shows(page, uuidAt(519));
+  assert.ok(
+    await page
+      .locator('main tbody tr')
+      .last()
+      .getByRole('link')
+      .evaluate((link) => link.matches(':focus')),
+  );
+});
+
+test('what was left out in a row is one row, in the middle of narrow screens, too, and never the last one', async (t) => {
+  const opened = await openToldEvents(t);
+  if (!opened) return;
+  const { page, tell, messages } = opened;
+  const lag = (place: number, skipped: number | null) => `event: lag\nid: 00000001:${place}\ndata: {"skipped":${skipped}}`;
+  await tell(...messages(0, 1), lag(5, 4), lag(9, 4));
+  const note = page.locator('main tbody tr.note');
+  await page.getByText('8 events are not shown here').waitFor();
+  await tell(lag(12, 3));
+  await page.getByText('11 events are not shown here').waitFor();
+  assert.equal(await note.count(), 1);
+  assert.match((await note.getByRole('link').getAttribute('href')) ?? '', /since=/);
+  await tell(...messages(12, 1));
+  await shows(page, uuidAt(12));
+  assert.deepEqual((await rows(page)).slice(0, 3), [uuidAt(12), 'note: 11 events are not shown here', uuidAt(0)]);
+  await page.setViewportSize({ width: 320, height: 640 });
+  const middleOf = async (place: Locator) => {
+    const { x, width } = (await place.boundingBox()) as { x: number; width: number };
+    return x + width / 2;
+  };
+  assert.ok(Math.abs((await middleOf(note.getByRole('link'))) - (await middleOf(note))) < 2);
+  await tell(...messages(13, 498));
+  await shows(page, uuidAt(510));
+  assert.equal((await rows(page)).at(-1), uuidAt(12));
+});
+
+test('a live tail can be paused as soon as it has begun, and not before', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  const asked = new Promise<Route>((resolve) => void page.route(/\/api\/events(\?|$)/, resolve));
+  await signIn(page, console.url, '#events');
+  const found = await asked;
+  assert.ok(await page.getByRole('button', { name: 'Pause' }).isDisabled());
+  await found.continue();
+  await page.locator('.heading .badge.good').waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Continue' }).waitFor();
 });

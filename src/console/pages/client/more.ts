@@ -28,7 +28,7 @@ export class More {
 
   /** There is more again: it is fetched when the button is pressed. */
   offer(): void {
-    if (!this.#isBusy) this.element.replaceChildren(this.#button);
+    if (!this.#isBusy && !this.#button.isConnected) this.element.replaceChildren(this.#button);
   }
 
   /** Fetches the next page. @param isAsked whether the reader pressed the button, and the focus goes to what comes */

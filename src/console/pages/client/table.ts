@@ -75,11 +75,14 @@ export class Table<T> {
     return rows[0];
   }
 
-  /** Adds items before all others, of which at most so many rows stay. @returns whether some had to go */
+  /** Adds items before all others, of which at most so many rows stay, and no note at the end. @returns whether some had to go */
   prepend(items: readonly T[], most: number): boolean {
+    const hadFocus = this.#body.contains(document.activeElement);
     this.#body.prepend(...items.map((item) => this.#row(item)));
     const isTooLong = this.size > most;
-    while (this.size > most) this.#body.lastElementChild?.remove();
+    while (this.size > most || (isTooLong && this.size > 0 && !this.ends.last)) this.#body.lastElementChild?.remove();
+    if (hadFocus && !this.#body.contains(document.activeElement))
+      this.#body.lastElementChild?.querySelector<HTMLElement>('a, button')?.focus();
     this.#settle();
     return isTooLong;
   }

@@ -15,10 +15,16 @@ interface Gap {
   skipped: number | undefined;
 }
 
+/** A gap that no event has come after. */
+interface OpenGap extends Gap {
+  older: ListedEvent | undefined;
+  link: HTMLAnchorElement;
+}
+
 /** The events as they happen, before those that were found. */
 export class LiveTail {
   readonly badge = badge('', 'calm');
-  readonly button = makeButton('', 'pause', () => (this.#run ? this.#stop() : this.start()));
+  readonly button = makeButton('', 'pause', () => (this.#isPaused ? this.start() : this.#stop()));
   readonly #query: URLSearchParams;
   readonly #table: EventTable;
   readonly #signal: AbortSignal;
@@ -30,6 +36,8 @@ export class LiveTail {
   #waiting: (ListedEvent | Gap)[] = [];
   #isWaitingCut = false;
   #frame = 0;
+  #isPaused = false;
+  #openGap: OpenGap | undefined;
 
   /** @param onCut rows at the end of the table had to go */
   constructor(query: URLSearchParams, table: EventTable, { signal, onCut }: { signal: AbortSignal; onCut: () => void }) {
@@ -37,12 +45,14 @@ export class LiveTail {
     this.#table = table;
     this.#signal = signal;
     this.#onCut = onCut;
+    this.button.disabled = true;
     this.#tell(false);
   }
 
   /** @param after ID of the message to go on after, if it has not run before */
   start(after?: string): void {
     this.#run = new AbortController();
+    this.#isPaused = this.button.disabled = false;
     this.#last ??= after;
     listen(withQuery('/api/events/live', this.#query), AbortSignal.any([this.#signal, this.#run.signal]), {
       messages: {
@@ -57,12 +67,12 @@ export class LiveTail {
 
   #stop(): void {
     this.#run?.abort();
-    this.#run = undefined;
+    this.#isPaused = true;
     this.#tell(false);
   }
 
   #tell(isOpen: boolean): void {
-    const isRunning = this.#run !== undefined;
+    const isRunning = !this.#isPaused;
     this.badge.textContent = text(isOpen ? 'live' : isRunning ? 'connecting' : 'tailPaused');
     this.badge.className = `badge ${isOpen ? 'good' : 'warn'}`;
     this.button.replaceChildren(...makeButton(text(isRunning ? 'pause' : 'resume'), isRunning ? 'pause' : 'resume', () => {}).childNodes);
@@ -109,6 +119,7 @@ export class LiveTail {
       const end = gap < 0 ? waiting.length : gap;
       const events = (waiting.slice(start, end) as ListedEvent[]).reverse();
       if (this.#table.prepend(events, most)) isCut = true;
+      this.#openGap = undefined;
       start = end;
     }
     if (isCut) this.#onCut();
@@ -122,13 +133,21 @@ export class LiveTail {
   }
 
   #showGap({ skipped }: Gap, newer: ListedEvent | undefined): void {
-    const older = this.#table.ends.first;
+    const before = this.#openGap;
+    const older = before ? before.older : this.#table.ends.first;
+    const count = before ? sumOf(before.skipped, skipped) : skipped;
+    const link = before?.link ?? make('a');
     const span = {
       ...(older && { since: eventTime(older) }),
       ...(newer && { until: new Date(Date.parse(eventTime(newer)) + 1).toISOString() }),
     };
-    const href = hashOf('events', '', { ...Object.fromEntries(this.#query), ...span });
-    const label = skipped === undefined ? text('gapUnknown') : text('gap', { count: skipped });
-    this.#table.prependNote(make('a', { href }, label));
+    link.href = hashOf('events', '', { ...Object.fromEntries(this.#query), ...span });
+    link.textContent = count === undefined ? text('gapUnknown') : text('gap', { count });
+    if (!before) this.#table.prependNote(link);
+    this.#openGap = { skipped: count, older, link };
   }
+}
+
+function sumOf(first: number | undefined, second: number | undefined): number | undefined {
+  return first === undefined || second === undefined ? undefined : first + second;
 }
