@@ -151,7 +151,7 @@ test('--dry-run shows headers that are no secrets: neither by name nor because t
     accept: 'text/plain',
     'x-number': '5',
   });
-  const secret = ['X-Authorization', 'My-Cookie', 'X-Token', 'Client-Secret', 'X-Api-Key', 'X-Signature-2', 'X-Password'];
+  const secret = ['X-Authorization', 'My-Cookie', 'X-Token', 'Client-Secret', 'X-Api-Key', 'X-Signature-2', 'X-Password', 'X-Auth'];
   const masked = Object.fromEntries(secret.map((name) => [name.toLowerCase(), '***']));
   assert.deepEqual(await headers(JSON.stringify(secret.map((name) => `${name}: from-a-person`))), masked);
   assert.deepEqual(await headers(`"X-A: shown\\nX-B: \${env:HOOK}\\nX-C: a \${file:hook} b\\nX-D: \${env:NONE:-from-a-default}"`), {

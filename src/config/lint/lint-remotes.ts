@@ -5,8 +5,8 @@ import type { Config } from '../schema/schema.ts';
 /** Headers that carry a secret, by name. */
 const secretHeader = /auth|api-?key|token|secret|cookie|password/i;
 
-/** Whether a header's value is a secret, as far as its name tells. */
-export function isSecretHeader(name: string): boolean {
+/** Whether a header's value is a secret for certain, as far as its name tells; more is masked. */
+export function isCredentialHeader(name: string): boolean {
   return secretHeader.test(name);
 }
 
@@ -24,7 +24,7 @@ export function lintRemotes(config: Config, report: Report): void {
     const path = ['event_handlers', uuid];
     const secrets = [
       ...(handler.username !== '' || handler.password !== '' ? ['the password'] : []),
-      ...handler.headers.filter(([name]) => isSecretHeader(name)).map(([name]) => `the header "${name}"`),
+      ...handler.headers.filter(([name]) => isCredentialHeader(name)).map(([name]) => `the header "${name}"`),
     ];
     const [secret] = secrets;
     if (secret !== undefined) {

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { accountsFilePath } from '../../auth/options.ts';
 import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
-import { isSecretHeader } from './lint-remotes.ts';
+import { isCredentialHeader } from './lint-remotes.ts';
 
 /** Permission bit by which every user of the machine may read (inode(7), S_IROTH). */
 const othersRead = 0o004;
@@ -58,7 +58,7 @@ function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   if (section !== 'authentications' && section !== 'event_handlers' && section !== 'accounts') return false;
   if (option === 'password' || option === 'signing_secret') return true;
   if (option !== 'headers') return false;
-  return typeof member === 'string' ? isSecretHeader(member) : text.split('\n').some((line) => isSecretHeader(line.split(':', 1)[0] ?? ''));
+  return typeof member === 'string' ? isCredentialHeader(member) : text.split('\n').some((line) => isCredentialHeader(line.split(':', 1)[0] ?? ''));
 }
 
 function textsOf(value: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; text: string }[] {

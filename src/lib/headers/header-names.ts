@@ -27,7 +27,7 @@ export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
 
 /** Whether the name of a header says that its value is nobody else's business. */
 export function isSecretHeader(name: string): boolean {
-  return /authorization|cookie|token|secret|password|key|signature/i.test(name);
+  return /auth|cookie|token|secret|password|key|signature/i.test(name);
 }
 
 /** Whether a text is a header name (RFC 9110 §5.1, token). */
