@@ -58,7 +58,9 @@ function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   if (section !== 'authentications' && section !== 'event_handlers' && section !== 'accounts') return false;
   if (option === 'password' || option === 'signing_secret') return true;
   if (option !== 'headers') return false;
-  return typeof member === 'string' ? isCredentialHeader(member) : text.split('\n').some((line) => isCredentialHeader(line.split(':', 1)[0] ?? ''));
+  return typeof member === 'string'
+    ? isCredentialHeader(member)
+    : text.split('\n').some((line) => isCredentialHeader(line.split(':', 1)[0] ?? ''));
 }
 
 function textsOf(value: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; text: string }[] {
