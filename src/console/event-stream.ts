@@ -107,12 +107,12 @@ export class EventStream {
 /** The streams of a console that are open. */
 export class EventStreams {
   readonly #clock: Clock;
-  readonly #onBeat: (session: AdministratorSession) => void;
+  readonly #onBeat: (session: AdministratorSession) => boolean;
   readonly #open = new Set<EventStream>();
   #beat: Timer | undefined;
 
-  /** @param onBeat told again and again of the sessions whose pages listen */
-  constructor(clock: Clock, onBeat: (session: AdministratorSession) => void) {
+  /** @param onBeat told again and again of the sessions whose pages listen; says whether they are in force */
+  constructor(clock: Clock, onBeat: (session: AdministratorSession) => boolean) {
     this.#clock = clock;
     this.#onBeat = onBeat;
   }
@@ -125,8 +125,8 @@ export class EventStreams {
     this.#open.add(stream);
     this.#beat ??= this.#clock.every(beatEveryMs, () => this.#beatAll());
     stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
-    // Who left while the password was checked is not told of again.
-    if (reader.outgoing.destroyed) stream.end();
+    // Who left while the password was checked, or was logged out while the journal was asked, is not told of again.
+    if (reader.outgoing.destroyed || (reader.session && !this.#onBeat(reader.session))) stream.end();
     return stream;
   }
 

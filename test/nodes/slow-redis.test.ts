@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Overview } from '../../src/console/sources.ts';
 import { ConsoleClient, consoleService } from '../support/console.ts';
+import { EventReader } from '../support/event-reader.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
 
@@ -14,8 +15,13 @@ test('while Redis does not answer a console says so in time, and shows what its 
   const session = { headers: await console.session() };
   const overview = async () => (await console.get('/api/overview', session)).json<Overview>();
   await until('it sees both nodes', async () => (await overview()).nodes.length === 2);
+  const other = await console.session();
   await redis.command('CLIENT PAUSE 6000 ALL');
   const paused = performance.now();
+  // The tail asks Redis where the journal ends; its session ends meanwhile.
+  const tail = EventReader.open(`${url}/api/events/live`, other);
+  for (const path of ['/api/me', '/api/logout'])
+    assert.ok((await console.send(path === '/api/me' ? 'GET' : 'POST', path, { headers: other })).status < 300);
   const status = async (path: string) => (await console.get(path, session)).status;
   const ofNode = ['overview', 'handlers', 'replays', 'configuration'];
   const ofAll = ['sessions', 'bans', 'locks', 'uploads', 'events', 'deliveries'];
@@ -26,6 +32,8 @@ test('while Redis does not answer a console says so in time, and shows what its 
   assert.deepEqual(own, [200, 200, 200, 200]);
   assert.deepEqual(shared, [503, 503, 503, 503, 503, 503]);
   assert.deepEqual([services.map(({ node }) => node), incomplete.endsWith('no answer within 2 s')], [['n0', 'n0'], true]);
+  const reader = await tail;
+  await until('who was logged out hears nothing', () => reader.isEnded);
   await until('Redis is back', async () => (await overview()).incomplete === '');
   assert.equal(await status('/api/events'), 200);
 });

@@ -67,13 +67,14 @@ export class AdministratorSessions {
     return kept.session;
   }
 
-  /** Notes activity: a page that listens is in use. */
-  touch({ key }: AdministratorSession): void {
+  /** Notes activity: a page that listens is in use. @returns whether the session is in force */
+  touch({ key }: AdministratorSession): boolean {
     const kept = this.#kept.get(key);
-    if (!kept) return;
+    if (!kept) return false;
     kept.lastUsedMs = this.#clock.monotonicMs();
     this.#kept.delete(key);
     this.#kept.set(key, kept);
+    return true;
   }
 
   end(session: AdministratorSession): void {
