@@ -21,29 +21,22 @@ async function importSources() {
 const { assetPaths, assets, configJsonSchema, eventCatalogue, findingCodes, pathMembers } = await importSources();
 const schema = configJsonSchema();
 
-function resolve(node) {
-  const target = node.$ref
-    ? node.$ref
-        .split('/')
-        .slice(1)
-        .reduce((at, key) => at[key], schema)
-    : node;
-  return { ...target, ...node };
+function resolve({ $ref, ...node }) {
+  const steps = $ref?.split('/').slice(1) ?? [];
+  return { ...($ref && steps.reduce((at, key) => at[key], schema)), ...node };
 }
 
 function cell(text) {
   return String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
 
+/** Defaults that are nothing, as JSON. */
+const emptyDefaults = [undefined, 'null', '""', '[]', '{}', '{"include":[],"exclude":[]}'];
+
 function defaultText(node) {
-  if (node.default === undefined) return '';
-  if (JSON.stringify(node.default) === '{"general":["allow-full-control"],"rules":[]}') return '`[[allow-full-control]]`';
-  const isEmpty =
-    node.default === '' ||
-    JSON.stringify(node.default) === '{"include":[],"exclude":[]}' ||
-    JSON.stringify(node.default) === '[]' ||
-    JSON.stringify(node.default) === '{}';
-  return isEmpty || node.default === null ? '' : `\`${cell(JSON.stringify(node.default))}\``;
+  const text = JSON.stringify(node.default);
+  if (text === '{"general":["allow-full-control"],"rules":[]}') return '`[[allow-full-control]]`';
+  return emptyDefaults.includes(text) ? '' : `\`${cell(text)}\``;
 }
 
 function table(title, node, required = []) {

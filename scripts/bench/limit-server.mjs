@@ -60,19 +60,17 @@ function recorded(lines) {
 function shared(action) {
   let running;
   let next;
+  const begin = () => {
+    running = action().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
   return () => {
-    if (!running) {
-      running = action().finally(() => {
-        running = undefined;
-      });
-      return running;
-    }
+    if (!running) return begin();
     next ??= running.then(() => {
       next = undefined;
-      running = action().finally(() => {
-        running = undefined;
-      });
-      return running;
+      return begin();
     });
     return next;
   };
@@ -96,15 +94,12 @@ async function get(path, outgoing) {
   const fd = openVerified(path, constants.O_RDONLY);
   const { size } = fstatSync(fd);
   await recorded(1);
+  outgoing.writeHead(200, { 'content-length': size });
   if (size <= smallBytes) {
     const body = Buffer.allocUnsafe(size);
     readSync(fd, body, 0, size, 0);
-    outgoing.writeHead(200, { 'content-length': size });
     outgoing.end(body);
-  } else {
-    outgoing.writeHead(200, { 'content-length': size });
-    await send(fd, size, outgoing);
-  }
+  } else await send(fd, size, outgoing);
   closeSync(fd);
   await recorded(1);
 }
