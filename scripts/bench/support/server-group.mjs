@@ -1,6 +1,9 @@
 // How servers that are measured are started and ended.
 import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { remove } from './benchmark.mjs';
+import { freePort } from './machine.mjs';
 
 /** Starts servers in a folder of their own, and ends them all. */
 export class ServerGroup {
@@ -18,6 +21,14 @@ export class ServerGroup {
   async stop() {
     for (const { child } of this.#children) child.kill('SIGTERM');
     await Promise.all(this.#children.map(({ ended }) => ended));
+  }
+
+  /** A free port, and a new folder for the server that listens there. */
+  async place(name) {
+    const port = await freePort();
+    const folder = join(this.folder, `${name}-${port}`);
+    mkdirSync(folder);
+    return { port, folder };
   }
 
   /** Notes what is not there. */

@@ -39,9 +39,7 @@ export class Servers extends ServerGroup {
    * @param options.more `accounts`: so many in a file of accounts; `permissions`: of the group
    */
   async svc({ workers = 1, executable = built, name = 'svc', node = process.execPath, nodeArgs = [], more = {} } = {}) {
-    const port = await freePort();
-    const cwd = join(this.folder, `${name.replaceAll(/\W+/g, '-')}-${port}`);
-    mkdirSync(cwd);
+    const { port, folder: cwd } = await this.place(name.replaceAll(/\W+/g, '-'));
     const hash = hashOf(password);
     const others = Array.from({ length: more.accounts ?? 0 }, (_, index) => `  user-${index}:\n    password: ${hash}\n`);
     mkdirSync(join(cwd, 'data'), { mode: 0o700 });
@@ -100,9 +98,7 @@ export class Servers extends ServerGroup {
     if (!this.isThere(isInstalled('nginx'), 'nginx')) return undefined;
     const dav = '/usr/lib/nginx/modules/ngx_http_dav_ext_module.so';
     const hasDav = this.isThere(existsSync(dav), 'the module dav-ext of nginx (PUT, PROPFIND)');
-    const port = await freePort();
-    const folder = join(this.folder, `nginx-${port}`);
-    mkdirSync(folder);
+    const { port, folder } = await this.place('nginx');
     writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
     writeFileSync(
@@ -117,21 +113,14 @@ auth_basic bench; auth_basic_user_file ${folder}/htpasswd;
 ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; create_full_put_path on;' : ''} } }
 `,
     );
-    const version = versionOf('nginx', '-v');
-    return this.#started({ name: 'nginx', version, port, at: (path) => `/${path}`, hasDav }, 'nginx', [
-      '-p',
-      folder,
-      '-c',
-      join(folder, 'nginx.conf'),
-    ]);
+    const server = { name: 'nginx', version: versionOf('nginx', '-v'), port, at: (path) => `/${path}`, hasDav };
+    return this.#started(server, 'nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]);
   }
 
   async apache() {
     const modules = '/usr/lib/apache2/modules';
     if (!this.isThere(isInstalled('apache2') && existsSync(`${modules}/mod_dav_fs.so`), 'Apache mod_dav')) return undefined;
-    const port = await freePort();
-    const folder = join(this.folder, `apache-${port}`);
-    mkdirSync(folder);
+    const { port, folder } = await this.place('apache');
     writeFileSync(join(folder, 'htpasswd'), `${userName}:{SHA}${createHash('sha1').update(password).digest('base64')}\n`);
     const names = ['mpm_event', 'authn_core', 'authn_file', 'authz_core', 'authz_user', 'auth_basic', 'dav', 'dav_fs', 'autoindex', 'mime'];
     const lines = [
@@ -168,21 +157,14 @@ ${hasDav ? 'dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPT
   /** Files and listings only; without accounts, as its password hashes are slow by design. */
   async caddy() {
     if (!this.isThere(isInstalled('caddy'), 'Caddy')) return undefined;
-    const port = await freePort();
-    const folder = join(this.folder, `caddy-${port}`);
-    mkdirSync(folder);
-    const version = versionOf('caddy', 'version');
+    const { port, folder } = await this.place('caddy');
     writeFileSync(
       join(folder, 'Caddyfile'),
       `{\n\tadmin off\n\tlog {\n\t\tlevel ERROR\n\t}\n}\nhttp://127.0.0.1:${port} {\n\troot * ${this.home}\n\tfile_server browse\n}\n`,
     );
     const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
-    return this.#started(
-      { name: 'Caddy', version, port, at: (path) => `/${path}` },
-      'caddy',
-      ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'],
-      { env },
-    );
+    const server = { name: 'Caddy', version: versionOf('caddy', 'version'), port, at: (path) => `/${path}` };
+    return this.#started(server, 'caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'], { env });
   }
 
   async rclone() {

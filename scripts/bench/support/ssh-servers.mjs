@@ -69,9 +69,7 @@ export class SshServers extends ServerGroup {
 
   /** In its normal configuration: permissions, events, and uploads on disk before CLOSE is answered. */
   async svc() {
-    const port = await freePort();
-    const cwd = join(this.folder, `svc-${port}`);
-    mkdirSync(cwd);
+    const { port, folder: cwd } = await this.place('svc');
     const limits = { maximum_sessions_per_account: manyConnections, maximum_concurrent_connections: manyConnections };
     const config = {
       groups: { DEFAULT_GROUP: { home_folder_path: this.home } },

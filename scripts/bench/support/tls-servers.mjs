@@ -1,11 +1,11 @@
 // https servers that are measured, all with the same certificate: svc, and the peers that are installed.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
 import { executable as built } from './benchmark.mjs';
 import { send, sessionOf } from './exchange.mjs';
-import { freePort, versionOf } from './machine.mjs';
+import { versionOf } from './machine.mjs';
 import { ServerGroup } from './server-group.mjs';
 import { hashOf, password, userName } from './servers.mjs';
 
@@ -35,9 +35,7 @@ export class TlsServers extends ServerGroup {
   /** @param options.hasRsa whether its key is RSA 2048 instead */
   async svc({ executable = built, name = 'svc', hasRsa = false } = {}) {
     const { cert, key } = hasRsa ? this.#makePair('rsa', ['rsa:2048']) : this.#pair;
-    const port = await freePort();
-    const cwd = join(this.folder, `svc-${port}`);
-    mkdirSync(cwd);
+    const { port, folder: cwd } = await this.place('svc');
     const config = {
       groups: { DEFAULT_GROUP: { home_folder_path: this.home } },
       accounts: { [userName]: { password: hashOf(password) } },
@@ -56,9 +54,7 @@ export class TlsServers extends ServerGroup {
 
   async nginx() {
     if (!this.isThere(isInstalled('nginx'), 'nginx')) return undefined;
-    const port = await freePort();
-    const folder = join(this.folder, 'nginx');
-    mkdirSync(folder);
+    const { port, folder } = await this.place('nginx');
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ');
     writeFileSync(
       join(folder, 'nginx.conf'),
@@ -82,9 +78,7 @@ ssl_session_cache shared:SSL:10m; root ${this.home}; dav_methods PUT; } }
 
   async caddy() {
     if (!this.isThere(isInstalled('caddy'), 'Caddy')) return undefined;
-    const port = await freePort();
-    const folder = join(this.folder, 'caddy');
-    mkdirSync(folder);
+    const { port, folder } = await this.place('caddy');
     writeFileSync(
       join(folder, 'Caddyfile'),
       `{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\tlevel ERROR\n\t}\n}
