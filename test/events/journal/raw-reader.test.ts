@@ -110,6 +110,8 @@ test('whoever reads lines gets all from where it began, once and in order, whate
         else if (what === 'open') follow(log.end);
         else if (what === 'open-before') follow(begins[who % begins.length] as LogPosition);
         else if (what === 'close' && follower) {
+          // Nothing is written between the last look and what it is held to.
+          await log.grouped();
           await follower.readOn(1000);
           follower.close();
           open.splice(open.indexOf(follower), 1);
