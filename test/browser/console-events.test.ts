@@ -80,6 +80,8 @@ test('where events came too fast for a live tail a row says how many, and leads 
   const page = await openBrowser(t, { expectedErrors: /401/ });
   if (!page) return;
   const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
+  // The login of the one who looks from here is an event, too: before the page is opened.
+  await journalled(console);
   await signIn(page, console.url, '#events');
   const before = await journalled(console);
   await shows(page, before[0]);
@@ -135,6 +137,7 @@ async function openToldEvents(t: TestContext) {
   const page = await openBrowser(t, { expectedErrors: /401/ });
   if (!page) return undefined;
   const tell = await tellTail(page);
+  await journalled(console);
   await signIn(page, console.url, '#events');
   const [first] = await journalled(console);
   await shows(page, first);
