@@ -4,7 +4,7 @@ import type { Locator, Page, Route } from 'playwright-core';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { openBrowser } from '../support/browser.ts';
 import type { Client } from '../support/client.ts';
-import { asOperator, type ConsoleClient, startConsole } from '../support/console.ts';
+import { type ConsoleClient, startConsole } from '../support/console.ts';
 import { signIn } from '../support/console-pages.ts';
 import { until } from '../support/receiver.ts';
 
@@ -23,19 +23,42 @@ async function openEvents(t: TestContext): Promise<{ page: Page; server: Client;
   return { page, server, console };
 }
 
+const sessions = new WeakMap<ConsoleClient, Promise<Record<string, string>>>();
+
+/** The headers of a session of the test's own: with a password each request would be an event, too. */
+function ownSession(console: ConsoleClient): Promise<Record<string, string>> {
+  const session = sessions.get(console) ?? console.session();
+  sessions.set(console, session);
+  return session;
+}
+
 /** All events, the newest first. */
 async function journalled(console: ConsoleClient): Promise<string[]> {
-  const { text } = await console.get('/api/events', { ...asOperator, headers: { accept: 'application/x-ndjson' } });
+  const headers = { ...(await ownSession(console)), accept: 'application/x-ndjson' };
+  const { text } = await console.get('/api/events', { headers });
   return text
     .trimEnd()
     .split('\n')
     .map((line) => (JSON.parse(line) as ServiceEvent).uuid);
 }
 
+async function eventOf(console: ConsoleClient, uuid: string | undefined): Promise<ServiceEvent> {
+  return (await console.get(`/api/events/${uuid}`, { headers: await ownSession(console) })).json<{ event: ServiceEvent }>().event;
+}
+
 const rows = (page: Page) =>
   page.locator('main tbody tr').evaluateAll((all) => all.map((row) => row.getAttribute('data-key') ?? `note: ${row.textContent}`));
 
-const shows = (page: Page, uuid: string | undefined) => page.locator(`main tbody tr[data-key="${uuid}"]`).first().waitFor();
+/** Waits until an event is shown. */
+async function shows(page: Page, uuid: string | undefined): Promise<void> {
+  await page
+    .locator(`main tbody tr[data-key="${uuid}"]`)
+    .first()
+    .waitFor()
+    .catch(async (error) => {
+      throw new Error(`${uuid} is not shown:\n${await page.locator('main').innerText()}`, { cause: error });
+    });
+}
 
 test('behind the live events of a page those are shown that had to go from it: none is missing, none comes twice', async (t) => {
   const opened = await openEvents(t);
@@ -80,16 +103,15 @@ test('where events came too fast for a live tail a row says how many, and leads 
   const page = await openBrowser(t, { expectedErrors: /401/ });
   if (!page) return;
   const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
-  // The login of the one who looks from here is an event, too: before the page is opened.
-  await journalled(console);
+  // The login of the test is an event, too: before the page is opened.
+  await ownSession(console);
   await signIn(page, console.url, '#events');
   const before = await journalled(console);
   await shows(page, before[0]);
   await request(server, 40);
   const all = await journalled(console);
   const between = all.slice(1, all.length - before.length - 1);
-  const of = async (uuid: string) => (await console.get(`/api/events/${uuid}`, asOperator)).json<{ event: ServiceEvent }>().event;
-  const [newest, oldest] = await Promise.all([of(all[0] as string), of(all[between.length + 1] as string)]);
+  const [newest, oldest] = [await eventOf(console, all[0]), await eventOf(console, all[between.length + 1])];
   const messages = [
     'retry: 1000000000',
     `data: ${JSON.stringify(oldest)}`,
@@ -137,11 +159,11 @@ async function openToldEvents(t: TestContext) {
   const page = await openBrowser(t, { expectedErrors: /401/ });
   if (!page) return undefined;
   const tell = await tellTail(page);
-  await journalled(console);
+  await ownSession(console);
   await signIn(page, console.url, '#events');
   const [first] = await journalled(console);
   await shows(page, first);
-  const { event } = (await console.get(`/api/events/${first}`, asOperator)).json<{ event: ServiceEvent }>();
+  const event = await eventOf(console, first);
   const messages = (from: number, count: number) => messagesOf(event, from, count);
   return { page, tell, messages };
 }
