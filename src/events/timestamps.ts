@@ -24,7 +24,8 @@ export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: s
 }
 
 /**
- * All forms of an instant that events offer (docs/spec/events.md#timestamps). `iso_8601*` are UTC but for `iso_8601_local`; `cwa_14051` and the parts are local time.
+ * All forms of an instant that events offer (docs/spec/events.md#timestamps). `iso_8601*` are UTC but for `iso_8601_local`;
+ * `cwa_14051` and the parts are local time.
  *
  * @param timestamp Unix time with decimals, as `timestamp.timestamp` of an event has it
  */

@@ -23,9 +23,10 @@ const checkEveryMs = 5000;
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the server that has the data at present. Sentinel and clusters are asked where the data is; the rest is the same for all: one connection
- * to one server, given up for another when it breaks or another has the data. The client library's own Sentinel and cluster
- * clients are not used: they send a command again whose connection broke, though it may have been carried out.
+ * A connection to the server that has the data at present. Sentinel and clusters are asked where the data is; the rest is the
+ * same for all: one connection to one server, given up for another when it breaks or another has the data. The client library's
+ * own Sentinel and cluster clients are not used: they send a command again whose connection broke, though it may have been
+ * carried out.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;

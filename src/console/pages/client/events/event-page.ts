@@ -6,7 +6,7 @@ import { text } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { badge, facts, heading, panel, type Stage } from '../section.ts';
+import { badge, facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { datum, timeOf } from '../shown.ts';
 import { bodySource, tree } from '../tree.ts';
 import { eventTable, eventTime } from './event-table.ts';
@@ -24,7 +24,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
   const requestId = event.data.request_id;
   main.append(
-    make('nav', { className: 'way', attributes: { 'aria-label': text('way') } }, make('a', { href: hashOf('events') }, text('events'))),
+    wayTo('events'),
     heading(
       text('eventTitle', { id: event.id }),
       replayButton(text('replay'), () => ({ events: [event.uuid] })),

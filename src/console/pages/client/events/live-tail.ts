@@ -36,7 +36,6 @@ export class LiveTail {
   #waiting: (ListedEvent | Gap)[] = [];
   #isWaitingCut = false;
   #frame = 0;
-  #isPaused = false;
   #openGap: OpenGap | undefined;
 
   /** @param onCut rows at the end of the table had to go */
@@ -52,7 +51,7 @@ export class LiveTail {
   /** @param after ID of the message to go on after, if it has not run before */
   start(after?: string): void {
     this.#run = new AbortController();
-    this.#isPaused = this.button.disabled = false;
+    this.button.disabled = false;
     this.#last ??= after;
     listen(withQuery('/api/events/live', this.#query), AbortSignal.any([this.#signal, this.#run.signal]), {
       messages: {
@@ -65,9 +64,12 @@ export class LiveTail {
     this.#tell(false);
   }
 
+  get #isPaused(): boolean {
+    return this.#run?.signal.aborted ?? false;
+  }
+
   #stop(): void {
     this.#run?.abort();
-    this.#isPaused = true;
     this.#tell(false);
   }
 
