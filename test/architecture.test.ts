@@ -236,3 +236,14 @@ test('what Node.js calls for a request or connection is guarded: a fault in it m
     );
   assert.deepEqual(unguarded, []);
 });
+
+test("the console's code is loaded where a console is configured, and nowhere else", () => {
+  const rest = sources.filter(({ path }) => !path.startsWith('src/console/'));
+  const imports = rest.flatMap((source) =>
+    [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';$/gms)]
+      .filter(([, specifier = '']) => targetOf(source, specifier).startsWith('src/console/'))
+      .map(([, specifier]) => `${source.path}: ${specifier}`),
+  );
+  assert.deepEqual(imports, []);
+  assert.ok(rest.some(({ text }) => text.includes("await import('../../console/console-server.ts')")));
+});
