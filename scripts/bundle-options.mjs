@@ -73,6 +73,23 @@ const scripts = {
   },
 };
 
+/**
+ * Modules of Node.js, each loaded by the first module that runs and imports it: an `import` statement would load all of them at each
+ * start, and make what they only have when asked (the root certificates of `node:tls`).
+ */
+const builtinModules = {
+  name: 'builtin-modules',
+  setup(build) {
+    build.onResolve({ filter: /^node:/ }, ({ path, kind }) => (kind === 'import-statement' ? { path, namespace: 'builtin' } : undefined));
+    build.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => {
+      const names = Object.keys(process.getBuiltinModule(path)).filter((name) => /^[a-z]\w*$/i.test(name) && name !== 'default');
+      const named = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})();`);
+      const contents = [`const builtin = process.getBuiltinModule('${path}');`, 'export default builtin;', ...named].join('\n');
+      return { contents, loader: 'js' };
+    });
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const bundleOptions = {
   bundle: true,
@@ -102,7 +119,7 @@ export const executableOptions = {
   // esbuild keeps the folder in which it was loaded.
   absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
   entryPoints: ['bin/svc.ts'],
-  plugins: [...bundleOptions.plugins.slice(0, -1), patchedPackages(true)],
+  plugins: [builtinModules, ...bundleOptions.plugins.slice(0, -1), patchedPackages(true)],
   banner: { js: requireBanner },
   sourcemap: 'linked',
   sourcesContent: false,

@@ -62,7 +62,7 @@ const homes: Record<string, string[]> = {
     'src/lib/disk/',
     'src/lib/remote/',
     'src/http/connection/',
-    'src/http/html/appearance.ts',
+    'src/http/logo.ts',
     'src/http/reply/send-file.ts',
     'src/http/rest/',
     'src/ssh/host-keys.ts',

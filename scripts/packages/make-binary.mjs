@@ -43,7 +43,7 @@ export async function makeBinary(platform, { path, isCompiled }) {
 
 let bundled;
 
-/** The same sources as dist/svc.mjs in CommonJS, which is what a binary runs; its imports of built-in modules are calls of `require`. */
+/** The same sources as dist/svc.mjs in CommonJS, which is what a binary runs. */
 function bundle() {
   bundled ??= build({
     ...executableOptions,

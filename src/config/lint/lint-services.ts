@@ -1,4 +1,4 @@
-import { readLogo } from '../../http/html/appearance.ts';
+import { readLogo } from '../../http/logo.ts';
 import { refusedPassthroughHeaders } from '../../lib/headers/header-names.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';

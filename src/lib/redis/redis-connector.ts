@@ -1,4 +1,4 @@
-import { rootCertificates } from 'node:tls';
+import tls from 'node:tls';
 import { createClient } from '@redis/client';
 import type { Clock, Timer } from '../clock.ts';
 import type { RedisAddress } from './redis-url.ts';
@@ -39,7 +39,7 @@ export class ClientConnector {
   constructor(address: RedisAddress, { caPem, sentinel, clock }: ConnectorOptions) {
     this.#address = address;
     this.#sentinel = sentinel;
-    this.#tls = address.isTls ? { tls: true, ...(caPem === undefined ? {} : { ca: [...rootCertificates, caPem] }) } : undefined;
+    this.#tls = address.isTls ? { tls: true, ...(caPem === undefined ? {} : { ca: [...tls.rootCertificates, caPem] }) } : undefined;
     this.#clock = clock;
   }
 

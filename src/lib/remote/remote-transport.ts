@@ -1,6 +1,6 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { rootCertificates } from 'node:tls';
+import tls from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { utf8OfLatin1 } from '../headers/header-bytes.ts';
 
@@ -63,7 +63,7 @@ const nullBodyStatuses = new Set([204, 304]);
 export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: mostIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = new HttpAgent(keepAlive);
-  const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...rootCertificates, caPem] }) });
+  const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...tls.rootCertificates, caPem] }) });
   const known = new Map<string, RequestOptions>();
 
   function partsOf(text: string): RequestOptions {
