@@ -123,6 +123,17 @@ test('every room has a rank', () => {
   );
 });
 
+test('every folder stands in the picture of the rooms', () => {
+  const [, picture = ''] = readFileSync('docs/design/architecture.md', 'utf8').split('```');
+  const rooms = new Map(picture.split(/^ {2}(?=\w+\/)/m).map((room) => [room.slice(0, room.indexOf('/')), room]));
+  const folders = new Set(sources.map(({ path }) => dirname(path)).filter((folder) => !/^(bin|src)$|\/client\/|\/locales\//.test(folder)));
+  const missing = [...folders].filter((folder) => {
+    const [, room = '', ...inside] = folder.split('/');
+    return !rooms.get(room)?.includes(`${inside.at(-1) ?? room}/`);
+  });
+  assert.deepEqual(missing, []);
+});
+
 test('imports go down the ranks or stay in their folder', () => {
   const wrong = sources.flatMap((source) =>
     source.imports
@@ -145,6 +156,14 @@ test('in http, what carries requests and replies does not know what is asked and
         .filter((target) => /^src\/http\/[^/]+\//.test(target) && !carriers.test(target))
         .map((target) => `${source.path} -> ${target}`),
     );
+  assert.deepEqual(wrong, []);
+});
+
+test('in http, path and query come from the target that was parsed once, and nothing touches the response behind a handler', () => {
+  const wrong = sources
+    .filter(({ path }) => path.startsWith('src/http/') && !path.startsWith('src/http/html/client/'))
+    // What stands in backquotes is a comment's.
+    .flatMap(({ path, text }) => [...text.matchAll(/(?<!`)\b(?:c|context)\.(?:req|res)\b/g)].map(([use]) => `${path}: ${use}`));
   assert.deepEqual(wrong, []);
 });
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { assetPaths } from '../../src/http/html/pages/assets.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
@@ -25,6 +28,40 @@ test('streamed bodies and files arrive whole, and HEAD has the headers of GET wi
   }
   const listing = await server.send('HEAD', '/home/', { headers: { accept: 'application/json' } });
   assert.deepEqual([listing.status, listing.body.length, listing.headers['x-hono-already-sent']], [200, 0, undefined]);
+});
+
+test('a reply that went to the socket is not sent once more: its connection goes on', async (t) => {
+  const server = await startServer(t);
+  await server.put('/home/a', 'content');
+  const head = `Host: x\r\nAuthorization: ${testBasic}\r\n\r\n`;
+  const paths = ['/home/a', '/home/', '/home/none', '/__svc__/login', '/__svc__/openapi.yaml'];
+  const asked = paths.flatMap((path) => [`HEAD ${path}`, `GET ${path}`]);
+  const replies = await server.raw(asked.map((line) => `${line} HTTP/1.1\r\n${head}`).join(''));
+  assert.deepEqual(
+    [...replies.matchAll(/HTTP\/1\.1 (\d+) [\w ]+\r\n/g)].map(([, status]) => status),
+    ['200', '200', '200', '200', '404', '404', '200', '200', '200', '200'],
+  );
+});
+
+test('a refused body may take longer than the adapter would wait for it: its connection goes on', async (t) => {
+  const server = await startServer(t);
+  await server.put('/home/a', 'content');
+  const head = `Host: x\r\nAuthorization: ${testBasic}\r\n`;
+  const socket = connect(server.port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  const closed = once(socket, 'close');
+  let replies = '';
+  socket.on('data', (chunk) => {
+    replies += chunk.toString('latin1');
+  });
+  socket.write(`PATCH /home/a HTTP/1.1\r\n${head}Content-Length: 4\r\n\r\nab`);
+  await once(socket, 'data');
+  assert.match(replies, /^HTTP\/1\.1 405 /);
+  // The adapter's own limit is half a second.
+  await sleep(1000);
+  socket.write(`cdGET /home/a HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
+  await closed;
+  assert.match(replies, /HTTP\/1\.1 200 .*\r\n\r\ncontent$/s);
 });
 
 test('several lines of one header stay several lines', async (t) => {
