@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { withFileLock } from '../lib/disk/file-lock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { isObject } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import { readPlainYaml } from '../lib/yaml-document.ts';
 import { type LocalAccount, type LocalAccountOptions, localAccountOf } from './local-account.ts';
@@ -201,7 +202,7 @@ export function parseAccountsFile(text: string, path: string): { written: Passwo
   } catch (error) {
     throw new ServiceError('unavailable', `accounts file ${path}: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error });
   }
-  const isWhole = typeof value === 'object' && value !== null && ('accounts' in value || 'password_overrides' in value);
+  const isWhole = isObject(value) && ('accounts' in value || 'password_overrides' in value);
   const written = (isWhole ? value : { accounts: value }) as Passwords;
   const result = fileOptions.safeParse(written);
   if (result.success) return { written: { ...written, accounts: written.accounts ?? {} }, options: result.data };

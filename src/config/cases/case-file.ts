@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { credentialTypes } from '../../auth/credentials.ts';
 import { isEventId } from '../../events/catalogue.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
 import { number } from '../../lib/option-types.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
 import { credentialKinds } from '../../ssh/required-credentials.ts';
@@ -125,7 +126,7 @@ export function readCases(text: string, name: string): CaseFile {
 }
 
 function readCase(item: unknown, number: number, refuse: (message: string) => never): ConfigCase {
-  const members = typeof item === 'object' && item !== null ? item : {};
+  const members = isObject(item) ? item : {};
   const found = (Object.keys(kinds) as (keyof typeof kinds)[]).filter((kind) => Object.hasOwn(members, kind));
   const [kind] = found;
   if (!kind || found.length > 1) return refuse(`case ${number}: must have exactly one of request, event and reply`);

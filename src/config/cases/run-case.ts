@@ -7,7 +7,7 @@ import { eventDefinition } from '../../events/catalogue.ts';
 import type { EventAccount, EventServer, ServiceEvent } from '../../events/event.ts';
 import { createEvent, peerAccount, processAccount } from '../../events/event-factory.ts';
 import { addressFamily } from '../../lib/headers/forwarded-header.ts';
-import { parseJson } from '../../lib/json.ts';
+import { isObject, parseJson } from '../../lib/json.ts';
 import { withQuery } from '../../webhooks/delivery.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
@@ -88,7 +88,7 @@ function handlerText(config: Config, handler: string): string {
 
 /** What of `expected` is not in `actual`: maps may have more members, everything else must be equal. */
 function missingIn(expected: unknown, actual: unknown, path: string): string[] {
-  if (typeof expected === 'object' && expected !== null && !Array.isArray(expected) && typeof actual === 'object' && actual !== null) {
+  if (isObject(expected) && typeof actual === 'object' && actual !== null) {
     return Object.entries(expected).flatMap(([key, value]) => missingIn(value, (actual as Record<string, unknown>)[key], `${path}.${key}`));
   }
   if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {

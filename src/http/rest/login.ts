@@ -1,6 +1,7 @@
 import { accountOfEvents } from '../../auth/auth-chain.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
+import { isObject } from '../../lib/json.ts';
 import type { HttpContext } from '../environment.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
 import { jsonReply } from '../reply/reply.ts';
@@ -94,7 +95,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
   const type = mediaTypeOfRequest(exchange);
   if (type === 'application/json') {
     const body = await readJsonBody(exchange);
-    const { username, password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+    const { username, password } = isObject(body) ? body : {};
     if (typeof username !== 'string' || typeof password !== 'string') {
       throw new ServiceError('bad-request', 'The body must be an object with the strings "username" and "password".');
     }

@@ -3,6 +3,7 @@ import type { VerificationTurn } from '../../accounts/passwords.ts';
 import { longestCredentialCharacters } from '../../accounts/user-names.ts';
 import { sourceOf } from '../../auth/address-source.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
 import type { HttpContext } from '../environment.ts';
 import { flashCookieLine } from '../html/flash.ts';
 import { accountOfPage, pageContextOf } from '../html/page-replies.ts';
@@ -53,7 +54,7 @@ export async function updatePassword(c: HttpContext): Promise<Response> {
   if (type !== 'application/json')
     throw new ServiceError('media-type-unsupported', 'A password change is sent as application/json or application/x-www-form-urlencoded.');
   const body = await readJsonBody(exchange);
-  const { current_password, new_password } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const { current_password, new_password } = isObject(body) ? body : {};
   if (typeof current_password !== 'string' || typeof new_password !== 'string') {
     throw new ServiceError('bad-request', 'The body must be an object with the strings "current_password" and "new_password".');
   }
