@@ -1,5 +1,6 @@
 import type { Hono } from 'hono';
 import { routePath } from 'hono/route';
+import type { RouterRoute } from 'hono/types';
 import { ServiceError } from '../lib/errors.ts';
 import type { HttpContext, HttpEnvironment, HttpHandler, HttpMiddleware } from './environment.ts';
 import type { Exchange } from './request/exchange.ts';
@@ -29,11 +30,23 @@ export function refuse({ env: { method } }: HttpContext): never {
 
 /** The value of `Allow` for the URL of a request: the methods that the table of routes has for its pattern. */
 export function allowedMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
-  const methods = new Set<string>();
   const pattern = routePath(c);
-  for (const { path, method, handler } of routes) {
+  return methodsOf(
+    routes.filter(({ path }) => path === pattern),
+    c.env,
+  );
+}
+
+/** The same for `OPTIONS *`: the methods that any URL of the service has. */
+export function allMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
+  return methodsOf(routes, c.env);
+}
+
+function methodsOf(routes: readonly RouterRoute[], exchange: Exchange): string {
+  const methods = new Set<string>();
+  for (const { method, handler } of routes) {
     const { condition, refusesHead } = handler as RouteTraits;
-    if (path !== pattern || method === 'ALL' || (condition && !condition(c.env))) continue;
+    if (method === 'ALL' || (condition && !condition(exchange))) continue;
     methods.add(method);
     if (method === 'GET' && !refusesHead) methods.add('HEAD');
   }

@@ -5,7 +5,7 @@ import { postLanguage, postTheme } from './html/choices.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { assets } from './html/pages/assets.ts';
 import { showRecent } from './html/recent.ts';
-import { allowedMethods, exceptHead, refuse, when } from './methods.ts';
+import { allMethods, allowedMethods, exceptHead, refuse, when } from './methods.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { holdSession } from './middleware/hold-session.ts';
 import { answerPreflight, isPreflight } from './preflight.ts';
@@ -18,7 +18,7 @@ import { getFolder, postFolder, redirectPostOfFolder, refuseMkcolBody } from './
 import { showOpenapi } from './rest/openapi.ts';
 import { showPasswordPage, updatePassword } from './rest/password-update.ts';
 import { putFile, putFolder } from './rest/put.ts';
-import { describeRoot, describeServer, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
+import { describeRoot, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
 import { describeUploads, overridden, withUploadLimit } from './uploads/describe-uploads.ts';
 import { beginsUpload, postUpload, putUpload } from './uploads/draft-create.ts';
 import { appendToUpload, cancelUpload, showUpload } from './uploads/draft-resource.ts';
@@ -39,11 +39,12 @@ const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
  * methods that it does not have.
  */
 export function addRoutes(app: Hono<HttpEnvironment>): void {
-  const describe: HttpHandler = (c) => respond(c, optionsReply(c.env, allowedMethods(app, c)));
-  const describeFile: HttpHandler = (c) => respond(c, withUploadLimit(c.env, optionsReply(c.env, allowedMethods(app, c))));
   const allowed = (c: HttpContext) => allowedMethods(app, c);
+  const describe: HttpHandler = (c) => respond(c, optionsReply(c.env, allowed(c)));
+  const describeFile: HttpHandler = (c) => respond(c, withUploadLimit(c.env, optionsReply(c.env, allowed(c))));
+  const describeServer: HttpHandler = (c) => respond(c, optionsReply(c.env, allMethods(app, c)));
   const describeOrRefuse: HttpHandler = (c) =>
-    c.env.method === 'OPTIONS' ? respond(c, { status: 204, headers: { allow: allowedMethods(app, c) } }) : refuse(c);
+    c.env.method === 'OPTIONS' ? respond(c, { status: 204, headers: { allow: allowed(c) } }) : refuse(c);
 
   // Browsers ask for pages of other origins before they send anything else.
   app.options('*', when(isPreflight, answerPreflight));

@@ -3,13 +3,6 @@ import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
 import { optionsReply } from '../webdav/webdav-class.ts';
 
-const serverMethods = 'OPTIONS, GET, HEAD, PUT, POST, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE';
-
-/** `OPTIONS *` (RFC 9110 §9.3.7). */
-export function describeServer(c: HttpContext): Promise<Response> {
-  return respond(c, optionsReply(c.env, serverMethods));
-}
-
 /** OPTIONS of `/` and `/home`: Explorer and davfs2 ask what the server can do before they look at the path that they were given. */
 export function describeRoot(c: HttpContext): Promise<Response> {
   return respond(c, optionsReply(c.env, 'OPTIONS, GET, HEAD, PROPFIND'));
