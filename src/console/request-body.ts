@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { clientGone } from '../http/reply/outgoing.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { guarded } from '../lib/guarded.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
@@ -31,18 +32,16 @@ export async function readJsonObject({ env: { incoming } }: ConsoleContext, limi
 
 function readBody(incoming: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let sizeBytes = 0;
+    const bytes = new GatheredBytes();
     const onData = (chunk: Buffer) => {
-      sizeBytes += chunk.length;
-      if (sizeBytes <= limitBytes) return void chunks.push(chunk);
+      if (bytes.sizeBytes + chunk.length <= limitBytes) return bytes.add(chunk);
       incoming.pause();
       throw new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
     };
     incoming.on('data', guarded(onData, reject));
     incoming.once(
       'end',
-      guarded(() => resolve(Buffer.concat(chunks)), reject),
+      guarded(() => resolve(bytes.whole()), reject),
     );
     const onGone = guarded(() => reject(clientGone()), reject);
     incoming.once('close', onGone);

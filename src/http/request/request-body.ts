@@ -1,4 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
+import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 import { JsonLimitError, parseJson } from '../../lib/json.ts';
 import { isHttp2 } from '../reply/outgoing.ts';
 import { listenToBody } from './body-listener.ts';
@@ -6,6 +7,12 @@ import { type Exchange, header } from './exchange.ts';
 
 /** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;
+
+/** A body in more pieces than this is refused… */
+const mostPieces = 4096;
+
+/** …when they are smaller than this on average: each costs the service as much as kilobytes do. */
+const smallPieceBytes = 16;
 
 /**
  * The announced length of the body.
@@ -31,21 +38,22 @@ export function hasBody(exchange: Exchange): boolean {
 /**
  * Reads a small body whole.
  *
- * @throws ServiceError `too-large` above `limitBytes`, `client-gone` when the client went away in the middle
+ * @throws ServiceError `too-large` above `limitBytes`, `bad-request` for thousands of tiny pieces, `client-gone` when the client went away in the middle
  */
 export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLimitBytes): Promise<Buffer> {
   const tooLarge = () => new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
   if ((announcedLength(exchange) ?? 0) > limitBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let sizeBytes = 0;
+  const bytes = new GatheredBytes();
+  let pieces = 0;
   return new Promise((resolve, reject) => {
     listenToBody(exchange, {
       onData(chunk) {
-        sizeBytes += chunk.length;
-        if (sizeBytes > limitBytes) throw tooLarge();
-        chunks.push(chunk);
+        if (bytes.sizeBytes + chunk.length > limitBytes) throw tooLarge();
+        bytes.add(chunk);
+        if (++pieces > mostPieces && bytes.sizeBytes < pieces * smallPieceBytes)
+          throw new ServiceError('bad-request', 'The request body comes in too many small pieces.');
       },
-      onEnd: () => resolve(Buffer.concat(chunks)),
+      onEnd: () => resolve(bytes.whole()),
       onFault: reject,
     });
   });
@@ -56,8 +64,8 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
  *
  * @throws ServiceError `bad-request` when it is not UTF-8, not JSON, or nests too deep
  */
-export async function readJsonBody(exchange: Exchange): Promise<unknown> {
-  const bytes = await readSmallBody(exchange);
+export async function readJsonBody(exchange: Exchange, limitBytes = smallBodyLimitBytes): Promise<unknown> {
+  const bytes = await readSmallBody(exchange, limitBytes);
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);

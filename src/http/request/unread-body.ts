@@ -7,6 +7,9 @@ import { hasBody } from './request-body.ts';
 /** A refused body up to this size is read and dropped, so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
 
+/** So many pieces of a refused body are read, whatever their size: then the client has to wait for its reply. */
+const mostDrainedPieces = 10_000;
+
 /** How long a client may go on sending a refused body before the connection is cut. */
 const lingerMs = 2000;
 
@@ -23,6 +26,10 @@ export function endUnreadBody(exchange: Exchange): void {
   const announcedBytes = Number(incoming.headers['content-length'] ?? Number.NaN);
   if (announcedBytes <= drainLimitBytes && incoming.headers.expect === undefined) return;
   outgoing.setHeader('connection', 'close');
+  let pieces = 0;
+  incoming.on('data', () => {
+    if (++pieces === mostDrainedPieces) incoming.pause();
+  });
   const socket: Socket = incoming.socket;
   // Node.js would destroy the socket with the reply still in the client's receive buffer.
   socket.destroySoon = () => socket.end();

@@ -11,6 +11,9 @@ const heldBytes = 2 * 1024 * 1024;
 /** So much is held of all bodies together: where many come in at once, each has less. */
 const heldInAllBytes = 4 * heldBytes;
 
+/** A body is held in so many pieces at most: a client may send single bytes, each of which takes some hundred. */
+const heldPieces = 2048;
+
 /** Bodies that come in right now. */
 let streaming = 0;
 
@@ -67,7 +70,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
   let isWriting = false;
   let hasEnded = false;
   let fault: { error: unknown } | undefined;
-  const isFull = () => waitingBytes + writingBytes >= Math.min(heldBytes, heldInAllBytes / streaming);
+  const isFull = () => waiting.length >= heldPieces || waitingBytes + writingBytes >= Math.min(heldBytes, heldInAllBytes / streaming);
   streaming++;
   return new Promise<void>((resolve, reject) => {
     const flush = async () => {

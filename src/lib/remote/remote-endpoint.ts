@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { $Fetch, FetchError, FetchOptions } from 'ofetch';
 import type { Clock } from '../clock.ts';
 import { systemErrorCode } from '../errors.ts';
+import { GatheredBytes } from '../gathered-bytes.ts';
 import { CutShortError, createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
 
 /** Why no usable reply came. */
@@ -165,17 +166,15 @@ export class RemoteEndpoint {
         resolve({ body: Buffer.alloc(0), isTruncated: false });
         return;
       }
-      const chunks: Buffer[] = [];
-      let sizeBytes = 0;
+      const bytes = new GatheredBytes();
       incoming.on('data', (chunk: Buffer) => {
-        sizeBytes += chunk.length;
-        chunks.push(chunk);
-        if (sizeBytes <= maximumReplyBytes) return;
+        bytes.add(chunk);
+        if (bytes.sizeBytes <= maximumReplyBytes) return;
         incoming.destroy();
-        if (truncatesReply) resolve({ body: Buffer.concat(chunks, maximumReplyBytes), isTruncated: true });
+        if (truncatesReply) resolve({ body: bytes.whole(maximumReplyBytes), isTruncated: true });
         else reject(new EndedError('too-large', `the reply is larger than ${maximumReplyBytes} bytes`));
       });
-      incoming.on('end', () => resolve({ body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks), isTruncated: false }));
+      incoming.on('end', () => resolve({ body: bytes.whole(), isTruncated: false }));
       incoming.on('error', reject);
       incoming.on('close', () => {
         if (!incoming.complete) reject(new CutShortError());
