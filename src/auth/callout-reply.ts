@@ -24,8 +24,17 @@ const mostAccountValues = 20_000;
 /** Most that the lists of an account may have: all rules may be asked about each path, and each folder is looked at or made. */
 const mostItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
+/** Most folders that the entries of `homeFolderStructure` name, those on the way to others included: each is made, and synced, at a login. */
+const mostFolders = 1000;
+
+/** Longest text of an account, in characters: it stands in each of its events, and no path is longer (PATH_MAX). */
+const longestAccountText = 4096;
+
 /** Most that the expressions of an account may cost together (`expressionCost`): a longer path would keep others waiting. */
 const mostExpressionCost = 2000;
+
+/** Longest unknown key that is told whole, in characters. */
+const longestShownKey = 100;
 
 /** Most unknown keys or bad values that are told of one reply. */
 const mostProblems = 20;
@@ -43,19 +52,28 @@ const permissions = z
   .transform((value): unknown[] | string => value)
   .pipe(permissionsOption);
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
-const absolutePath = z.string().refine(isAbsolute, 'must be an absolute path');
+const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
+const absolutePath = shortText.refine(isAbsolute, 'must be an absolute path');
+const structure = z
+  .array(z.unknown())
+  .max(mostItems.homeFolderStructure, tooMany)
+  .pipe(structureList)
+  .superRefine((entries, context) => {
+    const folders = entries.reduce((sum, entry) => sum + entry.split('/').length, 0);
+    if (folders > mostFolders) context.addIssue(`names more than ${mostFolders} folders`);
+  });
 
 /** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply): lower-case keys, nothing else. */
 const accountReply = z.lazy(() =>
   z.strictObject({
     home_folder_path: absolutePath.optional(),
-    uuid: z.string().optional(),
-    email: z.string().optional(),
-    group: z.string().optional(),
+    uuid: shortText.optional(),
+    email: shortText.optional(),
+    group: shortText.optional(),
     create_home_folder: z.boolean().optional(),
-    create_home_folder_owner: z.string().optional(),
-    create_home_folder_group: z.string().optional(),
-    home_folder_structure: z.array(z.unknown()).max(mostItems.homeFolderStructure, tooMany).pipe(structureList).optional(),
+    create_home_folder_owner: shortText.optional(),
+    create_home_folder_group: shortText.optional(),
+    home_folder_structure: structure.optional(),
     virtual_folders: z
       .array(z.tuple([z.string(), absolutePath]))
       .max(mostItems.virtualFolders, tooMany)
@@ -161,7 +179,7 @@ function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfigurati
 function unknownKeyText(path: readonly PropertyKey[], key: string): string {
   const known = path.length === 0 ? ['account'] : Object.keys(accountReply.unwrap().shape);
   const nearest = nearestName(key, known);
-  const where = [...path, key].join('.');
+  const where = [...path, key.length > longestShownKey ? `${key.slice(0, longestShownKey)}…` : key].join('.');
   if (nearest === undefined) return `"${where}" is not known`;
   return nearest === key.toLowerCase()
     ? `"${where}" is not known; keys are lower-case: "${nearest}"`

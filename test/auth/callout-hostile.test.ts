@@ -155,6 +155,10 @@ test('an account whose lists or expressions would keep others waiting is refused
     rules(5000, '/x*'),
     { virtual_folders: folders(5000) },
     { home_folder_structure: structure(9000) },
+    { home_folder_structure: structure(200).map((name) => `${name}${'/a'.repeat(1900)}`) },
+    { home_folder_path: `/${'a'.repeat(100_000)}` },
+    { uuid: 'a'.repeat(100_000) },
+    { email: 'a@b.c,'.repeat(100_000) },
   ];
   for (account of costly) {
     const before = process.cpuUsage();
@@ -163,9 +167,19 @@ test('an account whose lists or expressions would keep others waiting is refused
     assert.ok(user + system < 2_000_000, `${JSON.stringify(account).slice(0, 60)}: ${(user + system) / 1000} ms`);
   }
   assert.equal((await refusals(server)).length, costly.length);
+  for (const event of await server.events()) assert.ok(JSON.stringify(event).length < 10_000, `event ${event.id} says it all`);
   const allowed = [
     { ...rules(999, '/never/*'), virtual_folders: folders(1000), home_folder_structure: structure(200) },
     rules(10, 'e/^\\/in\\/\\d{4}-\\d{2}-\\d{2}\\.csv$/i'),
   ];
   for (account of allowed) assert.equal((await login(server)).status, 200);
+});
+
+test('an unknown key of a megabyte is told by its beginning alone', async (t) => {
+  const body = JSON.stringify({ account: { [`home_${'x'.repeat(900_000)}`]: 1 } });
+  const server = await startWith(t, await replying(t, withLength('200 OK', body)));
+  assert.equal((await login(server)).status, 401);
+  const [event] = await refusals(server);
+  assert.match(String(event?.details), /"account\.home_x{95}…" is not known/);
+  assert.ok(JSON.stringify(await server.events()).length < 20_000);
 });
