@@ -143,7 +143,7 @@ async function relocateAcross(
     const inode = inodeOf(ends.target.member(hidden)) ?? '';
     const successor = { path: `${ends.target.realPath}/${ends.targetName}`, inode };
     source = setAside(ends.source, ends.sourceName, roots, temporaries, successor);
-    checkUnchanged(copied, source);
+    await checkUnchanged(copied, source);
     const member = ends.target.member(hidden);
     put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, { ...options, verify: undefined }, entry, member));
     await syncOpenedFolder(ends.target.fd);
@@ -157,7 +157,7 @@ async function relocateAcross(
   return put;
 }
 
-function checkUnchanged(copied: TreeState, source: SetAside): void {
-  if (!isSameState(copied, treeState(source.realPath)))
+async function checkUnchanged(copied: TreeState, source: SetAside): Promise<void> {
+  if (!isSameState(copied, await treeState(source.realPath)))
     throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
 }

@@ -8,6 +8,9 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
 import { contentOf } from '../file-content.ts';
 
+/** Members looked at before other requests run. */
+const mostAtOnce = 256;
+
 /** What a tree looked like: relative path (empty for the top) to what tells one state of a member from another. */
 export type TreeState = ReadonlyMap<string, string>;
 
@@ -39,7 +42,7 @@ async function copyMember(
   state: Map<string, string>,
 ): Promise<void> {
   const stats = lstatSync(parent.member(name));
-  state.set(relative, stateOf(stats));
+  await note(state, relative, stats);
   if (stats.isSymbolicLink()) symlinkSync(readlinkSync(parent.member(name)), target);
   else if (stats.isFile()) await copyFileMember(parent.member(name), target);
   else if (stats.isDirectory()) {
@@ -89,18 +92,22 @@ async function settle(path: string, stats: Stats): Promise<void> {
 }
 
 /** The state of a tree as it is now. */
-export function treeState(path: string): TreeState {
+export async function treeState(path: string): Promise<TreeState> {
   const state = new Map<string, string>();
-  const visit = (member: string, relative: string) => {
+  const waiting = [''];
+  for (let relative = waiting.pop(); relative !== undefined; relative = waiting.pop()) {
+    const member = relative === '' ? path : `${path}/${relative}`;
     const stats = lstatSync(member);
-    state.set(relative, stateOf(stats));
-    if (!stats.isDirectory()) return;
-    for (const name of readdirSync(member)) {
-      if (!isRemovedName(name)) visit(`${member}/${name}`, relative === '' ? name : `${relative}/${name}`);
-    }
-  };
-  visit(path, '');
+    await note(state, relative, stats);
+    if (!stats.isDirectory()) continue;
+    for (const name of readdirSync(member)) if (!isRemovedName(name)) waiting.push(relative === '' ? name : `${relative}/${name}`);
+  }
   return state;
+}
+
+async function note(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
+  state.set(relative, stateOf(stats));
+  if (state.size % mostAtOnce === 0) await new Promise(setImmediate);
 }
 
 /** Whether nothing changed between two states. */
