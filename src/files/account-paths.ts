@@ -5,7 +5,7 @@ import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { lookAt } from './disk/opened.ts';
-import { asServiceError } from './disk/system-errors.ts';
+import { asServiceError, checkPathLength } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 import { type Entry, entryOf, virtualEntry } from './entry.ts';
@@ -78,9 +78,10 @@ export class AccountPaths {
     throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** @throws ServiceError `fixed-folder` where nothing can be created */
+  /** @throws ServiceError `fixed-folder` where nothing can be created, `name-invalid` where nobody could reach what is */
   writable(location: Location): string {
     if (location.kind !== 'real') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
+    checkPathLength(location.realPath);
     return location.realPath;
   }
 

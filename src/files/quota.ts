@@ -182,11 +182,11 @@ function foldersOf(roots: RealRoots): string {
 
 async function treeBytes(roots: RealRoots, path: string, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
-  for await (const member of walkTree(roots, path)) {
+  for await (const member of walkTree(roots, path, { passesTooDeep: true })) {
     const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
     // Uploads under way have claims; what is kept of unfinished ones takes room without one.
     if (member.isFolder || (isTemporaryName(name) && !isKeptName(name))) continue;
-    const stats = lstatSync(`${path}/${member.relativePath}`, { throwIfNoEntry: false });
+    const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
     if (stats?.isFile()) bytes += kept.get(name) ?? stats.size;
   }
   return bytes;

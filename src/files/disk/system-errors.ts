@@ -26,6 +26,14 @@ const meanings: Record<string, [ErrorCode, string]> = {
   ENFILE: ['unavailable', 'Too many open files, try again.'],
 };
 
+/** Longest path that the system takes, in bytes (PATH_MAX of Linux, without the final NUL). */
+const longestPathBytes = 4095;
+
+/** @throws ServiceError `name-invalid` for a real path at which nothing can be opened; through its folder it could be made */
+export function checkPathLength(realPath: string): void {
+  if (Buffer.byteLength(realPath) > longestPathBytes) throw new ServiceError('name-invalid', 'The path is too long.');
+}
+
 /**
  * Gives an operating system error its meaning for a client. The text never holds a real path.
  *

@@ -10,24 +10,31 @@ const mostAtOnce = 256;
 interface TreeMember {
   relativePath: string;
   isFolder: boolean;
+  /** A path to it that is bound to its opened folder; good until the next member is asked for. */
+  boundPath: string;
+}
+
+export interface WalkOptions {
+  /** Passes over what lies so deep that the system takes no path to it. */
+  passesTooDeep?: boolean;
 }
 
 /**
  * Walks a folder without following links, parents before their members, one open descriptor at a time.
  * The folder itself comes first.
  */
-export async function* walkTree(roots: RealRoots, path: string): AsyncGenerator<TreeMember> {
+export async function* walkTree(roots: RealRoots, path: string, options: WalkOptions = {}): AsyncGenerator<TreeMember> {
   const waiting = [''];
   let seen = 0;
   for (let relative = waiting.pop(); relative !== undefined; relative = waiting.pop()) {
-    const folder = openIfThere(roots, path, relative);
+    const folder = openIfThere(roots, path, relative, options);
     if (!folder) continue;
     try {
-      yield { relativePath: relative, isFolder: true };
+      yield { relativePath: relative, isFolder: true, boundPath: folder.member('.') };
       for (const dirent of readdirSync(folder.member('.'), { withFileTypes: true })) {
         const below = relative === '' ? dirent.name : `${relative}/${dirent.name}`;
         if (dirent.isDirectory()) waiting.push(below);
-        else yield { relativePath: below, isFolder: false };
+        else yield { relativePath: below, isFolder: false, boundPath: folder.member(dirent.name) };
         if (++seen % mostAtOnce === 0) await new Promise(setImmediate);
       }
     } catch (error) {
@@ -38,12 +45,13 @@ export async function* walkTree(roots: RealRoots, path: string): AsyncGenerator<
   }
 }
 
-function openIfThere(roots: RealRoots, path: string, relative: string): OpenedFolder | undefined {
+function openIfThere(roots: RealRoots, path: string, relative: string, { passesTooDeep }: WalkOptions): OpenedFolder | undefined {
   try {
     return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
   } catch (error) {
     // Gone meanwhile, or out of reach: only the top folder has to be there.
-    if (relative !== '' && asServiceError(error).code === 'not-found') return undefined;
+    const { code } = asServiceError(error);
+    if (relative !== '' && (code === 'not-found' || (passesTooDeep && code === 'name-invalid'))) return undefined;
     throw error;
   }
 }

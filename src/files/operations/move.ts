@@ -3,6 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { baseName, isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
 import { openParent } from '../disk/opened.ts';
+import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
@@ -133,12 +134,14 @@ function checkNotSame(paths: AccountPaths, ends: MoveEnds): void {
     throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
 }
 
-// Rules go by path, so a move must not carry a member to where other rules hold without `rename` there.
+// Rules go by path, so a move must not carry a member to where other rules hold without `rename` there. Nor must it take one out of a quota,
+// which counts what has a path.
 async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualPath, ends: MoveEnds): Promise<void> {
-  const { permissions } = paths.account;
-  if (!permissions.hasRules) return;
+  const { permissions, quotaSizeBytes } = paths.account;
+  if (!permissions.hasRules && quotaSizeBytes === 0) return;
   for await (const { relativePath } of walkTree(paths.mounts.roots, `${ends.source.realPath}/${ends.sourceName}`)) {
     if (relativePath === '') continue;
+    checkPathLength(`${ends.target.realPath}/${ends.targetName}/${relativePath}`);
     for (const end of [from, to]) if (!permissions.allowsAny(`${end}/${relativePath}` as VirtualPath, neededRights.rename)) throw denied();
   }
 }

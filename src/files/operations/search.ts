@@ -78,8 +78,8 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     try {
       yield* accountListing(this.#paths, folder);
     } catch (error) {
-      // Not to be listed, or gone meanwhile.
-      if (!isServiceError(error, 'forbidden') && !isServiceError(error, 'not-found')) throw error;
+      // Not to be listed, gone meanwhile, or so deep that the system takes no path to it.
+      if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;
     }
   }
 
