@@ -28,7 +28,7 @@ export type CheckOptions = Omit<LintOptions, 'removed'>;
 export function checkConfigFile(file: string, env: Environment, options: CheckOptions = {}): Checked {
   let source: Source;
   try {
-    source = readSource(file);
+    source = readSource(file, !options.isRunning);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { loaded: undefined, file, text: error.source, findings: error.findings };

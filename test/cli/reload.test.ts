@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, request, type ServerResponse } from 'node:http';
@@ -65,6 +66,18 @@ test('reload without a service is 3; a service without a configuration says so',
   await server.line(/listening/);
   const refused = await run(t, ['reload', '--data-folder', 'svc-data'], { cwd: empty });
   assert.deepEqual([refused.code, /no configuration file to reload/.test(refused.stderr)], [1, true], refused.stderr);
+});
+
+test('a pipe in place of the configuration is refused, and nobody waits for its writer', async (t) => {
+  const { cwd, url } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
+  const file = join(cwd, 'svc.config.yaml');
+  renameSync(file, `${file}.before`);
+  execFileSync('mkfifo', [file]);
+  const refused = await run(t, ['reload', '--json', '--data-folder', 'svc-data'], { cwd });
+  assert.deepEqual([refused.code, /is a pipe or a device/.test(JSON.parse(refused.stdout).reason)], [1, true], refused.stdout);
+  assert.equal((await fetch(`${url}/home/`)).status, 401, 'the service goes on');
+  renameSync(`${file}.before`, file);
+  assert.equal((await run(t, ['reload'], { cwd })).code, 0);
 });
 
 test('several signals at once are reloads one after the other', async (t) => {

@@ -27,16 +27,19 @@ export const stdinName = '-';
  * Reads a configuration file, YAML or JSON; of a `package.json` its `svc` member.
  *
  * @param file path, or `-` for stdin
+ * @param mayWait whether a pipe may be read, for whose writer the process waits with all that it does
  * @throws ServiceError `bad-request` when the file cannot be read
  * @throws ConfigError when it does not parse
  */
-export function readSource(file: string): Source {
+export function readSource(file: string, mayWait = true): Source {
   const isStdin = file === stdinName;
   const name = isStdin ? resolve('stdin') : file;
   let bytes: Buffer;
   try {
     const stats = isStdin ? undefined : statSync(file);
     if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
+    if (stats && !stats.isFile() && !mayWait)
+      throw new ServiceError('bad-request', `${file} is a pipe or a device, which is read at the start alone.`);
     // Looked at before: a pipe or a device has no size, and may have no end.
     if (stats && stats.size > largestFileBytes) throw tooLarge(name);
     bytes = readFileSync(isStdin ? 0 : file);
