@@ -64,8 +64,8 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
  *
  * @throws ServiceError `bad-request` when it is not UTF-8, not JSON, or nests too deep
  */
-export async function readJsonBody(exchange: Exchange, limitBytes = smallBodyLimitBytes): Promise<unknown> {
-  const bytes = await readSmallBody(exchange, limitBytes);
+export async function readJsonBody(exchange: Exchange): Promise<unknown> {
+  const bytes = await readSmallBody(exchange);
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
