@@ -243,8 +243,8 @@ test('the example: a suite in CI with a JUnit report', async (t) => {
 
 test('over SSH the group decides what is enough: a first of two is partial, a wrong kind is refused, a key and a password go together', async (t) => {
   const cwd = temporaryFolder(t);
-  const key = await makeKey(cwd, 'id');
-  const ssh_keys = [await publicKey(key)];
+  const key = makeKey(cwd, 'id');
+  const ssh_keys = [publicKey(key)];
   const password = await cheapHash('marker-secret');
   const group = (required_credentials: string) => ({ home_folder_path: cwd, required_credentials });
   writeFileSync(

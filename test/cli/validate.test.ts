@@ -8,7 +8,7 @@ import { program, run } from '../support/child.ts';
 import { runProgram } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
-import { makeKey } from '../support/ssh.ts';
+import { makeOpensshKey } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { assertWrongServices } from '../support/wrong-services.ts';
 
@@ -136,7 +136,10 @@ test('500 wrong services are told of, each with its place', (t) => assertWrongSe
 test('the fingerprints of host keys are those that ssh-keygen shows; keys that are still to be made are told of', async (t) => {
   if (!hasProgram(t, 'ssh-keygen')) return;
   const cwd = temporaryFolder(t);
-  const [ed25519, rsa] = [await makeKey(cwd, 'host.key'), await makeKey(cwd, 'rsa.key', '-t', 'rsa', '-b', '2048', '-m', 'PEM')];
+  const [ed25519, rsa] = [
+    await makeOpensshKey(cwd, 'host.key', '-t', 'ed25519'),
+    await makeOpensshKey(cwd, 'rsa.key', '-t', 'rsa', '-b', '2048', '-m', 'PEM'),
+  ];
   const services = { sftp: { type: 'ssh', host_key_paths: [ed25519, rsa] }, own: { type: 'ssh', port: 2223 } };
   writeFileSync(join(cwd, 'c.json'), JSON.stringify({ services, groups: { DEFAULT_GROUP: { home_folder_path: cwd } } }));
   const end = await run(t, ['validate', 'c.json'], { cwd });

@@ -7,6 +7,7 @@ import { asOperator, asViewer, ConsoleClient, consoleService, startConsole } fro
 import { EventReader } from '../support/event-reader.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
 import { testConfig } from '../support/server.ts';
 
 test('a reload: who is no administrator as before any more is logged out, the others stay', async (t) => {
@@ -49,6 +50,7 @@ test('a reload: who is no administrator as before any more is logged out, the ot
 });
 
 test('over TLS the cookie is Secure; with a client CA nobody without a certificate connects; a reload that cannot be is none', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
   const { key, cert, keyPath, certPath } = selfSigned(t);
   const tls = { tls_certificate_path: certPath, tls_key_path: keyPath };
   const { server, console } = await startConsole(t, {}, tls);

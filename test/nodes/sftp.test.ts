@@ -16,7 +16,7 @@ function portOf({ service }: TestNode): number {
 }
 
 test('nodes share sessions, limits of accounts and locks over SSH; without Redis nobody new logs in', { timeout: 90_000 }, async (t) => {
-  const hostKey = await makeKey(temporaryFolder(t), 'host_key');
+  const hostKey = makeKey(temporaryFolder(t), 'host_key');
   const services = {
     web: { type: 'http', port: 0, webdav_compatibility: true },
     sftp: { type: 'ssh', port: 0, host_key_paths: [hostKey], maximum_sessions_per_account: 2 },

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { until } from '../support/receiver.ts';
 import { hasPackage, hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
-import { installedPackage, makeKey, type SshTestServer, startSsh, tryLogins } from '../support/ssh.ts';
+import { installedPackage, makeOpensshKey, type SshTestServer, startSsh, tryLogins } from '../support/ssh.ts';
 import { digestTree, large, plantLocal, sshCommand, succeeds } from '../support/ssh-clients.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -204,11 +204,11 @@ test('russh: the key exchange with ML-KEM, and files over it', async (t) => {
 });
 
 test('JSch: the older algorithms that it has, resumed and appended uploads', async (t) => {
-  if (!hasProgram(t, 'java')) return;
+  if (!hasProgram(t, 'java') || !hasProgram(t, 'ssh-keygen')) return;
   const [jsch, rhino] = ['/usr/share/java/jsch.jar', '/usr/share/java/rhino.jar'];
   if (!hasPackage(t, 'libjsch-java', jsch) || !hasPackage(t, 'librhino-java', rhino)) return;
   const keys = temporaryFolder(t);
-  const hostKey = await makeKey(keys, 'ecdsa', '-t', 'ecdsa', '-b', '256');
+  const hostKey = await makeOpensshKey(keys, 'ecdsa', '-t', 'ecdsa', '-b', '256');
   const server = await startSsh(t, { ssh_cipher_list: 'all', host_key_paths: [hostKey] });
   const planted = plantLocal(server.clientFolder);
   writeFileSync(join(server.home, 'resumed'), large.slice(0, 200_000));

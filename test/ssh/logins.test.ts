@@ -5,7 +5,7 @@ import type { ServiceEvent } from '../../src/events/event.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
-import { installedPackage, makeKey, publicKey, type SshTestServer, startSsh, tryLogins } from '../support/ssh.ts';
+import { installedPackage, makeKey, makeOpensshKey, publicKey, type SshTestServer, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 /** What the service answers to a command: that the login succeeded, and no more. */
@@ -52,12 +52,12 @@ test('RSA keys sign with SHA-2 and have 2048 bits; SHA-1, other keys and keys of
   if (!hasProgram(t, 'ssh')) return;
   const folder = temporaryFolder(t);
   const [rsa, short, ecdsa, stranger] = [
-    await makeKey(folder, 'rsa', '-t', 'rsa', '-b', '2048'),
-    await makeKey(folder, 'short', '-t', 'rsa', '-b', '1024'),
-    await makeKey(folder, 'ecdsa', '-t', 'ecdsa', '-b', '384'),
-    await makeKey(folder, 'stranger'),
+    await makeOpensshKey(folder, 'rsa', '-t', 'rsa', '-b', '2048'),
+    await makeOpensshKey(folder, 'short', '-t', 'rsa', '-b', '1024'),
+    await makeOpensshKey(folder, 'ecdsa', '-t', 'ecdsa', '-b', '384'),
+    makeKey(folder, 'stranger'),
   ];
-  const server = await startSsh(t, {}, { account: { ssh_keys: await Promise.all([rsa, short, ecdsa].map(publicKey)) } });
+  const server = await startSsh(t, {}, { account: { ssh_keys: [rsa, short, ecdsa].map(publicKey) } });
   const tryKey = async (key: string, ...options: string[]) => {
     const how = { identity: key, options: [...one('publickey'), ...options] };
     return (await server.openssh('ssh', ['alice@127.0.0.1', 'ls'], how)).output;
@@ -109,7 +109,7 @@ test('required_credentials: one kind is offered alone, and the other does not he
 test('an agent with 50 keys has six tries, which count once for a ban', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const server = await startSsh(t, {}, { server: { security_policy: { ban_after_failures: 2 } } });
-  const keys = await Promise.all(Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`)));
+  const keys = Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`));
   const options = [...keys.map((key) => `IdentityFile=${key}`), `IdentityFile=${server.key}`, ...one('publickey')];
   // OpenSSH offers the first file first, which is alice's own; another name has it last.
   const { output } = await server.openssh('ssh', ['bob@127.0.0.1', 'ls'], { options });
@@ -137,7 +137,7 @@ test('the callout is asked about keys that were signed with, as the base64 blob,
   const server = await startSsh(t, { public_error: true }, { authentications: { id: { type: 'http', url: callout.url } } });
   assert.match((await server.openssh('ssh', ['carol@127.0.0.1', 'ls'], { options: one('publickey') })).output, takesNoCommands);
   const { type, username, content, creator } = callout.asked[0]?.credentials ?? {};
-  const [, blob] = (await publicKey(server.key)).split(' ');
+  const [, blob] = publicKey(server.key).split(' ');
   assert.deepEqual([type, username, content, creator], ['ssh-key', 'carol', blob, { uuid: 'sftp', type: 'ssh' }]);
   assert.equal(callout.asked.length, 1, 'one for each key');
   answer = { status: 403, body: JSON.stringify({ message: 'The account has expired.' }) };

@@ -10,7 +10,7 @@ import { runProgram } from '../support/program.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
-import { makeKey, startSsh, tryLogins } from '../support/ssh.ts';
+import { makeOpensshKey, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const alice = { type: 'password', username: 'alice', password: testPassword };
@@ -34,9 +34,9 @@ test('every algorithm that is offered works with OpenSSH; what is not safe is re
   if (!hasProgram(t, 'ssh')) return;
   const folder = temporaryFolder(t);
   const hostKeys = await Promise.all([
-    makeKey(folder, 'ed25519'),
-    makeKey(folder, 'rsa', '-t', 'rsa', '-b', '2048', '-m', 'PEM'),
-    makeKey(folder, 'ecdsa', '-t', 'ecdsa', '-b', '521'),
+    makeOpensshKey(folder, 'ed25519', '-t', 'ed25519'),
+    makeOpensshKey(folder, 'rsa', '-t', 'rsa', '-b', '2048', '-m', 'PEM'),
+    makeOpensshKey(folder, 'ecdsa', '-t', 'ecdsa', '-b', '521'),
   ]);
   const server = await startSsh(t, { host_key_paths: hostKeys, ssh_cipher_list: 'all' });
   const works = async (...options: string[]) => {
@@ -64,7 +64,7 @@ test('every algorithm that is offered works with OpenSSH; what is not safe is re
 });
 
 test('ssh-audit finds nothing to mend, ssh-keyscan the host keys', async (t) => {
-  if (!hasProgram(t, 'ssh-audit')) return;
+  if (!hasProgram(t, 'ssh-audit') || !hasProgram(t, 'ssh-keyscan')) return;
   const server = await startSsh(t);
   // Older versions do not know the newest names, which is all they may say.
   const { output } = await runProgram('ssh-audit', ['-n', '-p', String(server.sshPort), '127.0.0.1'], { cwd: server.clientFolder });

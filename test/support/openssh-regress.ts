@@ -32,8 +32,8 @@ export async function startRegress(
   permissions: Record<string, readonly string[]> = {},
 ): Promise<(script: string) => Promise<string[]>> {
   const [keys, user] = [temporaryFolder(t), userInfo().username];
-  const key = await makeKey(keys, 'ssh-ed25519');
-  const account = { ssh_keys: [await publicKey(key)] };
+  const key = makeKey(keys, 'ssh-ed25519');
+  const account = { ssh_keys: [publicKey(key)] };
   const restricted = Object.entries(permissions).map(([options, list]) => [`as${options}`, { ...account, permissions: [list] }]);
   const server = await startSsh(t, { host_key_paths: [key] }, { accounts: { [user]: account, ...Object.fromEntries(restricted) } });
   const folder = server.clientFolder;

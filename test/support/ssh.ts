@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { readHostKey } from '../../src/ssh/host-keys.ts';
 import { type ProgramEnd, runProgram } from './program.ts';
 import { testPassword } from './secrets.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
@@ -27,18 +28,28 @@ interface OpensshOptions {
   identity?: string;
 }
 
-/** Has OpenSSH make a key without a passphrase. @returns the path of the private one; `.pub` beside it */
-export async function makeKey(folder: string, name: string, ...args: string[]): Promise<string> {
+/** Makes an Ed25519 key in OpenSSH's form, without its programs. @returns the path of the private one; `.pub` beside it */
+export function makeKey(folder: string, name: string): string {
   const path = join(folder, name);
-  const kind = args.length > 0 ? args : ['-t', 'ed25519'];
+  writeFileSync(path, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  writeFileSync(path, readHostKey(path).text);
+  writeFileSync(`${path}.pub`, `${publicKey(path)}\n`);
+  return path;
+}
+
+/** Has OpenSSH make a key without a passphrase. @returns the path of the private one; `.pub` beside it */
+export async function makeOpensshKey(folder: string, name: string, ...kind: string[]): Promise<string> {
+  const path = join(folder, name);
   const { code, output } = await runProgram('ssh-keygen', ['-q', ...kind, '-N', '', '-f', path], { cwd: folder });
   if (code !== 0) throw new Error(output);
   return path;
 }
 
-/** Text of a public key as `ssh_keys` take it. */
-export async function publicKey(path: string): Promise<string> {
-  return (await runProgram('ssh-keygen', ['-y', '-f', path], { cwd: '/' })).output.trim();
+/** Text of the public part of a private key, as `ssh_keys` take it. */
+export function publicKey(path: string): string {
+  const { utils } = installedPackage<{ utils: { parseKey(text: Buffer): { type: string; getPublicSSH(): Buffer } } }>('ssh2');
+  const key = utils.parseKey(readFileSync(path));
+  return `${key.type} ${key.getPublicSSH().toString('base64')}`;
 }
 
 /**
@@ -48,12 +59,12 @@ export async function publicKey(path: string): Promise<string> {
  */
 export async function startSsh(t: TestContext, service: Record<string, unknown> = {}, config: TestConfig = {}): Promise<SshTestServer> {
   const clientFolder = temporaryFolder(t);
-  const key = await makeKey(clientFolder, 'id_alice');
+  const key = makeKey(clientFolder, 'id_alice');
   const hostKey = join(clientFolder, 'host_key');
   writeFileSync(hostKey, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   const server = await startServer(t, {
     ...config,
-    account: { ssh_keys: [await publicKey(key)], ...config.account },
+    account: { ssh_keys: [publicKey(key)], ...config.account },
     services: { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0, host_key_paths: [hostKey], ...service }, ...config.services },
   });
   const url = server.service.listening().find(({ uuid }) => uuid === 'sftp')?.url ?? '';
