@@ -51,7 +51,7 @@ function table(title, node, required = []) {
 function options() {
   const sections = [];
   const server = resolve(schema.properties.server);
-  const nested = ['state', 'log', 'events', 'password_policy', 'security_policy'];
+  const nested = ['state', 'log', 'events', 'uploads', 'password_policy', 'security_policy'];
   sections.push(
     table('`server`', {
       ...server,
@@ -77,6 +77,8 @@ function options() {
         for (const [option, member] of Object.entries(variant.properties)) {
           const group = resolve(member);
           if (group.properties) sections.push(table(`\`${name}.<UUID>.${option}\``, group));
+          const each = group.additionalProperties && resolve(group.additionalProperties);
+          if (each?.properties) sections.push(table(`\`${name}.<UUID>.${option}.<name>\``, each, each.required));
         }
       }
     }
@@ -93,12 +95,17 @@ function help(...args) {
   return stdout.trimEnd();
 }
 
+/** The commands of the help of a command, with theirs behind them: `['mock', 'auth']`. */
+function commandsOf(words) {
+  const list = /\nCommands:\n((?: .*\n)+)/.exec(`${help(...words)}\n`)?.[1] ?? '';
+  const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1]).filter((name) => name !== 'help');
+  return names.flatMap((name) => [[...words, name], ...commandsOf([...words, name])]);
+}
+
 function commands() {
-  const names = [...help().matchAll(/^ {2}([a-z][a-z-]+)(?:\|[a-z-]+)? .*$/gm)]
-    .map((match) => match[1])
-    .filter((name) => name !== 'help' && name !== 'svc');
-  const all = names.flatMap((name) => (name === 'mock' ? [['mock', 'auth']] : [[name]]));
-  return all.map((words) => `## \`svc ${words.join(' ')}\`\n\n\`\`\`text\n${help(...words)}\n\`\`\`\n`).join('\n');
+  return commandsOf([])
+    .map((words) => `${'#'.repeat(words.length + 1)} \`svc ${words.join(' ')}\`\n\n\`\`\`text\n${help(...words)}\n\`\`\`\n`)
+    .join('\n');
 }
 
 function events() {

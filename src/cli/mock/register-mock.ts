@@ -18,9 +18,14 @@ Examples:
   svc mock webhook --retry-after 60
   svc mock webhook --header 'X-Receipt: 42' --body '<Status>OK</Status>'`;
 
+const mockHelp = `
+Examples:
+  svc mock auth --accept alice:secret
+  svc mock webhook --port 9001 --record events.ndjson`;
+
 /** `svc mock`: endpoints for people's CI. */
 export const registerMock: Register = (program, run) => {
-  const mock = program.command('mock').description('scriptable endpoints for CI');
+  const mock = program.command('mock').description('scriptable endpoints for CI').addHelpText('after', mockHelp);
   mock
     .command('auth')
     .description('an authentication endpoint')
