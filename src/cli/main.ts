@@ -1,5 +1,5 @@
 import { isSea } from 'node:sea';
-import { Argument, Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Help, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
 import { registerAuthTest } from './auth/register-auth-test.ts';
 import { registerConfig } from './config/register-config.ts';
@@ -22,7 +22,7 @@ const exitCodeHelp = `
 Exit codes:
   0  done          1  the answer is no (invalid configuration, failed delivery)
   2  wrong use     3  could not run (port in use, data folder not writable)
-  10 to 12: outcomes of auth-test      130, 143: ended by SIGINT, SIGTERM
+  10 to 13: outcomes of auth-test      130, 143: ended by SIGINT, SIGTERM
   70  a fault of the program ended svc serve (start it again)
 
 Environment: SVC_CONFIG (as --config), SVC_PASSWORD, SVC_LOG_LEVEL, SVC_LOG_FORMAT, SVC_DEBUG, NO_COLOR
@@ -102,9 +102,14 @@ function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<
       showGlobalOptions: true,
       helpWidth: helpWidth(process.stdout),
       minWidthToWrap: 20,
+      optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(default: \[\]\)$/, ''),
       subcommandTerm: (command) => [command.name(), ...command.aliases()].join('|'),
     })
-    .configureOutput({ writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))) })
+    .configureOutput({
+      writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))),
+      // What the readers of options say goes on the sentence of the library.
+      outputError: (text, write) => write(text.replace(' is invalid. must be ', ' is invalid: it must be ')),
+    })
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;

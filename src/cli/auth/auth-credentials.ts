@@ -6,6 +6,7 @@ import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { keyLineFault } from '../../ssh/public-key-fault.ts';
+import { readFault } from '../file-fault.ts';
 import { readLine } from '../prompt.ts';
 
 /** Options that say who comes with what, from where. */
@@ -63,7 +64,7 @@ function readNamed(option: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ServiceError('bad-request', `${option}: ${(error as Error).message}`, { cause: error });
+    throw new ServiceError('bad-request', `${option} ${path}: ${readFault(error)}.`, { cause: error });
   }
 }
 

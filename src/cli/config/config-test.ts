@@ -12,6 +12,7 @@ import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { lineDiff } from '../../lib/line-diff.ts';
 import { junitXml } from '../auth/junit.ts';
 import { exitCode } from '../exit-codes.ts';
+import { readFault, writeFault } from '../file-fault.ts';
 import { count, paint, print, visible } from '../output.ts';
 
 /** Options of `svc test`. */
@@ -99,9 +100,7 @@ function readNamed(file: string | 0, name: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const reasons: Record<string, string> = { ENOENT: 'the file does not exist', EISDIR: 'it is a folder' };
-    const reason = reasons[systemErrorCode(error) ?? ''] ?? (error as Error).message;
-    throw new ServiceError('bad-request', `Cannot read the cases ${name}: ${reason}.`, { cause: error });
+    throw new ServiceError('bad-request', `Cannot read the cases ${name}: ${readFault(error)}.`, { cause: error });
   }
 }
 
@@ -109,6 +108,6 @@ function writeReport(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch (error) {
-    throw new ServiceError('bad-request', `Cannot write ${file}: ${(error as Error).message}`, { cause: error });
+    throw new ServiceError('bad-request', `Cannot write ${file}: ${writeFault(error)}.`, { cause: error });
   }
 }

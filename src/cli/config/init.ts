@@ -6,6 +6,7 @@ import starter from '../../config/reading/starter.yaml';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
+import { writeFault } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
 
 /**
@@ -24,8 +25,9 @@ export async function init(file: string): Promise<number> {
   try {
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (systemErrorCode(error) === 'EEXIST') throw new ServiceError('bad-request', `${file} exists; it is not overwritten.`);
-    throw new ServiceError('bad-request', `Cannot write ${file}: ${(error as Error).message}`, { cause: error });
+    if (systemErrorCode(error) === 'EEXIST')
+      throw new ServiceError('bad-request', `${file} exists and is not overwritten; name another file, or - for stdout.`);
+    throw new ServiceError('bad-request', `Cannot write ${file}: ${writeFault(error)}.`, { cause: error });
   }
   writeSchema(join(dirname(file), 'svc.schema.json'));
   print(`${file} written. Next: svc validate ${file} && svc serve --config ${file}`);

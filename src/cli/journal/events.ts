@@ -2,6 +2,7 @@ import { eventCatalogue } from '../../events/catalogue.ts';
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import { isSelected } from '../../events/journal/search/event-selection.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { UndeliveredEvents } from '../../webhooks/replay/undelivered-events.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
@@ -22,6 +23,8 @@ const lookEveryMs = 200;
 /** Prints the journal (docs/spec/command-line.md#events). */
 export async function events(options: EventsOptions): Promise<number> {
   if (options.catalogue) return printCatalogue(options.json ?? false);
+  if (options.handler.length > 0 && !options.deliveries)
+    throw new ServiceError('bad-request', '--handler selects deliveries: give --deliveries, too.');
   const journal = await findJournal(options);
   assertJournal(journal);
   return interruptible(async (signal) => {

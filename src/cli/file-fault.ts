@@ -1,0 +1,22 @@
+import { systemErrorCode } from '../lib/errors.ts';
+
+const readFaults: Record<string, string> = {
+  ENOENT: 'the file does not exist',
+  EISDIR: 'it is a folder',
+  EACCES: 'this account may not read it',
+};
+const writeFaults: Record<string, string> = {
+  ENOENT: 'its folder does not exist',
+  EISDIR: 'it is a folder',
+  EACCES: 'this account may not write it',
+};
+
+/** Why a file that somebody named cannot be read, in words. */
+export function readFault(error: unknown): string {
+  return readFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+}
+
+/** Why a file that somebody named cannot be written, in words. */
+export function writeFault(error: unknown): string {
+  return writeFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+}
