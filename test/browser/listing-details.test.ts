@@ -83,7 +83,7 @@ test('messages are seen wherever the page is, and go; what is selected is said; 
 
   await page.getByLabel('Filter by name').fill('nobody');
   await page.clock.runFor(1000);
-  await page.getByText('No name here has this in it.').waitFor();
+  await page.getByText('No name here contains this.').waitFor();
   assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
   const [clear, search] = await Promise.all(
     ['Clear the filter', 'Search in sub-folders'].map((name) => page.getByRole('button', { name }).boundingBox()),

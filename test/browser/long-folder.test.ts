@@ -85,7 +85,7 @@ test('the rows of a long folder that the script writes are like those of the ser
   await page.getByText('1 selected').waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('No name here has this in it.').waitFor();
+  await page.getByText('No name here contains this.').waitFor();
   assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
 
   await page.getByLabel('Filter by name').fill('file-598');

@@ -145,7 +145,7 @@ test('a part of the script that cannot be had is told, and the page goes on', as
   await page.route(before, (route) => route.fulfill({ status: 404 }));
   await login(page, server.url);
   await page.getByRole('link', { name: 'a.txt' }).click();
-  await page.getByText('This part of the page could not be loaded. Check your connection, or load the page anew.').waitFor();
+  await page.getByText('This part of the page could not be loaded. Check your connection, or reload the page.').waitFor();
   await page.getByLabel('Select a.txt').check();
   await page.unroute(before);
   await page.reload();

@@ -50,9 +50,15 @@ export function showNavigation(administrator: { name: string; role: 'viewer' | '
 
 /** Marks the section that is shown, and names the window after it. */
 export function markSection(section: SectionName): void {
-  for (const link of byId('sections').querySelectorAll('a')) {
-    if (link.dataset.section === section) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+  const navigation = byId('sections');
+  for (const link of navigation.querySelectorAll('a')) {
+    if (link.dataset.section !== section) {
+      link.removeAttribute('aria-current');
+      continue;
+    }
+    link.setAttribute('aria-current', 'page');
+    // A phone shows three of the six.
+    navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(section)} – svc console`;
 }

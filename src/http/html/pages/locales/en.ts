@@ -18,7 +18,7 @@ export const pageTexts = {
   repeatPassword: 'New password again',
   passwordsDiffer: 'The two new passwords are not the same.',
   passwordChanged: 'Your password was changed.',
-  othersSignedOut: 'You stay signed in here; all other sessions of yours end.',
+  othersSignedOut: 'You stay signed in here; all your other sessions end.',
   cancel: 'Cancel',
   goOn: 'Go on',
   backToFolder: 'Back to the folder',
