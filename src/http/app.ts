@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
-import { type HttpEnvironment, inTurn } from './environment.ts';
+import { asOneMiddleware, type HttpEnvironment } from './environment.ts';
 import { respondToFault } from './fault-reply.ts';
 import { allowedMethods } from './methods.ts';
 import { checkHead } from './middleware/check-head.ts';
@@ -20,7 +20,7 @@ export function createApp(): Hono<HttpEnvironment> {
   // Hono hands on what `fetch` was given.
   const getPath = (_: Request, options?: { env?: unknown }) => routePathOf((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
-  app.use(inTurn(nameRequest, observeRequest, checkHead, checkOrigin));
+  app.use(asOneMiddleware(nameRequest, observeRequest, checkHead, checkOrigin));
   addRoutes(app);
   app.onError((error, c) => {
     // RFC 9110 §15.5.6: what is not allowed is answered with what is.

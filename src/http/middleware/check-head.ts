@@ -1,10 +1,10 @@
 import { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../lib/errors.ts';
-import type { RequestCheck } from '../environment.ts';
+import type { SyncMiddleware } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 
 /** Refuses a head that is not well-formed. @throws ServiceError `version-not-supported`, `bad-request` */
-export const checkHead: RequestCheck = ({ env: exchange }) => {
+export const checkHead: SyncMiddleware = ({ env: exchange }) => {
   const { incoming } = exchange;
   if (incoming instanceof IncomingMessage) checkHttp1Head(incoming, exchange);
 };

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { RequestCheck } from '../environment.ts';
+import type { SyncMiddleware } from '../environment.ts';
 import { readingMethods } from '../method-names.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { isOwnOrigin } from '../request/own-origin.ts';
@@ -10,7 +10,7 @@ import { isOwnOrigin } from '../request/own-origin.ts';
  *
  * @throws ServiceError `bad-request`
  */
-export const checkOrigin: RequestCheck = ({ env: exchange }) => {
+export const checkOrigin: SyncMiddleware = ({ env: exchange }) => {
   if (!isChange(exchange)) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined) return;

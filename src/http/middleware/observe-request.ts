@@ -1,4 +1,4 @@
-import type { RequestCheck } from '../environment.ts';
+import type { SyncMiddleware } from '../environment.ts';
 import { knownMethods, webdavMethods } from '../method-names.ts';
 import { sentStatus } from '../reply/outgoing.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -6,7 +6,7 @@ import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
 
 /** Has the service's observer told of the request once its reply has been sent, or its client is gone. */
-export const observeRequest: RequestCheck = ({ env: exchange }) => {
+export const observeRequest: SyncMiddleware = ({ env: exchange }) => {
   const { observe, clock } = exchange.service;
   if (!observe) return;
   const startedMs = clock.monotonicMs();
