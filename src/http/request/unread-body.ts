@@ -27,9 +27,10 @@ export function endUnreadBody(exchange: Exchange): void {
   if (announcedBytes <= drainLimitBytes && incoming.headers.expect === undefined) return;
   outgoing.setHeader('connection', 'close');
   let pieces = 0;
-  incoming.on('data', () => {
+  const onPiece = () => {
     if (++pieces === mostDrainedPieces) incoming.pause();
-  });
+  };
+  incoming.on('data', exchange.guarded(onPiece));
   const socket: Socket = incoming.socket;
   // Node.js would destroy the socket with the reply still in the client's receive buffer.
   socket.destroySoon = () => socket.end();
