@@ -8,6 +8,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../../lib/headers/header-names.ts';
 import { parseJson } from '../../lib/json.ts';
 import { signingKey } from '../../webhooks/signing.ts';
+import { writeFault } from '../file-fault.ts';
 import { complain, print, visible } from '../output.ts';
 import { readBody, serveMock } from './mock-server.ts';
 
@@ -73,7 +74,7 @@ function beginRecord(path: string): void {
   try {
     writeFileSync(path, '', { flag: 'a' });
   } catch (error) {
-    throw new ServiceError('bad-request', `--record: ${(error as Error).message}`, { cause: error });
+    throw new ServiceError('bad-request', `--record ${path}: ${writeFault(error)}.`, { cause: error });
   }
 }
 
@@ -125,14 +126,16 @@ function report(options: MockWebhookOptions, request: Request, status: number): 
   const { method, url } = request;
   // Credentials of a receiver are secrets even in a mock: CI logs are kept.
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
-  if (options.record !== undefined) record(options.record, (events ?? [kept]).map((item) => `${JSON.stringify(item)}\n`).join(''));
+  // `svc validate --online` looks with OPTIONS whether somebody answers; a replay of the record must not meet that.
+  if (options.record !== undefined && method !== 'OPTIONS')
+    record(options.record, (events ?? [kept]).map((item) => `${JSON.stringify(item)}\n`).join(''));
   if (options.json) {
     for (const event of events ?? [kept]) print(JSON.stringify({ status, event } satisfies z.infer<typeof receivedEvent>));
     return;
   }
   const size = `${request.body.length} bytes`;
   print(`${method} ${visible(url)} ${events ? `${events.length} event${events.length === 1 ? '' : 's'}` : size} -> ${status}`);
-  if (!events) print(`  ${visible(request.body.toString('utf8', 0, 2000))}`);
+  if (!events && request.body.length > 0) print(`  ${visible(request.body.toString('utf8', 0, 2000))}`);
   for (const { id, uuid, message } of events ?? []) print(`  ${id} ${uuid} ${visible(String(message))}`);
 }
 
