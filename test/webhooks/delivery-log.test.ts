@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readdirSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import { appendFileSync, readdirSync, renameSync, unlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createLog } from '../../src/lib/log.ts';
@@ -103,6 +103,18 @@ test('old files go, those of replays too; the one that is written stays', async 
     .at(-1);
   log.removeOld(1);
   assert.deepEqual(readdirSync(folder), [last]);
+  await log.close();
+});
+
+test('a folder that cannot be read now keeps old files, and ends nothing', async (t) => {
+  const { folder, options, lines } = setup(t);
+  const log = DeliveryLog.open(options);
+  renameSync(folder, `${folder}.away`);
+  writeFileSync(folder, 'no folder');
+  log.removeOld(1);
+  assert.ok(lines.some((line) => line.includes('ENOTDIR')));
+  unlinkSync(folder);
+  renameSync(`${folder}.away`, folder);
   await log.close();
 });
 

@@ -41,12 +41,12 @@ export function watchTlsFiles(service: () => Watched, renew: () => void): Timer 
   });
 }
 
-/** @returns undefined when they are out of reach, as for a process that gave up the rights that it read them with */
+/** @returns undefined when they are out of reach, as for a process that gave up the rights that it read them with, or behind links in a circle */
 function signatureOf(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(stampOf).join(' ');
   } catch (error) {
-    if (systemErrorCode(error) === 'EACCES') return undefined;
+    if (systemErrorCode(error) !== undefined) return undefined;
     throw error;
   }
 }

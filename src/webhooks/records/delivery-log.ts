@@ -95,16 +95,20 @@ export class DeliveryLog {
     const { folder, clock, log } = this.#options;
     for (const kind of ['deliveries', 'replays'] as const) {
       const currentSegment = kind === this.#kind ? this.#writer.segment.number : Number.POSITIVE_INFINITY;
-      removeOldSegments({
-        folder,
-        kind,
-        retentionDays,
-        currentSegment,
-        neededFrom: undefined,
-        neededLimitBytes: 0,
-        nowMs: clock.nowMs(),
-        log,
-      });
+      try {
+        removeOldSegments({
+          folder,
+          kind,
+          retentionDays,
+          currentSegment,
+          neededFrom: undefined,
+          neededLimitBytes: 0,
+          nowMs: clock.nowMs(),
+          log,
+        });
+      } catch (error) {
+        log.warn('files past their retention could not be removed', { kind, reason: error });
+      }
     }
   }
 

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { journalEvents } from '../../../src/events/journal/event-search.ts';
@@ -11,7 +21,7 @@ import { summarise } from '../../../src/events/journal/search/summarise.ts';
 import { Summariser } from '../../../src/events/journal/search/summariser.ts';
 import { summaryPath } from '../../../src/events/journal/search/summary.ts';
 import { eventsSince, listSegments } from '../../../src/events/journal/segments.ts';
-import { silentLog } from '../../../src/lib/log.ts';
+import { createLog, silentLog } from '../../../src/lib/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { until } from '../../support/receiver.ts';
 import { temporaryFolder } from '../../support/temp.ts';
@@ -178,3 +188,17 @@ function flipped(bytes: Buffer, at: number): Buffer {
   copy[at] = (copy[at] as number) ^ 1;
   return copy;
 }
+
+test('a folder that cannot be read now, as when no more files can be opened, is looked at again, and ends nothing', async (t) => {
+  const folder = join(temporaryFolder(t), 'journal');
+  await writeJournal(folder, 300);
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', format: 'json', clock, write: (line) => lines.push(line) });
+  const summariser = new Summariser({ folder, clock, log });
+  renameSync(folder, `${folder}.away`);
+  writeFileSync(folder, 'no folder');
+  clock.advance(10_000);
+  await until('that is told', () => lines.some((line) => line.includes('ENOTDIR')));
+  await summariser.close();
+});

@@ -57,9 +57,13 @@ export class Summariser {
   }
 
   #look(): void {
-    this.#run ??= this.#summariseAll().finally(() => {
-      this.#run = undefined;
-    });
+    this.#run ??= this.#summariseAll()
+      .catch((error) =>
+        this.#options.log.warn('the journal files could not be looked at for summaries; this is tried again', { reason: error }),
+      )
+      .finally(() => {
+        this.#run = undefined;
+      });
   }
 
   async #summariseAll(): Promise<void> {
