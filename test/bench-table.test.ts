@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+interface Round {
+  value?: number;
+  cpuUs?: number;
+  fault?: string;
+}
+
+const script = join(process.env.SVC_ROOT ?? process.cwd(), 'scripts/bench/support/table.mjs');
+const { cell, ratio } = (await import(pathToFileURL(script).href)) as {
+  cell(runs?: readonly Round[]): string;
+  ratio(mine: readonly Round[], theirs: readonly Round[], member?: keyof Round): number | undefined;
+};
+
+const values = (...each: number[]): Round[] => each.map((value) => ({ value }));
+
+test('servers are compared round by round, by those rounds alone that both have', () => {
+  assert.equal(ratio(values(20, 40, 90), values(10, 10, 10)), 4);
+  assert.equal(ratio(values(20, 40, 90), values(10)), 2, 'the other has no more');
+  assert.equal(ratio([{ fault: 'reset' }, ...values(30)], values(10, 10)), 3, 'one of mine failed');
+  assert.equal(ratio(values(20, 30), [{ fault: 'reset' }, { value: 10 }]), 3, 'one of theirs failed');
+  assert.equal(ratio(values(20), []), undefined);
+  assert.equal(ratio(values(20), values(10), 'cpuUs'), undefined, 'nobody measured it');
+});
+
+test('a server that was not there has a dash, and one that failed says how often', () => {
+  assert.equal(cell(), '–');
+  assert.equal(cell([{ fault: 'reset' }, { value: 2 }]), '**2.0** [2.0–2.0] · 1 of 2 failed');
+  assert.equal(cell([{ fault: 'reset' }]), '1 of 1 failed');
+});
