@@ -47,6 +47,7 @@ export function noteChange(request: RequestTrace | undefined): void {
   if (request) changing.add(request);
 }
 
+/** Whether `noteChange` was told of the request. */
 export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }

@@ -213,6 +213,7 @@ export function pathData(path: VirtualPath, realPath: string): Record<string, un
   };
 }
 
+/** What is thrown for want of a right; it tells nothing of what is there. */
 export function denied(): ServiceError {
   return new ServiceError('forbidden', 'Permission denied.');
 }

@@ -45,6 +45,7 @@ export class Tally {
   }
 }
 
+/** An event of a failure, as overviews list it. */
 export function recentError({ id, uuid, message, timestamp, server }: ServiceEvent): RecentError {
   return { time: new Date(Number(timestamp.timestamp) * 1000).toISOString(), id, uuid, message, node: server.name };
 }
@@ -55,6 +56,7 @@ export function newestErrors(lists: readonly (readonly RecentError[])[]): Recent
   return [...all.values()].sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time)).slice(-mostErrors);
 }
 
+/** The figures of a process that has counted nothing yet. */
 export function noTally(): TallyFigures {
   return { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0, errors: [] };
 }

@@ -84,6 +84,7 @@ export function privateMiB(pid) {
   return kib / 1024;
 }
 
+/** A port of the loopback address that nobody listens on. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

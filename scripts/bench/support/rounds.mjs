@@ -2,6 +2,7 @@
 import { median } from './machine.mjs';
 import { cell, ratio, table } from './table.mjs';
 
+/** What the rounds gave, by workload and server. */
 export class Rounds {
   #rounds;
   #only;

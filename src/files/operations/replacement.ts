@@ -45,6 +45,7 @@ export async function checkReplaceable(
   await paths.deletableFolders(to, realTo, existing);
 }
 
+/** What is thrown where something stands that the request does not allow to be replaced. */
 export function destinationExists(): ServiceError {
   return new ServiceError('destination-exists', 'The destination exists and must not be overwritten.');
 }

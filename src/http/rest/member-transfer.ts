@@ -15,6 +15,7 @@ interface Transfer {
   overwrite: boolean;
 }
 
+/** Whether a command or an action of this name takes members to another folder. */
 export function isTransfer(name: string): name is TransferKind {
   return transferKinds.some((kind) => kind === name);
 }

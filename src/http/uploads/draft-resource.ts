@@ -39,6 +39,7 @@ export async function cancelUpload(c: HttpContext): Promise<Response> {
   return respond(c, { status: 204 });
 }
 
+/** Gives up the upload that the URL names, or forgets what is known of one that is done. */
 export async function cancel(exchange: Exchange): Promise<void> {
   const upload = await uploadOf(exchange);
   if (upload.record.outcome) await upload.forget();

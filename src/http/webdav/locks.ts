@@ -110,7 +110,6 @@ function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFold
       'lock-token': `<${lock.token}>`,
       'cache-control': 'no-store',
     },
-    body: `${xmlDeclaration}${writeXml([prop])}
-`,
+    body: `${xmlDeclaration}${writeXml([prop])}\n`,
   };
 }

@@ -16,6 +16,7 @@ export function normaliseAddress(address: string): string {
   return mapped?.[1] ?? bare;
 }
 
+/** The family of an address as events name it. */
 export function addressFamily(address: string): 'IPv4' | 'IPv6' {
   return isIPv6(address) ? 'IPv6' : 'IPv4';
 }

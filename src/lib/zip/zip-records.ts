@@ -23,6 +23,7 @@ export function hasDescriptor(entry: ZipEntry): boolean {
   return entry.sizeBytes > crcFirstBytes;
 }
 
+/** Whether a member is too large for the fields of 32 bits (APPNOTE 4.3.9.2). */
 export function isZip64(entry: ZipEntry): boolean {
   return entry.sizeBytes >= zip64Limit;
 }

@@ -56,6 +56,7 @@ export interface CopyRequest {
   toOffset: number;
 }
 
+/** Reads the fields of `copy-data`. */
 export function readCopyRequest(fields: FieldReader): CopyRequest {
   return { from: fields.handle(), offset: fields.uint64(), lengthBytes: fields.uint64(), to: fields.handle(), toOffset: fields.uint64() };
 }
@@ -94,6 +95,7 @@ export interface CheckRequest {
   blockBytes: number;
 }
 
+/** Reads the fields of `check-file` behind the handle or the name. */
 export function readCheckRequest(fields: FieldReader): CheckRequest {
   return { algorithms: fields.text().split(','), offset: fields.uint64(), lengthBytes: fields.uint64(), blockBytes: fields.uint32() };
 }

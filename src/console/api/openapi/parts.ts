@@ -66,6 +66,7 @@ export function object(properties: Record<string, unknown>) {
   return { type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 }
 
+/** A list whose items are all such. */
 export function list(items: unknown) {
   return { type: 'array', items };
 }

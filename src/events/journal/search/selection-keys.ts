@@ -12,6 +12,7 @@ const mostFolders = 16;
 /** The keys of the events of a block. */
 export type BlockKeys = Record<FilterKind, Set<string>>;
 
+/** The keys of a block without events, to be added to. */
 export function noKeys(): BlockKeys {
   return Object.fromEntries(filterKinds.map((kind) => [kind, new Set<string>()])) as BlockKeys;
 }

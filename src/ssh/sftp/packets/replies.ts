@@ -88,6 +88,7 @@ export function versionReply(extensions: readonly (readonly [name: string, versi
   return packet.end();
 }
 
+/** The reply STATUS (§7), in English. */
 export function statusReply(id: number, code: StatusCode, message: string): Buffer {
   return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
 }
@@ -97,10 +98,12 @@ export function statusIn(reply: Buffer): number {
   return reply[4] === packetTypes.status ? reply.readUInt32BE(9) : 0;
 }
 
+/** The reply HANDLE (§7). */
 export function handleReply(id: number, handle: Handle): Buffer {
   return new FieldWriter(packetTypes.handle, 17).uint32(id).handle(handle).end();
 }
 
+/** The reply ATTRS (§7). */
 export function attributesReply(id: number, attributes: Attributes): Buffer {
   return new FieldWriter(packetTypes.attrs, 64).uint32(id).attributes(attributes).end();
 }
@@ -128,6 +131,7 @@ export interface NameItem {
   attributes: Attributes;
 }
 
+/** The reply NAME (§7). */
 export function namesReply(id: number, items: readonly NameItem[]): Buffer {
   const packet = new FieldWriter(packetTypes.name, 64 + items.length * 160).uint32(id).uint32(items.length);
   for (const { name, longName, attributes } of items) packet.text(name).text(longName).attributes(attributes);
