@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, readdirSync, rmdirSync, statSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventProblem } from '../../src/events/event-shape.ts';
@@ -79,6 +79,22 @@ test('after a failed sync nothing more is promised about that file: the journal 
   assert.deepEqual(
     (await readAll(log)).map(({ event }) => event.data.text),
     ['1', '2', '3'],
+  );
+  await log.close();
+});
+
+test('a journal that was removed promises nothing more, and goes on in a new file', async (t) => {
+  const { log, folder, lines } = open(t, { folder: join(temporaryFolder(t), 'journal') });
+  await log.appendDurable(testEvent('1'));
+  rmSync(folder, { recursive: true });
+  await assert.rejects(log.appendDurable(testEvent('2')), (error) => isServiceError(error, 'internal'));
+  assert.ok(lines.some((line) => line.includes('events-00000001.ndjson was removed')));
+  log.assertWritable();
+  await log.appendDurable(testEvent('3'));
+  assert.deepEqual(segments(folder), ['events-00000002.ndjson']);
+  assert.deepEqual(
+    (await readAll(log)).map(({ event }) => event.data.text),
+    ['3'],
   );
   await log.close();
 });

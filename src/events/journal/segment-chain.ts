@@ -1,5 +1,5 @@
 import type { Timer } from '../../lib/clock.ts';
-import { syncFolder } from '../../lib/disk/durable-files.ts';
+import { makeFolders, syncFolder } from '../../lib/disk/durable-files.ts';
 import type { LogPosition } from './position.ts';
 import { removeOldSegments } from './retention.ts';
 import { journalFault, SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
@@ -113,6 +113,7 @@ export class SegmentChain {
 
   #beginNext(): void {
     const { folder } = this.#options;
+    makeFolders(folder, { mode: 0o700 });
     const next = new SegmentWriter(segmentOf(folder, this.#writer.segment.number + 1), this.#options);
     try {
       syncFolder(folder);

@@ -123,6 +123,8 @@ export class SegmentWriter {
     try {
       if (this.#marks.isUnsynced) await this.#marks.sync();
       await this.#sync(this.#fd);
+      // What is in a file without a name is gone with the process.
+      if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
       // A write may have failed meanwhile, and told.
       if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
