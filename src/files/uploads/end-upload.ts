@@ -65,6 +65,8 @@ export function removeContent(contentPath: string): void {
   if (!isKeptName(basename(contentPath))) return;
   try {
     const stats = lstatSync(contentPath);
+    // Somebody may have put something else there.
+    if (!stats.isFile()) return;
     freeInBackground(contentPath, stats, () => unlinkSync(contentPath));
   } catch (error) {
     if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
