@@ -23,7 +23,7 @@ import { describeUploads, overridden, withUploadLimit } from './uploads/describe
 import { beginsUpload, postUpload, putUpload } from './uploads/draft-create.ts';
 import { appendToUpload, cancelUpload, showUpload } from './uploads/draft-resource.ts';
 import { createTusUpload } from './uploads/tus-create.ts';
-import { speaksTus } from './uploads/tus-fields.ts';
+import { answerAsTus, speaksTus } from './uploads/tus-fields.ts';
 import { appendTusUpload, endTusUpload, showTusUpload } from './uploads/tus-resource.ts';
 import { copyMember, moveMember } from './webdav/copy-move.ts';
 import { lockMember, unlockMember } from './webdav/locks.ts';
@@ -83,6 +83,7 @@ export function addRoutes(app: Hono<HttpEnvironment>): void {
 
   // /home/__svc__/…, for those who have signed in. Browsers of other origins ask what there is before they sign in.
   app.on('OPTIONS', ['/account-service/uploads', '/account-service/uploads/*'], describeUploads(allowed));
+  app.use('/account-service/uploads/*', answerAsTus);
   app.use('/account-service/*', authenticate);
 
   // Uploads that may take several requests, by tus and by the draft of HTTP's own.

@@ -42,7 +42,9 @@ export async function beginUpload(
   const hold = await uploads.hold(record.id, request.onWanted);
   const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
   events.emitGrouped(paths.draft(40021, path, data));
-  return new ResumableUpload(paths, record, hold, request.realPath);
+  const upload = new ResumableUpload(paths, record, hold, request.realPath);
+  upload.isTold = false;
+  return upload;
 }
 
 /** An upload that was begun before. @see AccountFiles.resumable */

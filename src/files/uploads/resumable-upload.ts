@@ -56,6 +56,8 @@ export class ResumableUpload {
   #isReleased = false;
   /** Told when so much of it is on disk while a request brings more; not of all there is. */
   onProgress: ((offsetBytes: number) => void) | undefined;
+  /** Whether its client knows its URL. What nobody can go on with ends with the first fault. */
+  isTold = true;
 
   /** @param realPath asks anew whatever may refuse the upload, and resolves with where it will be written */
   constructor(paths: AccountPaths, record: UploadRecord, hold: UploadHold, realPath: () => Promise<string>) {
@@ -94,10 +96,14 @@ export class ResumableUpload {
     try {
       await this.#open(announces);
     } catch (error) {
-      if (isFinal(error)) await this.end(error);
+      if (this.#endsWith(error)) await this.end(error);
       else this.release();
       throw asServiceError(error);
     }
+  }
+
+  #endsWith(error: unknown): boolean {
+    return !this.isTold || isFinal(error);
   }
 
   async #open(announces: boolean): Promise<void> {
@@ -233,7 +239,7 @@ export class ResumableUpload {
     } catch (error) {
       // The file has its name: whoever looks after uploads tells of it as soon as that can be done.
       if (!this.#receiving) this.release();
-      else if (isFinal(error)) await this.end(error);
+      else if (this.#endsWith(error)) await this.end(error);
       else await this.#goBack();
       throw asServiceError(error);
     }

@@ -85,6 +85,8 @@ export class Exchange {
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
+  /** Headers that the protocol of this request wants in every reply. */
+  protocolHeaders: ReplyHeaders | undefined = undefined;
 
   #expectsContinue: boolean;
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
@@ -127,15 +129,15 @@ export class Exchange {
   }
 
   /**
-   * Headers of every reply to this request: the service's, and where it is about a file or folder, its path
+   * Headers of every reply to this request: the service's, those of its protocol, and where it is about a file or folder, its path
    * (docs/spec/http.md#server-path).
    */
   get baseHeaders(): ReplyHeaders {
-    const { service, target } = this;
+    const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
-    if (target.kind !== 'member' && !isShared) return service.baseHeaders;
+    if (target.kind !== 'member' && !isShared && !protocolHeaders) return service.baseHeaders;
     // Spread into a literal it would cost ten times as much, and so would its reader.
-    const headers: ReplyHeaders = Object.assign({}, service.baseHeaders);
+    const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathOf(target.path);
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }

@@ -25,17 +25,16 @@ export function beginsUpload(exchange: Exchange): boolean {
 
 /** PUT of a file, or of the beginning of one, by a client that can go on with it (docs/spec/uploads.md#the-draft). */
 export function putUpload(c: HttpContext): Promise<Response> {
-  return createUpload(c, pathOf(c), { isTold: false });
+  return createUpload(c, pathOf(c));
 }
 
 /** POST of a file, or of the beginning of one, to the collection of uploads. */
 export async function postUpload(c: HttpContext): Promise<Response> {
   const { path, metadataValue } = postTarget(c.env);
-  return createUpload(c, path, { isTold: true, metadataValue });
+  return createUpload(c, path, metadataValue);
 }
 
-/** @param from `isTold`: whether its client learns of the upload in any case */
-async function createUpload(c: HttpContext, path: VirtualPath, from: { isTold: boolean; metadataValue?: string | undefined }) {
+async function createUpload(c: HttpContext, path: VirtualPath, metadataValue?: string): Promise<Response> {
   const exchange = c.env;
   refuseUnsupportedHeaders(exchange);
   checkRequestSize(exchange);
@@ -45,13 +44,13 @@ async function createUpload(c: HttpContext, path: VirtualPath, from: { isTold: b
   if (isComplete && contentBytes !== undefined && lengthBytes !== contentBytes) return respond(c, lengthProblem(true));
   if (!isComplete && (contentBytes ?? 0) > (lengthBytes ?? Number.POSITIVE_INFINITY)) return respond(c, lengthProblem(true));
   const digests = contentDigests(exchange);
-  const order = await uploadOrder(exchange, path, lengthBytes, {}, from.metadataValue);
+  const order = await uploadOrder(exchange, path, lengthBytes, {}, metadataValue);
   const upload = await beginUpload(exchange, path, order);
   const whole = isComplete ? wholeContent(order.notes) : undefined;
-  const isTold = announceUpload(exchange, upload) || from.isTold;
+  upload.isTold = announceUpload(exchange, upload);
   if (digests.length === 0) announceProgress(exchange, upload);
   try {
-    await receiveContent(exchange, upload, { digests, observer: whole, isTold, overrunEnds: true });
+    await receiveContent(exchange, upload, { digests, observer: whole, overrunEnds: true });
   } catch (error) {
     if (isOverrun(error)) return respond(c, lengthProblem(true));
     throw afterFault(exchange, error, upload.record);

@@ -61,7 +61,7 @@ export async function appendToUpload(c: HttpContext): Promise<Response> {
   if (refusal) return respond(c, refusal);
   if (digests.length === 0) announceProgress(exchange, upload);
   try {
-    await receiveContent(exchange, upload, { digests, isTold: true, overrunEnds: true });
+    await receiveContent(exchange, upload, { digests, overrunEnds: true });
     if (!isComplete) return await keep(c, upload);
     if (upload.receivedBytes !== (upload.record.lengthBytes ?? upload.receivedBytes)) {
       await upload.keep(false);

@@ -13,15 +13,13 @@ interface ContentRequest {
   digests: readonly ExpectedDigest[];
   /** Sees the content as it comes, besides. */
   observer?: DigestVerifier | undefined;
-  /** Whether its client knows where to go on. */
-  isTold: boolean;
   /** Whether content behind the announced end is the end of the upload, and not of the request alone. */
   overrunEnds: boolean;
 }
 
 /**
  * Takes the content of a request into an upload. What has come when the client goes away is kept for another request, unless a digest decides
- * about all of it or the client was not told of the upload.
+ * about all of it. An upload whose client was not told of it ends with any fault.
  *
  * @throws ServiceError; the upload is over then, or released for another request
  */
@@ -41,15 +39,14 @@ export async function receiveContent(exchange: Exchange, upload: ResumableUpload
 }
 
 async function settle(exchange: Exchange, upload: ResumableUpload, error: unknown, request: ContentRequest): Promise<void> {
-  if (isEnd(error, request)) return upload.end(error);
+  if (!upload.isTold || isEnd(error, request)) return upload.end(error);
   if (request.digests.length > 0) await upload.rollBack();
   await upload.keep(false);
   if (isServiceError(error, 'client-gone'))
     clientOf(exchange).files.emit(40018, upload.record.path, { total_write: upload.record.offsetBytes });
 }
 
-function isEnd(error: unknown, { isTold, overrunEnds }: ContentRequest): boolean {
-  if (isServiceError(error, 'client-gone')) return !isTold;
+function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
   // Of one request: a better one may go on.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;

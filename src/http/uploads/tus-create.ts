@@ -7,7 +7,7 @@ import { hasBody } from '../request/request-body.ts';
 import { completeUpload } from './complete-upload.ts';
 import { postTarget } from './post-target.ts';
 import { checkRequestSize, receiveContent } from './receive-content.ts';
-import { tus, tusFault } from './tus-faults.ts';
+import { tus, tusRefusal } from './tus-faults.ts';
 import { bytesField, checksumOf, defersLength, tusState } from './tus-fields.ts';
 import { checkTusContentType } from './tus-resource.ts';
 import { uploadUrl } from './upload-fields.ts';
@@ -26,11 +26,11 @@ export const createTusUpload = tus(async (c: HttpContext) => {
   const { path, metadataValue } = postTarget(exchange);
   const metadata = header(exchange, 'upload-metadata');
   const notes: Record<string, string> = metadata === undefined ? {} : { 'upload-metadata': metadata };
-  const order = await uploadOrder(exchange, path, lengthBytes, notes, metadataValue);
-  const upload = await clientOf(exchange).files.beginResumable(path, order, () => exchange.outgoing.destroy());
-  const location = uploadUrl(upload.record.id);
   try {
-    await receiveContent(exchange, upload, { digests, isTold: true, overrunEnds: false });
+    const order = await uploadOrder(exchange, path, lengthBytes, notes, metadataValue);
+    const upload = await clientOf(exchange).files.beginResumable(path, order, () => exchange.outgoing.destroy());
+    const location = uploadUrl(upload.record.id);
+    await receiveContent(exchange, upload, { digests, overrunEnds: false });
     if (upload.receivedBytes === lengthBytes) {
       const headers = await completeUpload(exchange, upload);
       return await respond(c, { status: 201, headers: mergeHeaders({ location, ...tusState(upload.record) }, headers) });
@@ -38,6 +38,6 @@ export const createTusUpload = tus(async (c: HttpContext) => {
     await upload.keep(true);
     return await respond(c, { status: 201, headers: { location, ...tusState(upload.record) } });
   } catch (error) {
-    throw tusFault(error, upload);
+    throw tusRefusal(error);
   }
 });

@@ -1,15 +1,15 @@
 import type { ResumableUpload } from '../../files/uploads/resumable-upload.ts';
 import { type ErrorCode, isServiceError, type ServiceError } from '../../lib/errors.ts';
 import type { HttpContext, HttpHandler } from '../environment.ts';
-import { errorsReply } from '../reply/error-reply.ts';
+import { errorsReply, faultHeaders, statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { withHeaders } from './draft-replies.ts';
-import { checkTusVersion, tusHeaders } from './tus-fields.ts';
+import { checkTusVersion, tusState } from './tus-fields.ts';
 
 /** tus 1.0.0, checksum: the digest of a request is not that of its content. */
 const checksumMismatch = 460;
 
-/** A fault that ended an upload: no request can mend it. Clients of tus repeat a 409 or 423 for ever, so it has another status. */
+/** A fault that ended an upload, or had none begin: no request can mend it. Clients of tus repeat a 409 or 423 for ever, so it has another status. */
 export class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -19,9 +19,15 @@ export class UploadOver extends Error {
   }
 }
 
-/** What a fault is by which an upload may be over. */
+/** What a fault is by which an upload may be over; of one that is not, its reply tells how far it is. */
 export function tusFault(error: unknown, { record }: ResumableUpload): unknown {
-  return isServiceError(error) && error.code !== 'client-gone' && record.outcome ? new UploadOver(error) : error;
+  if (!isServiceError(error) || error.code === 'client-gone') return error;
+  return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
+}
+
+/** What a fault is by which an upload does not begin. */
+export function tusRefusal(error: unknown): unknown {
+  return isServiceError(error) && statusOf[error.code] === 409 ? new UploadOver(error) : error;
 }
 
 function statusOfEnd(code: ErrorCode): number {
@@ -37,10 +43,10 @@ export function tus(handler: HttpHandler): HttpHandler {
       return await handler(c);
     } catch (error) {
       if (error instanceof UploadOver)
-        return respond(c, errorsReply(statusOfEnd(error.fault.code), [{ message: error.message }], { ...tusHeaders, ...uncached }));
+        return respond(c, errorsReply(statusOfEnd(error.fault.code), [{ message: error.message }], uncached));
       if (isServiceError(error, 'digest-mismatch'))
-        return respond(c, errorsReply(checksumMismatch, [{ message: error.message }], { ...tusHeaders, ...uncached }));
-      throw isServiceError(error) ? withHeaders(error, { ...tusHeaders, ...(error.details.reply_headers as object | undefined) }) : error;
+        return respond(c, errorsReply(checksumMismatch, [{ message: error.message }], { ...faultHeaders(error), ...uncached }));
+      throw error;
     }
   };
 }

@@ -2,6 +2,7 @@ import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ExpectedDigest } from '../../lib/headers/digest-fields.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import type { HttpMiddleware } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
 /** The version of tus that is spoken. */
@@ -17,8 +18,14 @@ export function speaksTus(exchange: Exchange): boolean {
   return header(exchange, 'tus-resumable') !== undefined;
 }
 
-/** Headers of every reply to a request of tus. */
-export const tusHeaders = { 'tus-resumable': tusVersion } as const;
+/** Headers of every reply to a request of tus, and to OPTIONS. */
+const tusHeaders = { 'tus-resumable': tusVersion } as const;
+
+/** Has every reply to a request of tus say so, whoever gives it. */
+export const answerAsTus: HttpMiddleware = ({ env: exchange }, next) => {
+  if (speaksTus(exchange)) exchange.protocolHeaders = tusHeaders;
+  return next();
+};
 
 /** What OPTIONS tells of tus. */
 export const tusDescription = {
@@ -32,7 +39,7 @@ export const tusDescription = {
 export function checkTusVersion(exchange: Exchange): void {
   if (header(exchange, 'tus-resumable')?.trim() === tusVersion) return;
   throw new ServiceError('precondition-failed', `This version of tus is not supported, ${tusVersion} is.`, {
-    details: { reply_headers: { ...tusHeaders, 'tus-version': tusVersion } },
+    details: { reply_headers: { 'tus-version': tusVersion } },
   });
 }
 
@@ -52,8 +59,14 @@ export function defersLength(exchange: Exchange): boolean {
   return true;
 }
 
-/** `Upload-Checksum`: the digest of what a request brings. @throws ServiceError `bad-request` for one that is malformed or not supported */
+/**
+ * `Upload-Checksum`: the digest of what a request brings.
+ *
+ * @throws ServiceError `bad-request` for one that is malformed or not supported, or is announced as a trailer, which nobody would look at
+ */
 export function checksumOf(exchange: Exchange): ExpectedDigest[] {
+  if (/(^|,)\s*upload-checksum\s*(,|$)/i.test(header(exchange, 'trailer') ?? ''))
+    throw new ServiceError('bad-request', 'Upload-Checksum is not supported as a trailer.');
   const text = header(exchange, 'upload-checksum');
   if (text === undefined) return [];
   const [name = '', value = ''] = text.trim().split(/ +/);
@@ -70,5 +83,5 @@ export function checksumOf(exchange: Exchange): ExpectedDigest[] {
 /** How far an upload is, and until when it waits. */
 export function tusState({ offsetBytes, outcome, expiresMs }: UploadRecord): Record<string, string> {
   const expires: Record<string, string> = outcome ? {} : { 'upload-expires': formatHttpDate(expiresMs) };
-  return { ...tusHeaders, 'upload-offset': String(offsetBytes), ...expires };
+  return { 'upload-offset': String(offsetBytes), ...expires };
 }

@@ -9,7 +9,7 @@ import { completeUpload, headersOfLines } from './complete-upload.ts';
 import { cancel, uploadOf } from './draft-resource.ts';
 import { checkRequestSize, receiveContent } from './receive-content.ts';
 import { tus, tusFault, UploadOver } from './tus-faults.ts';
-import { bytesField, checksumOf, tusContentType, tusHeaders, tusState } from './tus-fields.ts';
+import { bytesField, checksumOf, tusContentType, tusState } from './tus-fields.ts';
 
 /** HEAD of tus: how far the upload is. */
 export const showTusUpload = tus(async (c: HttpContext) => {
@@ -29,7 +29,7 @@ export const showTusUpload = tus(async (c: HttpContext) => {
 /** DELETE of tus: the upload is given up, or what is known of one that is done. */
 export const endTusUpload = tus(async (c: HttpContext) => {
   await cancel(c.env);
-  return respond(c, { status: 204, headers: tusHeaders });
+  return respond(c, { status: 204 });
 });
 
 /** PATCH of tus: more content. The upload is complete with the last byte. */
@@ -52,10 +52,10 @@ export const appendTusUpload = tus(async (c: HttpContext) => {
     if (saidBytes !== undefined) await upload.setLength(saidBytes);
   } catch (error) {
     upload.release();
-    throw error;
+    throw tusFault(error, upload);
   }
   try {
-    await receiveContent(exchange, upload, { digests, isTold: true, overrunEnds: false });
+    await receiveContent(exchange, upload, { digests, overrunEnds: false });
     if (upload.receivedBytes === upload.record.lengthBytes) {
       const headers = await completeUpload(exchange, upload);
       return await respond(c, { status: 204, headers: mergeHeaders(tusState(upload.record), headers) });
@@ -78,9 +78,7 @@ function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') throw overOf(outcome);
   if (offsetBytes !== record.offsetBytes)
-    throw new ServiceError('exists', `The upload is at byte ${record.offsetBytes}, not ${offsetBytes}.`, {
-      details: { reply_headers: { 'upload-offset': String(record.offsetBytes) } },
-    });
+    throw new ServiceError('exists', `The upload is at byte ${record.offsetBytes}, not ${offsetBytes}.`);
   if (saidBytes !== undefined && (lengthBytes === undefined ? saidBytes < offsetBytes : saidBytes !== lengthBytes))
     throw new ServiceError('bad-request', 'The Upload-Length is not that of the upload.');
   const endBytes = offsetBytes + (announcedLength(exchange) ?? 0);

@@ -110,12 +110,15 @@ test('a checksum decides about all of a request', async (t) => {
     const chunk = content.subarray(offset, offset + 100_000);
     const wrong = await server.send('PATCH', url, { headers: { ...append(offset), ...of(algorithm, content) }, body: chunk });
     assert.equal(wrong.status, 460);
+    assert.ok(wrong.headers['upload-expires']);
     assert.equal((await server.send('HEAD', url, { headers: tus })).headers['upload-offset'], String(offset));
     const right = await server.send('PATCH', url, { headers: { ...append(offset), ...of(algorithm, chunk) }, body: chunk });
     assert.equal(right.status, 204, right.text);
     if (offset === 0) {
       const unknown = { ...append(100_000), 'upload-checksum': 'crc32 AAAA' };
       assert.equal((await server.send('PATCH', url, { headers: unknown, body: chunk })).status, 400);
+      const behind = { ...append(100_000), 'transfer-encoding': 'chunked', trailer: 'X-Y, Upload-Checksum' };
+      assert.equal((await server.send('PATCH', url, { headers: behind, body: chunk })).status, 400, 'nobody looks at a trailer');
     }
     offset += 100_000;
   }
@@ -145,7 +148,8 @@ test('bad requests are refused, and change nothing', async (t) => {
     [400, { ...tus, 'upload-length': '1', 'upload-metadata': metadata({ filename: 'a/b' }) }],
     [400, { ...tus, 'upload-length': '1', 'upload-metadata': metadata({ filename: 'x', folder: '/a/..' }) }],
     [403, { ...tus, 'upload-length': '1', 'upload-metadata': metadata({ path: '/__svc__/x' }) }],
-    [409, { ...tus, 'upload-length': '1', 'upload-metadata': metadata({ path: '/none/x' }) }],
+    [422, { ...tus, 'upload-length': '1', 'upload-metadata': metadata({ path: '/none/x' }) }],
+    [422, { ...tus, 'upload-length': '1', 'upload-metadata': metadata({ path: '/' }) }],
   ];
   for (const [status, headers, body] of creations) {
     const reply = await server.send('POST', uploads, { headers, ...(body && { body }) });
@@ -170,10 +174,19 @@ test('bad requests are refused, and change nothing', async (t) => {
     const reply = await server.send('PATCH', url, { headers, body: content.subarray(0, bytes) });
     assert.equal(reply.status, status, `${JSON.stringify(headers)}: ${reply.text}`);
     assert.equal(reply.headers['tus-resumable'], '1.0.0');
+    if ([409, 413].includes(status)) assert.ok(Date.parse(String(reply.headers['upload-expires'])) > Date.now(), JSON.stringify(headers));
     if (!headers['transfer-encoding'])
       assert.equal((await server.send('HEAD', url, { headers: tus })).headers['upload-offset'], '400', JSON.stringify(headers));
   }
   assert.equal(existsSync(join(server.home, 'a')), false);
+  for (const [status, method, user] of [
+    [401, 'HEAD', null],
+    [405, 'PUT', undefined],
+  ] as const) {
+    const reply = await server.send(method, url, { headers: tus, ...(user === null && { user }) });
+    assert.deepEqual([reply.status, reply.headers['tus-resumable']], [status, '1.0.0'], method);
+  }
+  assert.equal((await server.send('HEAD', url)).headers['tus-resumable'], undefined);
 });
 
 test('what ends an upload is told with a status that no client repeats', async (t) => {
