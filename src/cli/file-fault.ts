@@ -5,6 +5,11 @@ const readFaults: Record<string, string> = {
   EISDIR: 'it is a folder',
   EACCES: 'this account may not read it',
 };
+const folderFaults: Record<string, string> = {
+  EEXIST: 'it is a file, not a folder',
+  ENOTDIR: 'a part of the path is a file, not a folder',
+  EACCES: 'this account may not make it',
+};
 const writeFaults: Record<string, string> = {
   ENOENT: 'its folder does not exist',
   EISDIR: 'it is a folder',
@@ -19,4 +24,9 @@ export function readFault(error: unknown): string {
 /** Why a file that somebody named cannot be written, in words. */
 export function writeFault(error: unknown): string {
   return writeFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+}
+
+/** Why a folder that somebody named cannot be made, in words. */
+export function folderFault(error: unknown): string {
+  return folderFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
 }

@@ -58,7 +58,7 @@ test('wrong use is 2, what cannot run is 3, a bad configuration is 1', async (t)
     [['serve', '--config', 'good.yaml', '--root', 'x'], 2, /--root has no effect/],
     [['serve', '--config', 'bad.yaml'], 1, /bad\.yaml:1:\d+: error\[unknown-option\]: services\.web\.prot.*did you mean "port"/],
     [['serve', '--port', port], 3, new RegExp(`127\\.0\\.0\\.1:${port}: the port is in use`)],
-    [['serve', '--port', '0', '--root', 'file'], 3, /file/],
+    [['serve', '--port', '0', '--root', 'file'], 3, /file: it is a file, not a folder\.\n$/],
     [['nonsense'], 2, /unknown command/],
   ];
   for (const [args, code, pattern] of cases) {

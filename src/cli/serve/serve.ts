@@ -11,6 +11,7 @@ import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/lo
 import { Server } from '../../server/server.ts';
 import type { FleetOptions } from '../../server/workers/fleet.ts';
 import { exitCode } from '../exit-codes.ts';
+import { folderFault } from '../file-fault.ts';
 import { complain, complainFindings, Excerpts, findingText, hasColour, paint, print } from '../output.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges, prepareProcess } from './privileges.ts';
@@ -70,7 +71,11 @@ function refuseFolderOptions(options: ServeOptions, file: string): void {
 /** `svc serve` without a configuration: one folder, one account. */
 async function serveFolder(options: ServeOptions): Promise<number> {
   const root = resolve(options.root ?? './files');
-  makeFolders(root);
+  try {
+    makeFolders(root);
+  } catch (error) {
+    throw new ServiceError('unavailable', `--root ${root}: ${folderFault(error)}.`, { cause: error });
+  }
   const { name, password, isGenerated } = accountOf(options.user);
   const passwordHash = await hashPassword(password);
   const log = logOf(options, undefined);
