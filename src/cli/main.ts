@@ -86,7 +86,7 @@ function versionText(): string {
 
 function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
   const program = new Command('svc')
-    .description('Serves files over HTTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
+    .description('Serves files over HTTP and SFTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
     .version(versionText(), '-V, --version', 'print the version')
     .option('--licenses', 'print the licences of svc and of all that is in it')
     .on('option:licenses', () => {
