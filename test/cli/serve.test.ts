@@ -50,6 +50,7 @@ test('wrong use is 2, what cannot run is 3, a bad configuration is 1', async (t)
   writeFileSync(join(folder, 'bad.yaml'), 'services: {web: {type: http, prot: 1}}\n');
   writeFileSync(join(folder, 'good.yaml'), 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\nservices: {web: {type: http, port: 0}}\n');
   writeFileSync(join(folder, 'file'), '');
+  writeFileSync(join(folder, 'file-as-data.yaml'), 'server: {data_folder_path: ./file}\nservices: {web: {type: http, port: 0}}\n');
   const cases: [string[], number, RegExp][] = [
     [['serve', '--port', 'x'], 2, /port/],
     [['serve', '--nonsense'], 2, /unknown option/],
@@ -59,6 +60,7 @@ test('wrong use is 2, what cannot run is 3, a bad configuration is 1', async (t)
     [['serve', '--config', 'bad.yaml'], 1, /bad\.yaml:1:\d+: error\[unknown-option\]: services\.web\.prot.*did you mean "port"/],
     [['serve', '--port', port], 3, new RegExp(`127\\.0\\.0\\.1:${port}: the port is in use`)],
     [['serve', '--port', '0', '--root', 'file'], 3, /file: it is a file, not a folder\.\n$/],
+    [['serve', '--config', 'file-as-data.yaml'], 3, /data folder \S+\/file cannot be used: it is a file, not a folder\.\n$/],
     [['nonsense'], 2, /unknown command/],
   ];
   for (const [args, code, pattern] of cases) {

@@ -50,7 +50,8 @@ export function openDataFolder(folder: string): DataFolder {
     checkForm(path, folder);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    throw new ServiceError('unavailable', `The data folder ${folder} cannot be used: ${(error as Error).message}`, { cause: error });
+    const reason = systemErrorCode(error) === 'EEXIST' ? 'it is a file, not a folder.' : (error as Error).message;
+    throw new ServiceError('unavailable', `The data folder ${folder} cannot be used: ${reason}`, { cause: error });
   }
   return {
     path,
