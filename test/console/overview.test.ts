@@ -11,6 +11,7 @@ import { newestErrors } from '../../src/server/tally.ts';
 import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
+import { watchOutput } from '../support/secret-watch.ts';
 import { testConfig } from '../support/server.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -105,7 +106,7 @@ test('after a restart the overview has the errors of before, the newest first, a
   const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });
   const again = new Server(config, { clock: systemClock, log });
   await again.start();
-  t.after(() => again.stop());
+  watchOutput(t, () => again.stop(), []);
   const listening = again.listening();
   const next = new ConsoleClient(listening.find(({ uuid }) => uuid === 'console')?.url ?? '');
   await until('they are found', async () => (await overviewOf(next)).errors.length > 0);

@@ -14,6 +14,7 @@ import { Client } from '../support/client.ts';
 import { connectWorker, forkHere, hostJournal } from '../support/loopback.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
+import { watchOutput } from '../support/secret-watch.ts';
 import { testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -58,7 +59,7 @@ test('a worker that cannot be replaced is tried again with longer and longer pau
     },
   });
   await service.start();
-  t.after(() => service.stop());
+  watchOutput(t, () => service.stop(), []);
   const client = new Client(service.listening()[0]?.url ?? '');
   assert.equal((await client.get('/home/', { headers: { accept: 'application/json' } })).status, 200);
   good[0]?.kill();

@@ -9,6 +9,7 @@ import { silentLog } from '../../../src/lib/log.ts';
 import { Server } from '../../../src/server/server.ts';
 import { Client } from '../../support/client.ts';
 import { append, part } from '../../support/draft-uploads.ts';
+import { watchOutput } from '../../support/secret-watch.ts';
 import { startServer, testConfig } from '../../support/server.ts';
 import { SteppedClock } from '../../support/stepped-clock.ts';
 
@@ -63,7 +64,7 @@ test(`${count} unfinished uploads of one account: bounded in number and memory, 
   await server.stop();
   const service = new Server(await testConfig(server.folder, { server: { uploads } }), { clock, log: silentLog });
   await service.start();
-  t.after(() => service.stop());
+  watchOutput(t, () => service.stop(), []);
   const client = new Client(service.listening()[0]?.url ?? '');
   assert.equal((await client.send('HEAD', String(urls[2]))).headers['upload-offset'], '5');
   clock.shift(3_601_000);
