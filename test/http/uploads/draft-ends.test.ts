@@ -8,6 +8,7 @@ import { Server } from '../../../src/server/server.ts';
 import { Client } from '../../support/client.ts';
 import { append, begin, content, hidden, newest, part, sha256, stored, whole } from '../../support/draft-uploads.ts';
 import { until } from '../../support/receiver.ts';
+import { watchOutput } from '../../support/secret-watch.ts';
 import { startServer, testConfig } from '../../support/server.ts';
 import { SteppedClock } from '../../support/stepped-clock.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
@@ -78,6 +79,21 @@ test('progress is told and kept while content comes, but not to those with a dig
   assert.deepEqual([secret.status, secret.interim.length], [201, 1]);
 });
 
+test('a length of another form counts for nothing; one that an append tells is recorded, for HEAD and GET', async (t) => {
+  const server = await startServer(t);
+  for (const strange of ['-1', '1.5', 'NaN', '7, 8', '9'.repeat(16)]) {
+    const url = await begin(server, 'a', Buffer.from('x'), { 'upload-length': strange });
+    assert.equal((await server.send('HEAD', url)).headers['upload-length'], undefined, strange);
+    const append7 = { ...append(1, false), 'upload-length': '7' };
+    assert.equal((await server.send('PATCH', url, { headers: append7, body: 'y' })).status, 204);
+    for (const method of ['HEAD', 'GET']) {
+      const { status, headers } = await server.send(method, url);
+      const state = [headers['upload-offset'], headers['upload-complete'], headers['upload-length']];
+      assert.deepEqual([status, ...state, headers['cache-control']], [204, '2', '?0', '7', 'no-store'], method);
+    }
+  }
+});
+
 test('an upload goes on after a restart and a reload, with the limits of then', async (t) => {
   const server = await startServer(t, { server: { uploads: { maximum_per_account: 2 } } });
   const url = await begin(server, 'a', content.subarray(0, 1000));
@@ -87,7 +103,7 @@ test('an upload goes on after a restart and a reload, with the limits of then', 
   const config = await testConfig(server.folder, { server: { uploads: { maximum_per_account: 5 } } });
   const service = new Server(config, { clock: systemClock, log: silentLog });
   await service.start();
-  t.after(() => service.stop());
+  watchOutput(t, () => service.stop(), []);
   const client = new Client(service.listening()[0]?.url ?? '');
   assert.equal((await client.put('/home/c', 'x', { headers: part })).status, 201);
   await service.reload(await testConfig(server.folder, { server: { uploads: { maximum_per_account: 3 } } }));

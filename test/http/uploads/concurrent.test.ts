@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { append, begin, content, hidden, stored } from '../../support/draft-uploads.ts';
+import { until } from '../../support/receiver.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { WatchedRequest } from '../../support/watched-request.ts';
+
+async function told(server: TestServer): Promise<string[]> {
+  return (await server.events()).filter(({ id, data }) => data.path === '/a' && id !== '40018').map(({ id }) => id);
+}
+
+test('many requests that complete one upload at once: exact bytes, one end', async (t) => {
+  const server = await startServer(t);
+  const url = await begin(server, 'a', Buffer.alloc(0), { 'upload-length': String(content.length) });
+  const headers = { ...append(0, true), 'content-length': String(content.length) };
+  const replies = await Promise.all(Array.from({ length: 20 }, () => new WatchedRequest(server, 'PATCH', url, headers).end(content)));
+  for (const { status } of replies) assert.ok([0, 201, 409].includes(status), String(status));
+  const head = await server.send('HEAD', url);
+  const offset = Number(head.headers['upload-offset']);
+  if (head.headers['upload-complete'] === '?0')
+    assert.equal((await server.send('PATCH', url, { headers: append(offset, true), body: content.subarray(offset) })).status, 201);
+  assert.deepEqual(stored(server, 'a'), content);
+  assert.deepEqual(hidden(server), []);
+  assert.deepEqual(await told(server), ['40021', '40017']);
+});
+
+test('DELETE cuts a request that brings content, and nothing is left', async (t) => {
+  const server = await startServer(t);
+  const url = await begin(server, 'a', Buffer.alloc(0));
+  const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(0, true), 'content-length': String(content.length) });
+  await stuck.write(content.subarray(0, 1000));
+  await until('it is there', () => hidden(server).some((name) => stored(server, name).length === 1000));
+  assert.equal((await server.send('DELETE', url)).status, 204);
+  assert.equal((await stuck.done).status, 0);
+  assert.deepEqual(hidden(server), []);
+  assert.deepEqual(await told(server), ['40021', '40069', '40022']);
+});
