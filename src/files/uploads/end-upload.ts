@@ -15,8 +15,10 @@ export const endsAtOnce = 32;
 
 /** How an upload comes to its end without a file. */
 interface UploadEnd {
-  /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
+  /** `expired` or `cancelled` give event 40069 besides. */
   how?: 'expired' | 'cancelled' | undefined;
+  /** Whether nobody will ask for the end, so that it is forgotten at once. */
+  isForgotten?: boolean;
   /** Of the events; without it, what the record has. */
   data?: Readonly<Record<string, unknown>> | undefined;
   /** Without it, that of the request that began the upload. */
@@ -26,26 +28,32 @@ interface UploadEnd {
 }
 
 /**
- * Ends an upload that comes to nothing: its content goes, event 40022 tells why, and so does the record for a while. For whoever holds it.
+ * Ends an upload that comes to nothing: its content goes, event 40022 tells why, and so does the record for a while, unless it is forgotten. For
+ * whoever holds it.
  *
- * @returns the record as it is kept
+ * @returns the record as it is kept, or was last
  */
 export async function endUpload(
   { events, uploads }: Pick<FilesEnvironment, 'events' | 'uploads'>,
   record: UploadRecord,
   reason: ServiceError,
-  { how, data = resumedData(record), context = record.origin, contentPath = record.contentPath }: UploadEnd,
+  {
+    how,
+    isForgotten = how === 'cancelled',
+    data = resumedData(record),
+    context = record.origin,
+    contentPath = record.contentPath,
+  }: UploadEnd,
 ): Promise<UploadRecord> {
   const { id, path } = record;
   removeContent(contentPath);
   const members = { ...pathData(path, `${dirname(record.contentPath)}/${baseName(path)}`), ...data, details: reason.message };
   if (how) events.emit({ id: 40069, context, data: { ...members, reason: how }, uuid: eventUuidOf(id, 40069) });
   await events.emitDurable({ id: 40022, context, data: members, uuid: eventUuidOf(id, 40022) });
-  if (how === 'cancelled') {
-    await uploads.remove(id);
-    return record;
-  }
-  return uploads.change(id, { completion: undefined, outcome: { kind: 'failed', code: reason.code, message: reason.message } });
+  const end = { completion: undefined, outcome: { kind: 'failed', code: reason.code, message: reason.message } } as const;
+  if (!isForgotten) return uploads.change(id, end);
+  await uploads.remove(id);
+  return { ...record, ...end };
 }
 
 /** Does something about an upload that nobody else changes meanwhile, if it is still there; a request that brings content to it is cut. */

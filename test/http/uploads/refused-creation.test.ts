@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { content, hidden, newest, part, sha256, uploads } from '../../support/draft-uploads.ts';
 import { until } from '../../support/receiver.ts';
@@ -34,6 +36,7 @@ test('a request that should begin an upload and fails leaves nothing: nobody kno
     const reply = await server.send(method, target, { headers, body });
     assert.equal(reply.status, status, `${method} ${JSON.stringify(headers)}: ${reply.text}`);
     assert.deepEqual(hidden(server), [], JSON.stringify(headers));
+    assert.deepEqual(readdirSync(join(server.folder, 'data/uploads')), [], 'nobody will ask how it ended');
     if (!headers['tus-resumable']) assert.equal(reply.headers['upload-complete'], '?1', JSON.stringify(headers));
   }
   for (const headers of [byTus({ 'upload-length': '9999' }), byPost({})]) {
