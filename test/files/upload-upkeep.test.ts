@@ -3,7 +3,6 @@ import { existsSync, linkSync, mkdirSync, renameSync, unlinkSync, writeFileSync 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inodeOf, keptName } from '../../src/files/disk/temporaries.ts';
-import { endsAtOnce } from '../../src/files/uploads/end-upload.ts';
 import { eventUuidOf } from '../../src/files/uploads/upload-events.ts';
 import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../../src/files/uploads/upload-upkeep.ts';
@@ -90,27 +89,6 @@ test('only what has the name of kept content is ever removed', async (t) => {
   });
   await upkeep.look();
   assert.deepEqual([existsSync(innocent), existsSync(kept)], [true, false]);
-});
-
-test('what cannot be ended keeps no other from its end', async (t) => {
-  const { environment: files, home, events } = testFiles(t);
-  const broken = new Set<string>();
-  for (let count = 0; count < 2 * endsAtOnce; count++) broken.add((await files.uploads.add(orderOf(join(home, keptName())), 1)).id);
-  const { id } = await files.uploads.add(orderOf(join(home, keptName())), 1);
-  const find = (wanted: string) => (broken.has(wanted) ? Promise.reject(new Error('EIO')) : files.uploads.find(wanted));
-  const all = () => files.uploads.within(home);
-  const upkeep = new UploadUpkeep({
-    files: { ...files, uploads: { ...past(files.uploads, all), find, completing: all } },
-    isJournalled: async () => false,
-    clock: { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 },
-    log: silentLog,
-  });
-  await upkeep.look();
-  assert.equal((await files.uploads.find(id))?.outcome?.kind, 'failed');
-  assert.deepEqual(
-    events.map(({ id: event }) => event),
-    [40069, 40022],
-  );
 });
 
 test('a folder where the content was is left alone, and the upload ends', async (t) => {

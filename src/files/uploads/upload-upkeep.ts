@@ -57,18 +57,12 @@ export class UploadUpkeep {
 
   async #look(): Promise<void> {
     const { uploads } = this.#surroundings.files;
-    await this.#tolerantly(async () => {
-      // What was seen before may have changed until it is ours, and what cannot be done for one is no matter of the others.
+    try {
+      // What was seen before may have changed until it is ours.
       const all = (records: UploadRecord[], action: (record: UploadRecord) => Promise<void>) =>
-        severalAtOnce(records, endsAtOnce, ({ id }) => this.#tolerantly(() => whileHeld(uploads, id, action)));
+        severalAtOnce(records, endsAtOnce, ({ id }) => whileHeld(uploads, id, action));
       await all(await uploads.completing(), (record) => this.#settle(record));
       await all(await uploads.expired(), (record) => this.#expire(record));
-    });
-  }
-
-  async #tolerantly(action: () => Promise<void>): Promise<void> {
-    try {
-      await action();
     } catch (error) {
       this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { reason: error });
     }
