@@ -9,25 +9,25 @@ export type Register = (program: Command, run: (action: Action) => Promise<void>
 /** Reads a port. */
 export function portNumber(text: string): number {
   const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('must be a port number from 0 to 65535');
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port number from 0 to 65535.');
   return port;
 }
 
 /** Reads a whole number above 0. */
 export function positiveNumber(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number above 0');
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
   return Number(text);
 }
 
 /** Reads a time in seconds. */
 export function secondsNumber(text: string): number {
-  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('must be a number of seconds');
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('It must be a number of seconds.');
   return Number(text);
 }
 
 /** Reads a status code. */
 export function statusNumber(text: string): number {
-  if (!/^[2-9]\d\d$/.test(text)) throw new InvalidArgumentError('must be a status code from 200 to 999');
+  if (!/^[2-9]\d\d$/.test(text)) throw new InvalidArgumentError('It must be a status code from 200 to 999.');
   return Number(text);
 }
 

@@ -105,11 +105,7 @@ function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<
       optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(default: \[\]\)$/, ''),
       subcommandTerm: (command) => [command.name(), ...command.aliases()].join('|'),
     })
-    .configureOutput({
-      writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))),
-      // What the readers of options say goes on the sentence of the library.
-      outputError: (text, write) => write(text.replace(' is invalid. must be ', ' is invalid: it must be ')),
-    })
+    .configureOutput({ writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))) })
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;

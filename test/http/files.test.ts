@@ -11,10 +11,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { testBasic } from '../support/secrets.ts';
+import { testBasic, testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 const awkwardNames = [
@@ -239,4 +240,26 @@ test('a file that shrinks while it is sent cuts the connection instead of lying'
   );
   assert.ok(received < size, 'the whole length was not sent');
   assert.ok((await server.eventIds()).includes(40040));
+});
+
+test('a file that becomes shorter while it is sent cuts the download, which is no fault of the program', async (t) => {
+  const server = await startServer(t);
+  const path = join(server.home, 'log');
+  writeFileSync(path, Buffer.alloc(64 * 1024 * 1024));
+  const incoming = await new Promise<IncomingMessage>((resolve) => {
+    request(new URL('/home/log', server.url), { auth: testUser }, resolve).end();
+  });
+  truncateSync(path, 1000);
+  const failure = await new Promise<Error | undefined>((resolve) => {
+    incoming.on('end', () => resolve(undefined));
+    incoming.on('error', resolve);
+    incoming.resume();
+  });
+  assert.match(String(failure), /aborted/);
+  const ids = await server.eventIds();
+  assert.deepEqual(
+    [40004, 40040, 40039, 40003].map((id) => ids.filter((one) => one === id).length),
+    [1, 1, 0, 0],
+  );
+  assert.equal((await server.get('/home/log')).body.length, 1000);
 });

@@ -54,7 +54,7 @@ const configOption = ['-c, --config <file>', 'configuration file (default: svc.c
 function kindList(text: string): CredentialKind[] {
   const kinds = text.split(',').map((kind) => kind.trim());
   const isKind = (kind: string): kind is CredentialKind => credentialKinds.includes(kind as CredentialKind);
-  if (!kinds.every(isKind)) throw new InvalidArgumentError(`must be ${credentialKinds.join(', ')}, or both with a comma`);
+  if (!kinds.every(isKind)) throw new InvalidArgumentError(`It must be ${credentialKinds.join(', ')}, or both with a comma.`);
   return kinds;
 }
 

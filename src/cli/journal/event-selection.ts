@@ -35,12 +35,12 @@ export function pointInTime(text: string): number {
     const time = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T').replace(',', '.')).getTime();
     if (!Number.isNaN(time)) return time;
   }
-  throw new InvalidArgumentError('must be a time such as 2026-01-31T12:00, or 15m, 2h, 7d for so long ago');
+  throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00, or 15m, 2h, 7d for so long ago.');
 }
 
 function gatheredIds(text: string, before: number[]): number[] {
   const ids = text.split(',').map((item) => item.trim());
-  if (!ids.every((id) => /^\d+$/.test(id))) throw new InvalidArgumentError('must be event IDs, for example 40017,40022');
+  if (!ids.every((id) => /^\d+$/.test(id))) throw new InvalidArgumentError('Give event IDs, for example 40017,40022.');
   return [...before, ...ids.map(Number)];
 }
 

@@ -5,7 +5,7 @@ import { portNumber, type Register, secondsNumber } from '../arguments.ts';
 
 function workerCount(text: string): number {
   if (text === 'auto') return availableParallelism();
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of processes, or auto');
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number of processes, or auto.');
   return Number(text);
 }
 

@@ -135,13 +135,15 @@ function checkNotSame(paths: AccountPaths, ends: MoveEnds): void {
 }
 
 // Rules go by path, so a move must not carry a member to where other rules hold without `rename` there. Nor must it take one out of a quota,
-// which counts what has a path.
+// which counts what has a path: where paths become longer.
 async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualPath, ends: MoveEnds): Promise<void> {
   const { permissions, quotaSizeBytes } = paths.account;
-  if (!permissions.hasRules && quotaSizeBytes === 0) return;
-  for await (const { relativePath } of walkTree(paths.mounts.roots, `${ends.source.realPath}/${ends.sourceName}`)) {
+  const [source, target] = [`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`];
+  const mayLeaveQuota = quotaSizeBytes > 0 && Buffer.byteLength(target) > Buffer.byteLength(source);
+  if (!permissions.hasRules && !mayLeaveQuota) return;
+  for await (const { relativePath } of walkTree(paths.mounts.roots, source)) {
     if (relativePath === '') continue;
-    checkPathLength(`${ends.target.realPath}/${ends.targetName}/${relativePath}`);
+    checkPathLength(`${target}/${relativePath}`);
     for (const end of [from, to]) if (!permissions.allowsAny(`${end}/${relativePath}` as VirtualPath, neededRights.rename)) throw denied();
   }
 }

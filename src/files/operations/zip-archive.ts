@@ -79,11 +79,11 @@ export class ZipWriter {
    * Ends the current member.
    *
    * @returns what follows its data: a descriptor, or nothing
-   * @throws ServiceError `internal` when there was less data than announced
+   * @throws ServiceError `unavailable` when there was less data than announced
    */
   end(): Buffer {
     const { entry, offset, crc, leftBytes } = this.#now();
-    if (leftBytes > 0) throw new ServiceError('internal', 'A file became shorter while it was archived.');
+    if (leftBytes > 0) throw new ServiceError('unavailable', 'A file became shorter while it was archived.');
     this.#current = undefined;
     this.#keep(centralHeader(entry, crc, offset));
     const trailer = hasDescriptor(entry) ? descriptor(entry, crc) : Buffer.alloc(0);

@@ -2,7 +2,7 @@ import { readSync } from 'node:fs';
 import type { KeptFile } from '../../files/disk/file-cache.ts';
 import type { FileDownload } from '../../files/operations/file-download.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
-import { isServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
 import type { HttpContext } from '../environment.ts';
 import { BodyWriter, endReply } from './body-writer.ts';
@@ -96,7 +96,7 @@ async function sendRange(
   try {
     for (let position = range.start; position <= range.end; ) {
       const { bytesRead } = await reading;
-      if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
+      if (bytesRead === 0) throw becameShorter();
       await flushed;
       position += bytesRead;
       [buffer, other] = [other, buffer];
@@ -141,7 +141,11 @@ function readExactlySync(fd: number, buffer: Buffer, position: number): void {
   let done = 0;
   while (done < buffer.length) {
     const bytesRead = readSync(fd, buffer, done, buffer.length - done, position + done);
-    if (bytesRead === 0) throw new Error('The file became shorter while it was sent.');
+    if (bytesRead === 0) throw becameShorter();
     done += bytesRead;
   }
+}
+
+function becameShorter(): ServiceError {
+  return new ServiceError('unavailable', 'The file became shorter while it was sent; try again.');
 }

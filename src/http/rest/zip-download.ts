@@ -197,5 +197,5 @@ async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, body
 }
 
 function becameShorter(): ServiceError {
-  return new ServiceError('internal', 'A file became shorter while it was archived.');
+  return new ServiceError('unavailable', 'A file became shorter while it was archived.');
 }
