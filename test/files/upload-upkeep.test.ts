@@ -3,6 +3,7 @@ import { existsSync, linkSync, mkdirSync, renameSync, unlinkSync, writeFileSync 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inodeOf, keptName } from '../../src/files/disk/temporaries.ts';
+import { endsAtOnce } from '../../src/files/uploads/end-upload.ts';
 import { eventUuidOf } from '../../src/files/uploads/upload-events.ts';
 import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../../src/files/uploads/upload-upkeep.ts';
@@ -10,6 +11,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { orderOf } from '../contracts/upload-store.ts';
 import { testFiles } from '../support/sftp-session.ts';
+
+const inTwoMinutes = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
 
 /** An upload whose end was begun when its process was killed. @param isJournalled whether its event is in the journal */
 async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
@@ -78,17 +81,60 @@ test('only what has the name of kept content is ever removed', async (t) => {
   writeFileSync(innocent, 'x');
   const kept = join(home, keptName());
   linkSync(innocent, kept);
-  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
   for (const path of [innocent, kept]) await files.uploads.add(orderOf(path), 1);
   // The store goes by the system's clock: what is past its time by another one is looked at all the same.
   const upkeep = new UploadUpkeep({
     files: { ...files, uploads: past(files.uploads, () => files.uploads.within(home)) },
     isJournalled: async () => false,
-    clock,
+    clock: inTwoMinutes,
     log: silentLog,
   });
   await upkeep.look();
   assert.deepEqual([existsSync(innocent), existsSync(kept)], [true, false]);
+});
+
+test('what cannot be ended keeps no other from its end', async (t) => {
+  const { environment: files, home, events } = testFiles(t);
+  const broken = new Set<string>();
+  for (let count = 0; count < 2 * endsAtOnce; count++) broken.add((await files.uploads.add(orderOf(join(home, keptName())), 1)).id);
+  const { id } = await files.uploads.add(orderOf(join(home, keptName())), 1);
+  const find = (wanted: string) => (broken.has(wanted) ? Promise.reject(new Error('EIO')) : files.uploads.find(wanted));
+  const all = () => files.uploads.within(home);
+  const upkeep = new UploadUpkeep({
+    files: { ...files, uploads: { ...past(files.uploads, all), find, completing: all } },
+    isJournalled: async () => false,
+    clock: inTwoMinutes,
+    log: silentLog,
+  });
+  await upkeep.look();
+  assert.equal((await files.uploads.find(id))?.outcome?.kind, 'failed');
+  assert.deepEqual(
+    events.map(({ id: event }) => event),
+    [40069, 40022],
+  );
+});
+
+test('no content is removed while the journal takes nothing', async (t) => {
+  const { environment: files, home } = testFiles(t);
+  const contents = Array.from({ length: 2 * endsAtOnce }, () => join(home, keptName()));
+  for (const content of contents) {
+    writeFileSync(content, 'x');
+    await files.uploads.add(orderOf(content), 1);
+  }
+  const assertWritable = () => {
+    throw new Error('The journal cannot be written.');
+  };
+  const upkeep = new UploadUpkeep({
+    files: {
+      events: Object.assign(Object.create(files.events), { assertWritable }),
+      uploads: past(files.uploads, () => files.uploads.within(home)),
+    },
+    isJournalled: async () => false,
+    clock: inTwoMinutes,
+    log: silentLog,
+  });
+  await upkeep.look();
+  assert.ok(contents.every((content) => existsSync(content)));
 });
 
 test('a folder where the content was is left alone, and the upload ends', async (t) => {

@@ -129,7 +129,7 @@ function startHost(): ChildProcess {
 
 /** Waits until something holds; fails after ten seconds, naming it. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 10_000;
+  const endMs = performance.now() + 30_000;
   // What is asked for may cost more than what it waits for: a journal is read each time.
   for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
     if (performance.now() > endMs) assert.fail(`waited ten seconds for: ${what}`);

@@ -56,16 +56,24 @@ export class UploadUpkeep {
   }
 
   async #look(): Promise<void> {
-    const { uploads } = this.#surroundings.files;
+    const { events, uploads } = this.#surroundings.files;
+    const faults: unknown[] = [];
+    // What was seen before may have changed until it is ours. A fault of one upload keeps no other from its end.
+    const lookAfter = (records: UploadRecord[], action: (record: UploadRecord) => Promise<void>) =>
+      severalAtOnce(records, endsAtOnce, async ({ id }) => {
+        // No content goes whose end cannot be told.
+        events.assertWritable();
+        await whileHeld(uploads, id, action).catch((error) => faults.push(error));
+      });
     try {
-      // What was seen before may have changed until it is ours.
-      const all = (records: UploadRecord[], action: (record: UploadRecord) => Promise<void>) =>
-        severalAtOnce(records, endsAtOnce, ({ id }) => whileHeld(uploads, id, action));
-      await all(await uploads.completing(), (record) => this.#settle(record));
-      await all(await uploads.expired(), (record) => this.#expire(record));
+      await lookAfter(await uploads.completing(), (record) => this.#settle(record));
+      await lookAfter(await uploads.expired(), (record) => this.#expire(record));
     } catch (error) {
-      this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { reason: error });
+      faults.push(error);
     }
+    if (faults.length === 0) return;
+    const [reason] = faults;
+    this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { faults: faults.length, reason });
   }
 
   async #expire(record: UploadRecord): Promise<void> {
