@@ -212,6 +212,7 @@ async function uploadOperations(
   const named = { 'upload-metadata': 'path L3Vw' };
   const part = { 'upload-complete': '?0', ...named };
   const bytes = { 'content-type': 'application/offset+octet-stream' };
+  const wrongChecksum = { 'upload-checksum': 'md5 AAAAAAAAAAAAAAAAAAAAAA==' };
   await post(201, { 'upload-complete': '?1', ...named }, 'all');
   await post(400, { ...tus, ...named });
   await send('POST', collection, collection, 401, { user: null, headers: json });
@@ -220,6 +221,8 @@ async function uploadOperations(
   await post(412, { ...part, 'if-none-match': '*' });
   await post(413, { ...tus, ...named, ...bytes, 'upload-length': '100001' }, 'x'.repeat(100_001));
   await post(415, { ...tus, ...named, 'upload-length': '1' }, 'x');
+  await post(422, { ...tus, 'upload-metadata': 'path L25vbmUvYQ==', 'upload-length': '1' });
+  await post(460, { ...tus, ...named, ...bytes, 'upload-length': '1', ...wrongChecksum }, 'x');
   await asSmall('POST', collection, collection, 507, { headers: { ...json, ...tus, ...named, 'upload-length': '100' } });
   await asDenied('POST', collection, collection, 403, { headers: { ...json, ...part } });
 
@@ -246,7 +249,7 @@ async function uploadOperations(
   await to('PATCH', draft, 413, { ...append, 'upload-offset': '9' }, 'x'.repeat(100_001));
   await to('PATCH', draft, 201, { ...append, 'upload-offset': '9', 'upload-complete': '?1' }, 'end');
   const offset = (bytesThere: number) => ({ ...tus, ...bytes, 'upload-offset': String(bytesThere) });
-  await to('PATCH', byTus, 460, { ...offset(0), 'upload-checksum': 'md5 AAAAAAAAAAAAAAAAAAAAAA==' }, 'x');
+  await to('PATCH', byTus, 460, { ...offset(0), ...wrongChecksum }, 'x');
   await to('PATCH', byTus, 412, { ...offset(0), 'tus-resumable': '2.0.0' }, 'x');
   await to('PATCH', byTus, 204, offset(0), 'ten bytes!');
   const taken = String((await post(201, { ...tus, 'upload-metadata': 'path L3Rha2Vu', 'upload-length': '1' })).headers.location);

@@ -127,12 +127,12 @@ function startHost(): ChildProcess {
   return child;
 }
 
-/** Waits until something holds; fails after ten seconds, naming it. */
+/** Waits until something holds; fails after half a minute, naming it. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000;
   // What is asked for may cost more than what it waits for: a journal is read each time.
   for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
-    if (performance.now() > endMs) assert.fail(`waited ten seconds for: ${what}`);
+    if (performance.now() > endMs) assert.fail(`waited half a minute for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
