@@ -28,7 +28,8 @@ export async function startLive(t: TestContext, args: string[] = []): Promise<Li
     monitor: { type: 'monitor', port: 0 },
   };
   await writeConfig(folder, { services });
-  writeFileSync(join(folder, 'home/a'), 'hello, world');
+  writeFileSync(join(folder, 'home/a'), 'for whoever is let in');
+  writeFileSync(join(folder, witness), 'hello, world');
   const running = start(t, ['serve', '--log-format', 'json', ...args], { cwd: folder });
   const [, plain = '', tls = '', monitor = ''] = await running.line(
     /plain listening on (\S+)\/\n(?:.*\n)*?tls listening on (\S+)\/\n(?:.*\n)*?monitor listening on (\S+)\/\n/,
@@ -37,10 +38,13 @@ export async function startLive(t: TestContext, args: string[] = []): Promise<Li
   return { running, urls: { plain, tls, monitor }, cert, pids: () => [pid, ...childrenOf(pid)].filter(isRunning) };
 }
 
+/** A file that no request of the fuzz names: some are good ones, and write. */
+const witness = 'home/witness';
+
 /** The processes of `before` still run, answer, and met no internal error. */
 export async function assertWhole({ running, urls, pids }: Live, before: readonly number[]): Promise<void> {
   assert.deepEqual(pids(), before);
-  assert.equal((await new Client(urls.plain).get('/home/a')).text, 'hello, world');
+  assert.equal((await new Client(urls.plain).get(`/${witness}`)).text, 'hello, world');
   const { text } = await new Client(urls.monitor).get('/metrics', { user: null });
   assert.match(text, /^svc_internal_errors_total 0$/m, running.stderr());
 }
