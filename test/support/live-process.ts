@@ -28,8 +28,7 @@ export async function startLive(t: TestContext, args: string[] = []): Promise<Li
     monitor: { type: 'monitor', port: 0 },
   };
   await writeConfig(folder, { services });
-  writeFileSync(join(folder, 'home/a'), 'for whoever is let in');
-  writeFileSync(join(folder, witness), 'hello, world');
+  for (const file of ['home/a', witness]) writeFileSync(join(folder, file), 'hello, world');
   const running = start(t, ['serve', '--log-format', 'json', ...args], { cwd: folder });
   const [, plain = '', tls = '', monitor = ''] = await running.line(
     /plain listening on (\S+)\/\n(?:.*\n)*?tls listening on (\S+)\/\n(?:.*\n)*?monitor listening on (\S+)\/\n/,

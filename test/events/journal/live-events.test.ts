@@ -142,7 +142,7 @@ test('events that are removed before somebody looked at them end the following, 
   assert.equal(live.followers, 0);
   const back = live.follow(everything, next, new AbortController().signal);
   const { events, lag } = (await back.next()).value as LiveBatch;
-  assert.equal(events.length, 0);
+  assert.ok(events.length > 0 && events.length < 1000, `${events.length} events of the last file`);
   assert.notEqual(lag, undefined);
   await back.return(undefined);
 });
