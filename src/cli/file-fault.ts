@@ -18,15 +18,19 @@ const writeFaults: Record<string, string> = {
 
 /** Why a file that somebody named cannot be read, in words. */
 export function readFault(error: unknown): string {
-  return readFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+  return inWords(readFaults, error);
 }
 
 /** Why a file that somebody named cannot be written, in words. */
 export function writeFault(error: unknown): string {
-  return writeFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+  return inWords(writeFaults, error);
 }
 
 /** Why a folder that somebody named cannot be made, in words. */
 export function folderFault(error: unknown): string {
-  return folderFaults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+  return inWords(folderFaults, error);
+}
+
+function inWords(faults: Record<string, string>, error: unknown): string {
+  return faults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
 }

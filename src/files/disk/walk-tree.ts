@@ -14,7 +14,7 @@ interface TreeMember {
   boundPath: string;
 }
 
-export interface WalkOptions {
+interface WalkOptions {
   /** Passes over what lies so deep that the system takes no path to it. */
   passesTooDeep?: boolean;
 }

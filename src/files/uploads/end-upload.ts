@@ -15,10 +15,10 @@ export const endsAtOnce = 32;
 
 /** How an upload comes to its end without a file. */
 interface UploadEnd {
-  /** `expired` or `cancelled` give event 40069 besides. */
+  /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
   how?: 'expired' | 'cancelled' | undefined;
-  /** Whether nobody will ask for the end, so that it is forgotten at once. */
-  isForgotten?: boolean;
+  /** Whether its client knows its URL. Of one that nobody will ask for, nothing is kept. */
+  isTold?: boolean;
   /** Of the events; without it, what the record has. */
   data?: Readonly<Record<string, unknown>> | undefined;
   /** Without it, that of the request that began the upload. */
@@ -37,13 +37,7 @@ export async function endUpload(
   { events, uploads }: Pick<FilesEnvironment, 'events' | 'uploads'>,
   record: UploadRecord,
   reason: ServiceError,
-  {
-    how,
-    isForgotten = how === 'cancelled',
-    data = resumedData(record),
-    context = record.origin,
-    contentPath = record.contentPath,
-  }: UploadEnd,
+  { how, isTold = true, data = resumedData(record), context = record.origin, contentPath = record.contentPath }: UploadEnd,
 ): Promise<UploadRecord> {
   const { id, path } = record;
   removeContent(contentPath);
@@ -51,7 +45,7 @@ export async function endUpload(
   if (how) events.emit({ id: 40069, context, data: { ...members, reason: how }, uuid: eventUuidOf(id, 40069) });
   await events.emitDurable({ id: 40022, context, data: members, uuid: eventUuidOf(id, 40022) });
   const end = { completion: undefined, outcome: { kind: 'failed', code: reason.code, message: reason.message } } as const;
-  if (!isForgotten) return uploads.change(id, end);
+  if (isTold && how !== 'cancelled') return uploads.change(id, end);
   await uploads.remove(id);
   return { ...record, ...end };
 }

@@ -305,7 +305,7 @@ export class ResumableUpload {
       await receiving?.writer.discard();
       this.#record = await endUpload(this.#paths.environment, this.#record, asServiceError(reason), {
         how,
-        isForgotten: how === 'cancelled' || !this.isTold,
+        isTold: this.isTold,
         data,
         context: this.#paths.context,
       });
