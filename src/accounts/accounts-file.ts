@@ -52,6 +52,7 @@ export class AccountsFile {
   readonly #configured: ReadonlyMap<string, LocalAccount>;
   readonly #onWrite: (() => Promise<void>) | undefined;
   #content: Content = empty;
+  #hashes: { of: Content; all: readonly string[] } | undefined;
   #version = '';
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -84,6 +85,16 @@ export class AccountsFile {
     const override = this.#content.overrides.get(name);
     const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);
     return isInForce ? { ...configured, passwordHash: override.password } : configured;
+  }
+
+  /** The hashes of all accounts that have one. */
+  get passwordHashes(): readonly string[] {
+    this.#refresh();
+    if (this.#hashes?.of !== this.#content) {
+      const names = new Set([...this.#configured.keys(), ...this.#content.accounts.keys()]);
+      this.#hashes = { of: this.#content, all: [...names].flatMap((name) => this.find(name)?.passwordHash ?? []) };
+    }
+    return this.#hashes.all;
   }
 
   /** Former password hashes of an account, newest first, as far as they were kept. */

@@ -1,12 +1,10 @@
-import { hash as digest, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
+import { hash as digest, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import { FairTurns } from '../lib/turns/fair-turns.ts';
 import { rememberedForTurn } from '../lib/turns/remembered.ts';
-
-const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+import { longestCredentialCharacters } from './user-names.ts';
 
 /** What a hash costs (RFC 7914): memory 128·2^ln·r bytes, time that times p. */
 export interface HashCost {
@@ -52,17 +50,38 @@ function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
 }
 
-async function derive(password: string, hash: Omit<PasswordHash, 'hash'>, lengthBytes: number): Promise<Buffer> {
-  return scryptAsync(password.normalize('NFC'), hash.salt, lengthBytes, {
-    N: 2 ** hash.ln,
-    r: hash.r,
-    p: hash.p,
-    maxmem: memoryLimitBytes + 1024 * 1024,
+function derive(password: string, { ln, r, p, salt }: HashCost & { salt: Buffer }, lengthBytes: number): Promise<Buffer> {
+  const options = { N: 2 ** ln, r, p, maxmem: memoryLimitBytes + 1024 * 1024 };
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFC'), salt, lengthBytes, options, (error, key) => (error ? reject(error) : resolve(key)));
   });
 }
 
-/** Hashes a password with a fresh salt. @returns `$scrypt$ln=…,r=…,p=…$salt$hash` */
+/**
+ * Whether a text can be a password at all (docs/spec/authentication.md#names-and-passwords). scrypt fills keys up with zeros (HMAC, RFC 2104):
+ * to it `pw` and `pw\0` are one. Text that is not well-formed would be hashed with U+FFFD in its place.
+ */
+export function isPassword(text: string): boolean {
+  return text.length <= longestCredentialCharacters && text.isWellFormed() && !text.includes('\0');
+}
+
+/** Why nobody may choose a password, as a sentence; undefined when it is fine. The policy has further rules. */
+export function newPasswordFault(password: string): string | undefined {
+  if (password.length > longestCredentialCharacters)
+    return `The password must not have more than ${longestCredentialCharacters} characters.`;
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(password) || !password.isWellFormed()) return 'The password must not have control characters.';
+  return undefined;
+}
+
+/**
+ * Hashes a password with a fresh salt.
+ *
+ * @returns `$scrypt$ln=…,r=…,p=…$salt$hash`
+ * @throws ServiceError `bad-request` when nobody may choose it
+ */
 export async function hashPassword(password: string, cost: HashCost = defaultCost): Promise<string> {
+  const fault = newPasswordFault(password);
+  if (fault !== undefined) throw new ServiceError('bad-request', fault);
   const salt = randomBytes(saltBytes);
   const hash = await derive(password, { ...cost, salt }, hashBytes);
   return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${unpadded(salt)}$${unpadded(hash)}`;
@@ -70,6 +89,7 @@ export async function hashPassword(password: string, cost: HashCost = defaultCos
 
 /** Compares a password with a hash, in constant time. */
 export async function verifyPassword(password: string, text: string): Promise<boolean> {
+  if (!isPassword(password)) return false;
   const parsed = parsePasswordHash(text);
   return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
 }
@@ -101,7 +121,7 @@ export class PasswordVerifier {
   readonly #digest = rememberedForTurn((text) => digest('sha256', text, 'base64'));
   readonly #remembered = new Set<string>();
   readonly #running = new Map<string, Promise<boolean>>();
-  readonly #dummy = { ...defaultCost, salt: randomBytes(saltBytes) };
+  readonly #dummySalt = randomBytes(saltBytes);
   readonly #turns = new FairTurns({ atOnce: mostAtOnce, waitingOfOne: mostWaiting.ofOne, waiting: mostWaiting.inAll });
   readonly #clock: Clock;
 
@@ -119,10 +139,18 @@ export class PasswordVerifier {
     });
   }
 
-  /** Takes the time of a wrong password, so that the answer does not tell whether the name is known. @throws as `verify` */
-  async verifyUnknown(username: string, password: string, turn: VerificationTurn): Promise<false> {
+  /**
+   * Does the work of a wrong password, so that the answer does not tell whether the name is known. Which cost it has depends on the name, so that
+   * unknown names take the times that known ones take.
+   *
+   * @param hashes those of the known names
+   * @throws as `verify`
+   */
+  async verifyUnknown(username: string, password: string, hashes: readonly string[], turn: VerificationTurn): Promise<false> {
     await this.#once(this.#tokenOf(`unknown ${username}`, password), turn, async () => {
-      await derive(password, this.#dummy, hashBytes);
+      const number = Number.parseInt(digest('sha256', `${this.#key}\0${username}`).slice(0, 12), 16);
+      const known = hashes[number % hashes.length];
+      await derive(password, { ...(known === undefined ? defaultCost : parsePasswordHash(known)), salt: this.#dummySalt }, hashBytes);
       return false;
     });
     return false;

@@ -4,13 +4,13 @@ import type { LocalAccount } from '../accounts/local-account.ts';
 import { longestVerificationMs, type PasswordVerifier } from '../accounts/passwords.ts';
 import { sourceOf } from './address-source.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
-import type { Credentials } from './credentials.ts';
+import { type Credentials, keyBlobOf } from './credentials.ts';
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
 /**
  * Accounts of the configuration and of the accounts file (docs/spec/authentication.md#local-accounts). An unknown name and a
- * wrong password are one answer, and take the same time.
+ * wrong password are one answer, and take the same work.
  */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
@@ -52,8 +52,9 @@ export class ApplicationMethod implements AuthMethod {
     switch (credentials.type) {
       case 'password': {
         const turn = { source: sourceOf(credentials.peer.address), isKnown: credentials.isKnown === true };
-        if (!account?.passwordHash) return this.#passwords.verifyUnknown(credentials.username, credentials.content, turn);
-        return this.#passwords.verify(credentials.content, account.passwordHash, turn);
+        const { username, content } = credentials;
+        if (!account?.passwordHash) return this.#passwords.verifyUnknown(username, content, this.accounts.passwordHashes, turn);
+        return this.#passwords.verify(content, account.passwordHash, turn);
       }
       case 'ssh-key':
         return hasKey(account, credentials.content);
@@ -68,13 +69,7 @@ export class ApplicationMethod implements AuthMethod {
 }
 
 function hasKey(account: LocalAccount | undefined, key: string): boolean {
-  return (account?.sshKeys ?? []).some((line) => keyBlob(line) === key.trim());
-}
-
-/** The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`), or the text itself. */
-function keyBlob(line: string): string {
-  const fields = line.trim().split(/\s+/);
-  return fields[1] ?? fields[0] ?? '';
+  return (account?.sshKeys ?? []).some((line) => keyBlobOf(line) === key.trim());
 }
 
 function certificateFingerprint(pem: string): string | undefined {

@@ -7,7 +7,7 @@ import type { EventAccount, EventComponent, EventContext, RequestTrace } from '.
 import { peerAccount } from '../events/event-factory.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { AuthMethod, PublicFailure } from './auth-method.ts';
-import { areAskable, type Credentials } from './credentials.ts';
+import { areAskable, type Credentials, notAskable } from './credentials.ts';
 
 /** What the chain made of a client's credentials. */
 export type ChainResult =
@@ -62,7 +62,7 @@ export class AuthChain {
 
   /** Answers for what a client presented. Never throws for a refusal. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
-    if (!areAskable(credentials)) return this.#nobody(credentials, 'The name or the password is not acceptable.');
+    if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
       if (method.state === 'failed') return this.#unanswered(method, credentials, 'The authentication method failed; see its event 20157.');

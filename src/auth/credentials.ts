@@ -1,4 +1,5 @@
-import { isUserName, longestCredentialCharacters } from '../accounts/user-names.ts';
+import { isPassword } from '../accounts/passwords.ts';
+import { isUserName } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
 
 /** How a client proved who it is (docs/spec/authentication.md#credentials-request). */
@@ -20,10 +21,22 @@ export interface Credentials {
   readonly isKnown?: boolean;
 }
 
+/** Said of credentials that no method is asked about. */
+export const notAskable = 'The name or the password is not acceptable.';
+
 /** Whether any method may be asked about these credentials at all (docs/spec/authentication.md#names-and-passwords). */
 export function areAskable(credentials: Credentials): boolean {
   if (!isUserName(credentials.username)) return false;
-  return credentials.type !== 'password' || credentials.content.length <= longestCredentialCharacters;
+  return credentials.type !== 'password' || isPassword(credentials.content);
+}
+
+/** The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined when it is none, or a key of another type than it says. */
+export function keyBlobOf(line: string): string | undefined {
+  const [type = '', blob = ''] = line.trim().split(/\s+/);
+  const bytes = Buffer.from(blob, 'base64');
+  const isOfType =
+    type !== '' && bytes.length >= 4 && bytes.readUInt32BE() === type.length && bytes.toString('latin1', 4, 4 + type.length) === type;
+  return isOfType ? blob : undefined;
 }
 
 /** Media type of the credentials request (docs/spec/authentication.md#credentials-request). */

@@ -1,5 +1,5 @@
 import { type PasswordPolicy, unmetRules } from '../accounts/password-policy.ts';
-import { hashPassword, type PasswordVerifier, type VerificationTurn } from '../accounts/passwords.ts';
+import { hashPassword, newPasswordFault, type PasswordVerifier, type VerificationTurn } from '../accounts/passwords.ts';
 import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
 
@@ -37,6 +37,8 @@ export class LocalPasswords {
     const accounts = this.#methods.get(methodUuid)?.accounts;
     const currentHash = accounts?.find(accountName)?.passwordHash;
     if (!accounts || !currentHash) return ['The account has no password that could be changed.'];
+    const fault = newPasswordFault(newPassword);
+    if (fault !== undefined) return [fault];
     const former = [currentHash, ...accounts.formerHashes(accountName)].slice(0, this.#policy.history);
     const unmet = [...unmetRules(this.#policy, newPassword), ...(await this.#reused(former, newPassword, turn))];
     if (unmet.length > 0) return unmet;

@@ -50,7 +50,7 @@ test('the verifier remembers what was right, not what was wrong, and an unknown 
   const again = await time(() => verifier.verify('secret', hash, turn));
   const wrong = await time(() => verifier.verify('wrong', hash, turn));
   const wrongAgain = await time(() => verifier.verify('wrong', hash, turn));
-  const unknown = await time(() => verifier.verifyUnknown('bob', 'secret', turn));
+  const unknown = await time(() => verifier.verifyUnknown('bob', 'secret', [hash], turn));
   assert.deepEqual([first.result, again.result, wrong.result, wrongAgain.result, unknown.result], [true, true, false, false, false]);
   assert.ok(
     again.ms < wrong.ms / 5 && wrongAgain.ms > wrong.ms / 4 && unknown.ms > wrong.ms / 4,

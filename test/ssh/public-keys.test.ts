@@ -61,4 +61,6 @@ test('a line of ssh_keys that nobody can log in with is told apart', () => {
   assert.equal(keyLineFault(`ssh-rsa ${rsa(exponent, modulus).toString('base64')} alice`), undefined);
   assert.match(keyLineFault(`ssh-rsa ${rsa(Buffer.from([1]), modulus).toString('base64')}`) ?? '', /refuse/);
   assert.match(keyLineFault('ssh-dss AAAAB3NzaC1kc3M= old') ?? '', /type ssh-dss/);
+  const ed25519 = Buffer.concat([sized('ssh-ed25519'), sized(Buffer.alloc(32, 1))]).toString('base64');
+  assert.match(keyLineFault(`ssh-rsa ${ed25519}`) ?? '', /no key of type ssh-rsa/);
 });

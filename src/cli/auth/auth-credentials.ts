@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { Credentials } from '../../auth/credentials.ts';
-import { commonNameOf, publicKeyBlob } from '../../config/probe/presented.ts';
+import { type Credentials, keyBlobOf } from '../../auth/credentials.ts';
+import { commonNameOf } from '../../config/probe/presented.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -69,7 +69,7 @@ function readNamed(option: string, path: string): string {
 }
 
 function keyBlob(line: string): string {
-  const blob = publicKeyBlob(line);
+  const blob = keyBlobOf(line);
   if (blob === undefined) throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
   return blob;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { hashPassword } from '../../accounts/passwords.ts';
-import { isUserName, longestCredentialCharacters } from '../../accounts/user-names.ts';
+import { isUserName } from '../../accounts/user-names.ts';
 import { loadConfigFile } from '../../config/check.ts';
 import { configFromObject, findConfigFile, type LoadedConfig } from '../../config/reading/load.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -134,8 +134,6 @@ function accountOf(user: string | undefined): { name: string; password: string; 
   const given = user === undefined ? process.env.SVC_PASSWORD : user.slice(colon + 1);
   if (!isUserName(name)) throw new ServiceError('bad-request', '--user: the name is not acceptable.');
   if (given === '' && user !== undefined) throw new ServiceError('bad-request', '--user: the password is empty.');
-  if ((given?.length ?? 0) > longestCredentialCharacters)
-    throw new ServiceError('bad-request', `The password has more than ${longestCredentialCharacters} characters.`);
   return given
     ? { name, password: given, isGenerated: false }
     : { name, password: randomBytes(12).toString('base64url'), isGenerated: true };

@@ -1,5 +1,4 @@
 import { hashPassword } from '../../accounts/passwords.ts';
-import { longestCredentialCharacters } from '../../accounts/user-names.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { print } from '../output.ts';
@@ -9,9 +8,6 @@ import { askHidden, readLine } from '../prompt.ts';
 export async function hashPasswordCommand(): Promise<number> {
   const password = process.stdin.isTTY ? await askTwice() : await readLine(process.stdin);
   if (password === '') throw new ServiceError('bad-request', 'The password is empty.');
-  if (password.length > longestCredentialCharacters) {
-    throw new ServiceError('bad-request', `The password has more than ${longestCredentialCharacters} characters.`);
-  }
   print(await hashPassword(password));
   return exitCode.done;
 }

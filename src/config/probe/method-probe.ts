@@ -6,7 +6,7 @@ import { ApplicationMethod } from '../../auth/application.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 import { createCalloutEndpoint } from '../../auth/callout.ts';
 import { verdictOf } from '../../auth/callout-reply.ts';
-import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
+import { areAskable, type Credentials, credentialsContentType, credentialsRequestBody, notAskable } from '../../auth/credentials.ts';
 import {
   type ApplicationOptions,
   type AuthenticationOptions,
@@ -83,6 +83,8 @@ function chainOf(all: [string, AuthenticationOptions][], order: string[] | null)
  * @throws the reason of the signal when that aborts
  */
 export async function probe(target: Target, credentials: Credentials, signal?: AbortSignal): Promise<MethodReport[]> {
+  const [first] = target.chain;
+  if (!areAskable(credentials) && first) return [unasked(...first, credentials)];
   const reports: MethodReport[] = [];
   for (const [uuid, options] of target.chain) {
     signal?.throwIfAborted();
@@ -91,6 +93,12 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
     if (report.outcome !== 'next') break;
   }
   return reports;
+}
+
+/** Said in the name of the chain's first method, which would have been asked. */
+function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
+  const reason = `${notAskable} No method is asked.`;
+  return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };
 }
 
 async function probeMethod(

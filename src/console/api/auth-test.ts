@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { Credentials } from '../../auth/credentials.ts';
+import { type Credentials, keyBlobOf } from '../../auth/credentials.ts';
 import { configTarget } from '../../config/probe/method-probe.ts';
-import { commonNameOf, publicKeyBlob } from '../../config/probe/presented.ts';
+import { commonNameOf } from '../../config/probe/presented.ts';
 import { probeLogin } from '../../config/probe/probed-login.ts';
 import { withoutSecrets } from '../../config/probe/without-secrets.ts';
 import { peerAt } from '../../events/event-factory.ts';
@@ -91,7 +91,7 @@ function presentedBy(asked: AuthTestRequest): Credentials[] {
 }
 
 function blobOf(line: string): string {
-  const blob = publicKeyBlob(line);
+  const blob = keyBlobOf(line);
   if (blob === undefined) throw new ServiceError('bad-request', '"ssh_key" is no OpenSSH public key.');
   return blob;
 }

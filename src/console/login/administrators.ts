@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { longestVerificationMs, type PasswordVerifier } from '../../accounts/passwords.ts';
-import { isUserName, longestCredentialCharacters } from '../../accounts/user-names.ts';
+import { isPassword, longestVerificationMs, type PasswordVerifier } from '../../accounts/passwords.ts';
+import { isUserName } from '../../accounts/user-names.ts';
 import { sourceOf } from '../../auth/address-source.ts';
 import type { AdministratorRole, ConsoleOptions } from '../../config/schema/console-options.ts';
 
@@ -38,17 +38,18 @@ export class Administrators {
   }
 
   /**
-   * The administrator of a name and a password; an unknown name takes as long as a wrong password.
+   * The administrator of a name and a password; an unknown name takes the work of a wrong password.
    *
    * @param turn for whom it is checked: the address, and whether the very credentials were right from there of late
    * @throws ServiceError `unavailable` when too many checks wait
    */
   async check(name: string, password: string, turn: { address: string; isKnown: boolean }): Promise<Administrator | undefined> {
-    if (!isUserName(name) || password.length > longestCredentialCharacters) return undefined;
+    if (!isUserName(name) || !isPassword(password)) return undefined;
     const administrator = this.named(name);
     const verification = { source: sourceOf(turn.address), isKnown: turn.isKnown };
     if (!administrator) {
-      await this.#passwords.verifyUnknown(`administrator ${name}`, password, verification);
+      const hashes = Object.values(this.#options).map(({ password: known }) => known);
+      await this.#passwords.verifyUnknown(`administrator ${name}`, password, hashes, verification);
       return undefined;
     }
     const { password: passwordHash } = this.#options[name] as ConsoleOptions['administrators'][string];

@@ -1,6 +1,3 @@
-import type { Account } from '../../accounts/account.ts';
-import type { VerificationTurn } from '../../accounts/passwords.ts';
-import { longestCredentialCharacters } from '../../accounts/user-names.ts';
 import { sourceOf } from '../../auth/address-source.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
@@ -99,7 +96,9 @@ export async function changePassword(exchange: Exchange, client: Client, current
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
     (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
-  const problems = isCurrent ? await replacePassword(exchange, account, newPassword, turn) : ['The current password is not correct.'];
+  const problems = isCurrent
+    ? await passwords.change(account.method.uuid, account.name, newPassword, turn)
+    : ['The current password is not correct.'];
   if (problems.length > 0) {
     failed(problems);
     return problems;
@@ -110,15 +109,4 @@ export async function changePassword(exchange: Exchange, client: Client, current
     await events.emitDurable({ id: 20085, context: client.context });
   }
   return [];
-}
-
-async function replacePassword(
-  { service }: Exchange,
-  { method, name }: Account,
-  newPassword: string,
-  turn: VerificationTurn,
-): Promise<string[]> {
-  if (newPassword.length > longestCredentialCharacters)
-    return [`The password must not have more than ${longestCredentialCharacters} characters.`];
-  return service.passwords.change(method.uuid, name, newPassword, turn);
 }
