@@ -1,6 +1,6 @@
 // What the build and the tests share: how a bundle is made of the sources.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { transform } from 'esbuild';
 import { gzipSync } from 'fflate';
 import { pageScripts } from './page-scripts.mjs';
@@ -37,21 +37,42 @@ const swaggerUi = {
   },
 };
 
-/** Style sheets as texts, without comments and spaces. */
+/** A style sheet as text, without comments and spaces. */
+async function minifiedStyle(path) {
+  const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
+  return code.trim();
+}
+
+/** Style sheets that a script for browsers imports, as texts. */
 export const style = {
   name: 'style',
   setup(build) {
-    build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
-      const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
-      return { contents: code.trim(), loader: 'text' };
+    build.onLoad({ filter: /\.css$/ }, async ({ path }) => ({ contents: await minifiedStyle(path), loader: 'text' }));
+  },
+};
+
+const webFolder = new URL('../src/web/', import.meta.url).pathname;
+
+/** `svc:web-files`: the style sheets and other files of src/web that pages refer to, as texts by their paths there (`shared/page.css`). */
+const webFiles = {
+  name: 'web-files',
+  setup(build) {
+    build.onResolve({ filter: /^svc:web-files$/ }, ({ path }) => ({ path, namespace: 'web-files' }));
+    build.onLoad({ filter: /.*/, namespace: 'web-files' }, async () => {
+      const texts = {};
+      for (const room of ['shared', 'files', 'console', 'api'])
+        for (const name of readdirSync(`${webFolder}${room}/styles`).sort())
+          texts[`${room}/${name}`] = await minifiedStyle(`${webFolder}${room}/styles/${name}`);
+      for (const name of ['files/icon.svg', 'console/icon.svg', 'api/openapi.js']) texts[name] = readFileSync(webFolder + name, 'utf8');
+      return { contents: JSON.stringify(texts), loader: 'json' };
     });
   },
 };
 
 /** The first modules of the scripts of pages, by the name under which the sources import what is made of them. */
 export const scriptStarts = {
-  'svc:page-scripts': new URL('../src/http/html/client/main.ts', import.meta.url),
-  'svc:console-scripts': new URL('../src/console/pages/client/main.ts', import.meta.url),
+  'svc:page-scripts': new URL('../src/web/files/main.ts', import.meta.url),
+  'svc:console-scripts': new URL('../src/web/console/main.ts', import.meta.url),
 };
 
 /** The scripts of pages by their file names. What is in them counts as what is in the bundle. */
@@ -101,10 +122,10 @@ export const bundleOptions = {
   external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
-  loader: { '.html': 'text', '.svg': 'text', '.yaml': 'text', '.client.js': 'text' },
+  loader: { '.html': 'text', '.yaml': 'text' },
   // An ES module has no `__dirname`; the WebAssembly of ssh2 asks for it, though it loads nothing from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
-  plugins: [swaggerUi, scripts, style, patchedPackages(false)],
+  plugins: [swaggerUi, scripts, webFiles, patchedPackages(false)],
   logLevel: 'warning',
 };
 

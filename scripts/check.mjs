@@ -6,8 +6,7 @@ const bin = (name) => `node_modules/.bin/${name}`;
 
 const checks = {
   types: [bin('tsc'), '-p', '.'],
-  'types of the page script': [bin('tsc'), '-p', 'src/http/html/client'],
-  "types of the console's script": [bin('tsc'), '-p', 'src/console/pages/client'],
+  'types of the scripts for browsers': [bin('tsc'), '-p', 'src/web'],
   'format and lint': [bin('biome'), 'ci', '--colors=off', '--max-diagnostics=50', '--error-on-warnings', '.'],
   'unused code': [bin('knip')],
   'API description': [process.execPath, 'scripts/lint-openapi.mjs'],

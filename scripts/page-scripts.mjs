@@ -1,4 +1,4 @@
-// Makes the scripts of pages (src/http/html/client/, src/console/pages/client/) for browsers: `page.js`, the first one, and its parts. A part is what the first script
+// Makes the scripts of pages (src/web/files/, src/web/console/) for browsers: `page.js`, the first one, and its parts. A part is what the first script
 // asks for by `import()`: a file of its own, fetched when it is needed. What a part shares with the first script it imports from there, so
 // that there is one of each; what parts alone share becomes a file, too.
 import { basename, resolve } from 'node:path';
@@ -29,7 +29,7 @@ export async function pageScripts(main, plugins) {
   const partsApart = onImport('parts-apart', (path, kind) => {
     if (kind !== 'dynamic-import') return undefined;
     parts.add(path);
-    return `./${basename(path, '.ts')}.js`;
+    return `./${basename(path).replace(/\.(ts|json)$/, '')}.js`;
   });
   const first = await build({ ...options, entryPoints: [main], plugins: [partsApart, ...plugins] });
   const modules = new Set(Object.keys(first.metafile.inputs).map((path) => resolve(folder, path)));

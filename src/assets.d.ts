@@ -9,29 +9,27 @@ declare module '*.html' {
   const text: string;
   export default text;
 }
-declare module '*.svg' {
-  const text: string;
-  export default text;
-}
 declare module '*.yaml' {
   const text: string;
   export default text;
 }
-declare module '*.client.js' {
-  const text: string;
-  export default text;
-}
 
-/** The scripts of the pages (src/http/html/client/) by their file names: `page.js`, and the parts that it loads when they are needed. */
+/** The scripts of the pages (src/web/files/) by their file names: `page.js`, and the parts that it loads when they are needed. */
 declare module 'svc:page-scripts' {
   const scripts: Readonly<Record<string, import('svc:swagger-ui').PackedFile>>;
   export default scripts;
 }
 
-/** The scripts of the console's pages (src/console/pages/client/), likewise. */
+/** The scripts of the console's pages (src/web/console/), likewise. */
 declare module 'svc:console-scripts' {
   const scripts: Readonly<Record<string, import('svc:swagger-ui').PackedFile>>;
   export default scripts;
+}
+
+/** Style sheets and other files of src/web by their paths there, as texts. */
+declare module 'svc:web-files' {
+  const files: Readonly<Record<string, string>>;
+  export default files;
 }
 
 /** Swagger UI's style and script. */

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 /** Who stands above whom: a file imports from a strictly lower rank or its own folder (docs/design/architecture.md#who-may-import-whom). */
 const ranks = [
   ['lib'],
+  ['web'],
   ['accounts'],
   ['events'],
   ['auth', 'files', 'webhooks'],
@@ -78,13 +79,13 @@ const homes: Record<string, string[]> = {
   'prom-client': ['src/monitor/'],
   '@redis/client': ['src/lib/redis/'],
   ssh2: ['src/ssh/'],
-  fflate: ['src/http/html/client/previews/archive/'],
-  marked: ['src/http/html/client/previews/text/'],
-  '@codemirror/legacy-modes': ['src/http/html/client/previews/text/'],
-  '@codemirror/streamparser': ['src/http/html/client/previews/text/'],
+  fflate: ['src/web/files/previews/archive/'],
+  marked: ['src/web/files/previews/text/'],
+  '@codemirror/legacy-modes': ['src/web/files/previews/text/'],
+  '@codemirror/streamparser': ['src/web/files/previews/text/'],
 };
 
-const largestFolder = 26;
+const largestFolder = 40;
 const largestFileLines = 400;
 
 interface SourceFile {
@@ -126,7 +127,7 @@ test('every room has a rank', () => {
 test('every folder stands in the picture of the rooms', () => {
   const [, picture = ''] = readFileSync('docs/design/architecture.md', 'utf8').split('```');
   const rooms = new Map(picture.split(/^ {2}(?=\w+\/)/m).map((room) => [room.slice(0, room.indexOf('/')), room]));
-  const folders = new Set(sources.map(({ path }) => dirname(path)).filter((folder) => !/^(bin|src)$|\/client\/|\/locales\//.test(folder)));
+  const folders = new Set(sources.map(({ path }) => dirname(path)).filter((folder) => !/^(bin|src)$|\/web\/|\/locales$/.test(folder)));
   const missing = [...folders].filter((folder) => {
     const [, room = '', ...inside] = folder.split('/');
     return !rooms.get(room)?.includes(`${inside.at(-1) ?? room}/`);
@@ -140,6 +141,7 @@ test('imports go down the ranks or stay in their folder', () => {
       .filter((specifier) => specifier.startsWith('.'))
       .map((specifier) => targetOf(source, specifier))
       .filter((target) => rankOf(target) >= rankOf(source.path) && source.path.split('/')[1] !== target.split('/')[1])
+      .filter(() => !source.path.startsWith('src/web/'))
       .map((target) => `${source.path} -> ${target}`),
   );
   assert.deepEqual(wrong, []);
@@ -161,7 +163,7 @@ test('in http, what carries requests and replies does not know what is asked and
 
 test('in http, path and query come from the target that was parsed once, and nothing touches the response behind a handler', () => {
   const wrong = sources
-    .filter(({ path }) => path.startsWith('src/http/') && !path.startsWith('src/http/html/client/'))
+    .filter(({ path }) => path.startsWith('src/http/'))
     // What stands in backquotes is a comment's.
     .flatMap(({ path, text }) => [...text.matchAll(/(?<!`)\b(?:c|context)\.(?:req|res)\b/g)].map(([use]) => `${path}: ${use}`));
   assert.deepEqual(wrong, []);
@@ -203,6 +205,23 @@ test('no import cycles', () => {
   for (const path of graph.keys()) assert.equal(visit(path, []), undefined);
 });
 
+test('web takes values from lib alone, and nothing takes from web but its texts', () => {
+  const values = (source: SourceFile) =>
+    [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'/gms)].map(([, specifier = '']) =>
+      targetOf(source, specifier),
+    );
+  const wrong = sources.flatMap((source) =>
+    values(source)
+      .filter((target) =>
+        source.path.startsWith('src/web/')
+          ? !/^src\/(?:web|lib)\//.test(target)
+          : target.startsWith('src/web/') && !target.startsWith('src/web/texts/'),
+      )
+      .map((target) => `${source.path} -> ${target}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
 test(`no file has more than ${largestFileLines} lines`, () => {
   const long = everything.filter((source) => source.text.split('\n').length > largestFileLines + 1).map((source) => source.path);
   assert.deepEqual(long, []);
@@ -222,7 +241,7 @@ test('time comes from lib/clock.ts alone', () => {
     (source) =>
       source.path !== 'src/lib/clock.ts' &&
       // Pages have the clock and the timers of their browser; tests set them there.
-      !/^src\/(http\/html|console\/pages)\/client\//.test(source.path) &&
+      !source.path.startsWith('src/web/') &&
       /\b(Date\.now|setTimeout|setInterval)\b\s*\(/.test(source.text) &&
       !/\.setTimeout\(/.test(source.text),
   );
@@ -243,7 +262,7 @@ test('nothing is marked as unfinished, and there are no barrels', () => {
 test('what Node.js calls for a request or connection is guarded: a fault in it must not end the process', () => {
   const calls = /(?:\.(?:on|once)\(\s*'?\w+'?,|setImmediate\(|queueMicrotask\(|nextTick\()\s*([\w.#]+\(?|\(\) => \{\}|[^\n]*)/g;
   const unguarded = sources
-    .filter(({ path }) => path.startsWith('src/http/') && !path.startsWith('src/http/html/client/'))
+    .filter(({ path }) => path.startsWith('src/http/'))
     .flatMap(({ path, text }) =>
       [...text.matchAll(calls)]
         // The server itself is no request; and what a route throws comes to `app.onError`.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileLook } from '../../src/http/html/pages/file-looks.ts';
+import { fileLook } from '../../src/lib/file-looks.ts';
 
 test('icons tell kinds apart; what has a preview keeps its kind', () => {
   const cases = [

@@ -1,25 +1,11 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { scriptTexts as consoleDe } from '../../src/console/pages/client/texts/de.ts';
-import { scriptTexts as consoleEn } from '../../src/console/pages/client/texts/en.ts';
-import { scriptTexts as consoleEs } from '../../src/console/pages/client/texts/es.ts';
-import { scriptTexts as consoleFr } from '../../src/console/pages/client/texts/fr.ts';
-import { scriptTexts as scriptDe } from '../../src/http/html/client/texts/de.ts';
-import { scriptTexts as scriptEn } from '../../src/http/html/client/texts/en.ts';
-import { scriptTexts as scriptEs } from '../../src/http/html/client/texts/es.ts';
-import { scriptTexts as scriptFr } from '../../src/http/html/client/texts/fr.ts';
-import { Speed } from '../../src/http/html/client/uploads/speed.ts';
-import { nextName } from '../../src/http/html/client/uploads/upload.ts';
-import { pageTexts as de } from '../../src/http/html/pages/locales/de.ts';
-import { pageTexts as en } from '../../src/http/html/pages/locales/en.ts';
-import { pageTexts as es } from '../../src/http/html/pages/locales/es.ts';
-import { pageTexts as fr } from '../../src/http/html/pages/locales/fr.ts';
-import * as dePreviews from '../../src/http/html/pages/locales/previews/de.ts';
-import * as enPreviews from '../../src/http/html/pages/locales/previews/en.ts';
-import * as esPreviews from '../../src/http/html/pages/locales/previews/es.ts';
-import * as frPreviews from '../../src/http/html/pages/locales/previews/fr.ts';
-import { fillText, type Text } from '../../src/http/html/pages/locales/text.ts';
 import { preferredLanguage } from '../../src/lib/headers/accept-language.ts';
+import { fillText, type Text } from '../../src/lib/translated-text.ts';
+import { Speed } from '../../src/web/files/uploads/speed.ts';
+import { nextName } from '../../src/web/files/uploads/upload.ts';
 
 test('keeping both files counts up and keeps the extension', () => {
   const cases = [
@@ -51,16 +37,23 @@ test('a text is filled in its own language', () => {
 });
 
 test('every language has every text with the same places', () => {
+  const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'src/web/texts');
+  const read = (group: string, language: string): Record<string, Text> =>
+    JSON.parse(readFileSync(join(folder, group, `${language}.json`), 'utf8'));
   const places = (text: Text) => [...new Set(JSON.stringify(text).match(/\{[a-z]+\}/g) ?? [])].sort();
-  const compare = (name: string, texts: Record<string, Text>, english: Record<string, Text>) => {
-    assert.deepEqual(Object.keys(texts).sort(), Object.keys(english).sort(), name);
-    for (const [key, text] of Object.entries(english)) assert.deepEqual(places(texts[key] as Text), places(text), `${name} ${key}`);
-  };
-  for (const [name, texts] of Object.entries({ de, fr, es })) compare(name, texts, en);
-  for (const [name, texts] of Object.entries({ scriptDe, scriptFr, scriptEs })) compare(name, texts, scriptEn);
-  for (const [name, texts] of Object.entries({ consoleDe, consoleFr, consoleEs })) compare(name, texts, consoleEn);
-  for (const [name, { previewTexts }] of Object.entries({ dePreviews, frPreviews, esPreviews }))
-    compare(name, previewTexts, enPreviews.previewTexts);
+  const groups = readdirSync(folder);
+  assert.deepEqual(groups.sort(), ['console', 'files', 'found', 'pages', 'previews', 'problems']);
+  for (const group of groups) {
+    const [first = 'en', ...others] = group === 'problems' ? ['de', 'es', 'fr'] : ['en', 'de', 'es', 'fr'];
+    assert.deepEqual(readdirSync(join(folder, group)).sort(), [first, ...others].map((language) => `${language}.json`).sort());
+    const texts = read(group, first);
+    for (const language of others) {
+      const translated = read(group, language);
+      assert.deepEqual(Object.keys(translated).sort(), Object.keys(texts).sort(), `${group}/${language}`);
+      for (const [key, text] of Object.entries(texts))
+        assert.deepEqual(places(translated[key] as Text), places(text), `${group}/${language} ${key}`);
+    }
+  }
 });
 
 test('Accept-Language: quality counts, the region is kept for formats', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pictureHead } from '../../src/http/html/client/thumbnails/picture-head.ts';
+import { pictureHead } from '../../src/web/files/thumbnails/picture-head.ts';
 import { jpegWithThumbnail, pngHead } from '../support/pictures.ts';
 
 const plain = { orientation: 1, thumbnail: undefined };

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { problemTexts as de } from '../../src/http/html/pages/locales/de.ts';
-import { problemTexts as es } from '../../src/http/html/pages/locales/es.ts';
-import { problemTexts as fr } from '../../src/http/html/pages/locales/fr.ts';
 import { problemText } from '../../src/http/html/pages/locales/problem-text.ts';
 import { errorCodes } from '../../src/lib/errors.ts';
+import de from '../../src/web/texts/problems/de.json' with { type: 'json' };
+import es from '../../src/web/texts/problems/es.json' with { type: 'json' };
+import fr from '../../src/web/texts/problems/fr.json' with { type: 'json' };
 
 for (const [language, texts] of Object.entries({ de, es, fr })) {
   test(`every error code has words of its own language: ${language}`, () => {
@@ -35,7 +35,7 @@ test('what a broad code stands for is told in the words of the service, after it
 
 test('there is no error code that nothing throws', () => {
   const root = join(process.env.SVC_ROOT ?? process.cwd(), 'src');
-  const tables = ['lib/errors.ts', 'http/reply/error-reply.ts', ...['de', 'es', 'fr'].map((name) => `http/html/pages/locales/${name}.ts`)];
+  const tables = ['lib/errors.ts', 'http/reply/error-reply.ts'];
   const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !tables.includes(name))
     .map((name) => readFileSync(join(root, name), 'utf8'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clockText } from '../../src/http/html/client/player/clock.ts';
-import { bounded, type Frame, moveBy, swipeOf, whole, zoomBy } from '../../src/http/html/client/viewer/zoom.ts';
+import { clockText } from '../../src/web/files/player/clock.ts';
+import { bounded, type Frame, moveBy, swipeOf, whole, zoomBy } from '../../src/web/files/viewer/zoom.ts';
 
 const frame: Frame = { width: 1000, height: 600, pictureWidth: 800, pictureHeight: 600, most: 8 };
 

@@ -1,29 +1,29 @@
 import pageScripts from 'svc:console-scripts';
-import card from '../../http/html/assets/card.css';
-import controls from '../../http/html/assets/controls.css';
-import dialogs from '../../http/html/assets/dialogs.css';
-import frame from '../../http/html/assets/frame.css';
-import menu from '../../http/html/assets/menu.css';
-import motion from '../../http/html/assets/motion.css';
-import page from '../../http/html/assets/page.css';
-import { type Asset, AssetFiles } from '../../http/html/pages/asset-files.ts';
-import charts from './assets/charts.css';
-import forms from './assets/forms.css';
-import consoleFrame from './assets/frame.css';
-import icon from './assets/icon.svg';
-import panels from './assets/panels.css';
-import screens from './assets/screens.css';
-import tables from './assets/tables.css';
+import { type Asset, AssetFiles, webFile } from '../../http/html/pages/asset-files.ts';
 
 const files = new AssetFiles('/');
 
 /** The order counts: rules for narrow screens come last. */
-const style = [page, controls, frame, menu, card, dialogs, consoleFrame, panels, forms, tables, charts, screens, motion].join('\n');
+const styleFiles = [
+  'shared/page.css',
+  'shared/controls.css',
+  'shared/frame.css',
+  'shared/menu.css',
+  'shared/card.css',
+  'shared/dialogs.css',
+  'console/frame.css',
+  'console/panels.css',
+  'console/forms.css',
+  'console/tables.css',
+  'console/charts.css',
+  'console/screens.css',
+  'shared/motion.css',
+];
 
 /** URL paths of the files that the page refers to. */
 export const assetPaths = {
-  style: files.add('console', 'css', style),
-  icon: files.add('icon', 'svg', icon),
+  style: files.add('console', 'css', webFile(...styleFiles)),
+  icon: files.add('icon', 'svg', webFile('console/icon.svg')),
   script: files.addScripts('page', pageScripts),
 };
 

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Entry } from '../../files/entry.ts';
-import { inlineKind, mediaTypeOf } from '../../files/media-types.ts';
 import type { FileDownload } from '../../files/operations/file-download.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -9,6 +8,7 @@ import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-
 import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fields.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import { inlineKind, mediaTypeOf } from '../../lib/media-types.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';

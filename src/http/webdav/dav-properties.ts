@@ -1,7 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
-import { mediaTypeOf } from '../../files/media-types.ts';
 import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import { mediaTypeOf } from '../../lib/media-types.ts';
 import { escapeXml } from '../../lib/xml/escape-xml.ts';
 import { davNamespace } from './webdav-xml.ts';
 

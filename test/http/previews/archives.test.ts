@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { Archive } from '../../../src/http/html/client/previews/archive/archive.ts';
-import type { ArchiveFile } from '../../../src/http/html/client/previews/archive/zip-directory.ts';
-import { ZipFault } from '../../../src/http/html/client/previews/archive/zip-fault.ts';
 import { centralHeader, endRecords } from '../../../src/lib/zip/zip-records.ts';
+import { Archive } from '../../../src/web/files/previews/archive/archive.ts';
+import type { ArchiveFile } from '../../../src/web/files/previews/archive/zip-directory.ts';
+import { ZipFault } from '../../../src/web/files/previews/archive/zip-fault.ts';
 import { type MadeMember, makeZip } from '../../support/zips.ts';
 
 const never = new AbortController().signal;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Colours } from '../../../src/http/html/client/previews/text/colours.ts';
-import { type Json, readJson } from '../../../src/http/html/client/previews/text/json.ts';
-import { languageOf } from '../../../src/http/html/client/previews/text/languages.ts';
-import { readSeparatedValues } from '../../../src/http/html/client/previews/text/separated-values.ts';
+import { Colours } from '../../../src/web/files/previews/text/colours.ts';
+import { type Json, readJson } from '../../../src/web/files/previews/text/json.ts';
+import { languageOf } from '../../../src/web/files/previews/text/languages.ts';
+import { readSeparatedValues } from '../../../src/web/files/previews/text/separated-values.ts';
 
 const never = new AbortController().signal;
 

@@ -1,5 +1,6 @@
+import type { IconName } from '../../../lib/icon-shapes.ts';
 import { Html, html, nameHtml } from './html.ts';
-import { type IconName, icon } from './icons.ts';
+import { icon } from './icons.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page-context.ts';
 

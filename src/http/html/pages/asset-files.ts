@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { PackedFile } from 'svc:swagger-ui';
+import webFiles from 'svc:web-files';
 
 /** A file that pages refer to, under a name that changes with its content. */
 export interface Asset {
@@ -48,6 +49,17 @@ export class AssetFiles {
       this.#all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...packedOnce(packedInBuild(file)) });
     return `${this.#root}${folder}/${first}.js`;
   }
+}
+
+/** Files of src/web as the build put them in, one after the other. @param names their paths there, such as `shared/page.css` */
+export function webFile(...names: readonly string[]): string {
+  return names
+    .map((name) => {
+      const text = webFiles[name];
+      if (text === undefined) throw new Error(`The build put no ${name} in.`);
+      return text;
+    })
+    .join('\n');
 }
 
 /** Headers of a file that pages refer to. Its name changes with the content, so browsers may keep it for ever. */

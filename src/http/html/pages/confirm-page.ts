@@ -1,6 +1,6 @@
+import { fileLook } from '../../../lib/file-looks.ts';
 import { memberPath, type VirtualPath } from '../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../request/request-target.ts';
-import { fileLook } from './file-looks.ts';
 import { escapeFormValue, Html, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import { layout, type PageModel } from './layout.ts';

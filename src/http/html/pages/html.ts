@@ -1,4 +1,4 @@
-import { clearName, visibleControls } from './clear-name.ts';
+import { clearName, visibleControls } from '../../../lib/clear-name.ts';
 
 /** Text that is HTML already. */
 export class Html {

@@ -1,7 +1,7 @@
 import type { ErrorCode, Problem } from '../../../lib/errors.ts';
 import { Html, html, nameHtml } from './html.ts';
 import { layout, type PageModel } from './layout.ts';
-import type { PageTextName } from './locales/en.ts';
+import type { PageTextName } from './locales/language.ts';
 import { problemWords } from './locales/problem-text.ts';
 import type { PageContext } from './page-context.ts';
 

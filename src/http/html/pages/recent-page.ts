@@ -1,11 +1,11 @@
 import type { ChangeKind } from '../../../events/recent-changes.ts';
+import { fileLook } from '../../../lib/file-looks.ts';
 import { baseName, parentPath, type VirtualPath } from '../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../request/request-target.ts';
-import { fileLook } from './file-looks.ts';
 import { Html, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import { layout } from './layout.ts';
-import type { PageTextName } from './locales/en.ts';
+import type { PageTextName } from './locales/language.ts';
 import type { PageAccount, PageContext } from './page-context.ts';
 
 /** A change as the page shows it. */

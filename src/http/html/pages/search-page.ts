@@ -1,7 +1,7 @@
 import type { FoundEntry, Search } from '../../../files/operations/search.ts';
+import { fileLook } from '../../../lib/file-looks.ts';
 import { parentPath, segmentsOf, type VirtualPath } from '../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../request/request-target.ts';
-import { fileLook } from './file-looks.ts';
 import { Html, html, nameHtml } from './html.ts';
 import { icon } from './icons.ts';
 import { layout, type PageModel } from './layout.ts';

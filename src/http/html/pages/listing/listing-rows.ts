@@ -1,5 +1,5 @@
 import type { ListedEntry } from '../../../../files/entry.ts';
-import { fileLook } from '../file-looks.ts';
+import { fileLook } from '../../../../lib/file-looks.ts';
 import { escapeFormValue, escapeHtml, nameHtml } from '../html.ts';
 import type { Language } from '../locales/language.ts';
 import type { PageContext } from '../page-context.ts';

@@ -1,16 +1,22 @@
 import { preferredLanguage } from '../../../../lib/headers/accept-language.ts';
-import * as de from './de.ts';
-import type { PageTextName } from './en.ts';
-import * as en from './en.ts';
-import * as es from './es.ts';
-import * as fr from './fr.ts';
-import { fillText, type Text, type TextValues } from './text.ts';
+import { fillText, type Text, type TextValues } from '../../../../lib/translated-text.ts';
+import deFound from '../../../../web/texts/found/de.json' with { type: 'json' };
+import enFound from '../../../../web/texts/found/en.json' with { type: 'json' };
+import esFound from '../../../../web/texts/found/es.json' with { type: 'json' };
+import frFound from '../../../../web/texts/found/fr.json' with { type: 'json' };
+import de from '../../../../web/texts/pages/de.json' with { type: 'json' };
+import en from '../../../../web/texts/pages/en.json' with { type: 'json' };
+import es from '../../../../web/texts/pages/es.json' with { type: 'json' };
+import fr from '../../../../web/texts/pages/fr.json' with { type: 'json' };
+
+/** The name of a text of the pages. */
+export type PageTextName = keyof typeof en | keyof typeof enFound;
 
 const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
-  en: en.pageTexts,
-  de: de.pageTexts,
-  fr: fr.pageTexts,
-  es: es.pageTexts,
+  en: { ...en, ...enFound },
+  de: { ...de, ...deFound },
+  fr: { ...fr, ...frFound },
+  es: { ...es, ...esFound },
 };
 
 /** The languages of the pages, each by its own name. */

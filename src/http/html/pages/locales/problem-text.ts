@@ -1,7 +1,7 @@
 import type { ErrorCode, Problem } from '../../../../lib/errors.ts';
-import { problemTexts as de } from './de.ts';
-import { problemTexts as es } from './es.ts';
-import { problemTexts as fr } from './fr.ts';
+import de from '../../../../web/texts/problems/de.json' with { type: 'json' };
+import es from '../../../../web/texts/problems/es.json' with { type: 'json' };
+import fr from '../../../../web/texts/problems/fr.json' with { type: 'json' };
 
 /** English is what the service says itself. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };

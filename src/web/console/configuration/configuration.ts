@@ -1,0 +1,166 @@
+import { make } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import { confirm } from '../confirm.ts';
+import { text, wordOf } from '../language.ts';
+import { ask } from '../request.ts';
+import { actionButton, badge, heading, nothing, panel, problem, type Stage } from '../section.ts';
+import { mayChange } from '../session.ts';
+import { clear, datum } from '../shown.ts';
+import { tree } from '../tree.ts';
+
+/** What a check of the file found. */
+interface Finding {
+  severity: 'error' | 'warning' | 'info';
+  code: string;
+  line?: number;
+  path: string;
+  message: string;
+  hint?: string;
+}
+
+/** What a check says of the file; null for a server without one. */
+interface Findings {
+  file: string | null;
+  findings: Finding[];
+}
+
+/** The configuration in force, secrets masked. */
+interface Running {
+  file: string | null;
+  configuration: Record<string, unknown>;
+}
+
+/** An option that a reload would change. */
+interface Change {
+  path: string;
+  old?: unknown;
+  new?: unknown;
+}
+
+/** What a reload would do. */
+interface Changes {
+  reason: string | null;
+  changes: Change[];
+}
+
+/** What a reload has done. */
+interface Reloaded {
+  reason: string | null;
+  changes: string[];
+  /** At each node, the one that was asked first. */
+  nodes?: { node: string; reloaded: boolean; reason: string | null }[];
+  incomplete?: string;
+}
+
+/** Shows the configuration that runs, what is to be said of the file as it stands now, and what a reload would change. */
+export async function showConfiguration({ main, signal }: Stage): Promise<void> {
+  const findings = make('div');
+  const changes = make('div');
+  const running = make('div');
+  const reloadButton = mayChange() ? actionButton(text('reload'), 'recent', () => reload(load), 'primary') : undefined;
+  const load = async () => {
+    await Promise.all([
+      filled(findings, signal, async () => {
+        const found = await ask<Findings>('GET', '/api/configuration/findings', { signal });
+        if (reloadButton) reloadButton.hidden = found.file === null;
+        return findingsView(found);
+      }),
+      filled(changes, signal, async () => changesView(await ask<Changes>('GET', '/api/configuration/changes', { signal }))),
+      filled(running, signal, async () => [configurationView(await ask<Running>('GET', '/api/configuration', { signal }))]),
+    ]);
+  };
+  main.append(
+    heading(text('configuration'), reloadButton),
+    make('p', { className: 'hint' }, text('configurationHint')),
+    panel(text('changes'), changes),
+    panel(text('findings'), findings),
+    panel(text('runningConfiguration'), running),
+  );
+  await load();
+}
+
+/** Fills a place; what goes wrong is said there. */
+async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promise<readonly HTMLElement[]>): Promise<void> {
+  try {
+    const nodes = await make();
+    place.replaceChildren(...nodes);
+  } catch (error) {
+    if (!signal.aborted) place.replaceChildren(problem(error));
+  }
+}
+
+async function reload(load: () => Promise<void>): Promise<void> {
+  let outcome: Reloaded | undefined;
+  const button = { label: text('reload'), kind: 'primary' } as const;
+  await confirm(text('reloadQuestion'), [make('p', {}, text('reloadHint'))], button, async () => {
+    outcome = await ask<Reloaded>('POST', '/api/configuration/reload', { body: {} });
+    return outcome.reason ? clear(outcome.reason) : undefined;
+  });
+  if (!outcome) return;
+  if (!outcome.reason) notice(text('reloaded', { count: outcome.changes.length }));
+  for (const { node, reloaded, reason } of outcome.nodes?.slice(1) ?? [])
+    if (!reloaded) notice(text('notReloadedAt', { node: clear(node), reason: clear(reason ?? '') }), 'error');
+  if (outcome.incomplete) notice(text('incomplete', { reason: clear(outcome.incomplete) }), 'error');
+  await load();
+}
+
+function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
+  if (file === null) return [nothing(text('noFile'))];
+  if (findings.length === 0) return [nothing(text('noFindings'))];
+  const kinds = { error: 'bad', warning: 'warn', info: 'calm' } as const;
+  return findings.map(({ severity, code, line, path, message, hint }) =>
+    make(
+      'article',
+      { className: 'result' },
+      make(
+        'p',
+        {},
+        badge(wordOf('severity', severity), kinds[severity]),
+        ' ',
+        datum(path, 'code'),
+        ' ',
+        line ? make('span', { className: 'hint' }, text('line', { number: line })) : undefined,
+      ),
+      make('p', {}, datum(message)),
+      make('p', { className: 'hint' }, datum([hint, code].filter(Boolean).join(' · '))),
+    ),
+  );
+}
+
+function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
+  const refusal = reason === null ? [] : [make('p', { className: 'reason' }, text('reloadRefused', { reason: clear(reason) }))];
+  if (changes.length === 0) return reason === null ? [nothing(text('noChanges'))] : refusal;
+  return [...refusal, ...changes.map(changeView)];
+}
+
+function changeView(change: Change): HTMLElement {
+  const values = ['old', 'new'].map((name) =>
+    change[name as 'old' | 'new'] === undefined ? '' : JSON.stringify(change[name as 'old' | 'new'], null, 1),
+  );
+  const [old = '', next = ''] = values;
+  return make(
+    'article',
+    { className: 'result' },
+    make('p', {}, datum(change.path, 'code')),
+    make(
+      'p',
+      { className: 'change' },
+      make('span', { className: 'hidden' }, text('before')),
+      make('del', {}, datum(old, 'code')),
+      ' → ',
+      make('span', { className: 'hidden' }, text('after')),
+      make('ins', {}, datum(next, 'code')),
+    ),
+  );
+}
+
+function configurationView({ file, configuration }: Running): HTMLElement {
+  return make(
+    'div',
+    {},
+    file !== null && make('p', { className: 'hint' }, datum(file, 'code')),
+    ...Object.entries(configuration).map(([name, value]) =>
+      make('details', { className: 'config-section' }, make('summary', {}, clear(name)), make('div', {}, tree(value))),
+    ),
+  );
+}

@@ -1,0 +1,132 @@
+import { make } from '../../shared/dom.ts';
+import { durationText, formatTag } from '../../shared/locale.ts';
+import type { AttemptItem, DeliveryItem } from '../api.ts';
+import { findHandlers, handlerName } from '../handler-names.ts';
+import { text, wordOf } from '../language.ts';
+import { replayButton } from '../replay-button.ts';
+import { ask } from '../request.ts';
+import { hashOf } from '../route.ts';
+import { badge, facts, heading, nothing, panel, type Stage, wayTo } from '../section.ts';
+import { datum, timeOf } from '../shown.ts';
+import { outcomeBadge } from '../states.ts';
+import { bodySource } from '../tree.ts';
+
+/** What was sent: as the record has it, and what that lacks as today's configuration makes it. */
+interface Sending {
+  method: string;
+  url: string;
+  headers: { from: 'configuration' | 'record'; values: Record<string, string> };
+  body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
+}
+
+interface Reply {
+  status: number;
+  reason: string;
+  headers: [string, string][];
+  body: string;
+  is_truncated: boolean;
+}
+
+interface FullDelivery extends DeliveryItem {
+  request: Sending;
+  reply: Reply | null;
+}
+
+/** Shows all of one delivery: each attempt with what was sent and what came back. */
+export async function showDelivery({ main, route: { id }, signal }: Stage): Promise<void> {
+  const [delivery] = await Promise.all([
+    ask<FullDelivery>('GET', `/api/deliveries/${encodeURIComponent(id)}`, { signal }),
+    findHandlers(signal),
+  ]);
+  const links = delivery.events.map((event) =>
+    make(
+      'li',
+      {},
+      badge(event.id),
+      ' ',
+      make('a', { href: hashOf('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code')),
+    ),
+  );
+  const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
+  main.append(
+    wayTo('deliveries'),
+    heading(
+      text('deliveryTo', { name: handlerName(delivery.handler) }),
+      replayButton(text('replay'), () => ({ deliveries: [delivery.id] })),
+    ),
+    panel(
+      text('summary'),
+      facts(
+        [text('outcome'), outcomeBadge(delivery.outcome)],
+        [text('time'), timeOf(delivery.time)],
+        [text('source'), wordOf('source', delivery.source)],
+        [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
+      ),
+    ),
+    panel(text('events'), make('ul', { className: 'plain-list' }, ...links)),
+    ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
+    panel(text('exchange'), sentMessage(delivery.request), receivedMessage(delivery.reply)),
+  );
+}
+
+function attemptPanel(attempt: AttemptItem, index: number, { attempts, request }: FullDelivery): HTMLElement {
+  const isGood = attempt.error === undefined;
+  return panel(
+    text('attempt', { number: index + 1, total: attempts.length }),
+    facts(
+      [text('time'), timeOf(attempt.time)],
+      [text('request'), make('span', {}, badge(request.method), ' ', datum(attempt.url, 'code'))],
+      [text('reply'), statusOf(attempt, isGood)],
+      [text('duration'), millisecondsText(attempt.duration_ms)],
+      [text('reason'), isGood ? undefined : datum(attempt.error)],
+    ),
+  );
+}
+
+function statusOf({ status, reason }: AttemptItem, isGood: boolean): HTMLElement {
+  if (status === undefined) return badge(text('noReply'), 'bad');
+  return make('span', {}, badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
+}
+
+function sentMessage({ headers, body }: Sending): HTMLElement {
+  const origin = headers.from === 'configuration' && body?.from !== 'configuration' ? text('headersOfToday') : text('requestOfToday');
+  const isMade = headers.from === 'configuration' || body?.from === 'configuration';
+  return message(
+    text('sentRequest'),
+    Object.entries(headers.values),
+    body?.text ?? '',
+    body?.is_truncated === true,
+    isMade ? origin : undefined,
+  );
+}
+
+function receivedMessage(reply: Reply | null): HTMLElement {
+  if (!reply) return make('div', { className: 'message' }, make('h3', {}, text('receivedReply')), nothing(text('replyNotKept')));
+  return message(text('receivedReplyWith', { status: String(reply.status) }), reply.headers, reply.body, reply.is_truncated);
+}
+
+function message(
+  title: string,
+  headers: readonly (readonly [string, string])[],
+  body: string,
+  isTruncated: boolean,
+  hint?: string,
+): HTMLElement {
+  const lines = headers.map(([name, value]) => make('div', {}, make('dt', {}, datum(name)), make('dd', {}, datum(value, 'code'))));
+  return make(
+    'div',
+    { className: 'message' },
+    make('h3', {}, title),
+    hint !== undefined && make('p', { className: 'hint' }, hint),
+    lines.length > 0 && make('dl', { className: 'headers' }, ...lines),
+    body === '' ? nothing(text('noBody')) : bodySource(body, text('bodyOf', { title })),
+    isTruncated && make('p', { className: 'hint' }, text('truncated')),
+  );
+}
+
+function millisecondsText(durationMs: number): string {
+  if (durationMs >= 10_000) return durationText(durationMs / 1000);
+  return new Intl.NumberFormat(formatTag, { style: 'unit', unit: 'millisecond', unitDisplay: 'short', maximumFractionDigits: 0 }).format(
+    durationMs,
+  );
+}

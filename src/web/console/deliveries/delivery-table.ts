@@ -1,0 +1,51 @@
+import { make } from '../../shared/dom.ts';
+import type { DeliveryItem } from '../api.ts';
+import { handlerName } from '../handler-names.ts';
+import { text, wordOf } from '../language.ts';
+import { hashOf } from '../route.ts';
+import { badge } from '../section.ts';
+import { datum, numberText, timeOf } from '../shown.ts';
+import { outcomeBadge } from '../states.ts';
+import { type Column, Table } from '../table.ts';
+
+/** A table of deliveries; each leads to its page. @param before columns that stand first */
+export function deliveryTable(caption: string, before: readonly Column<DeliveryItem>[] = []): Table<DeliveryItem> {
+  return new Table<DeliveryItem>(
+    caption,
+    text('noDeliveries'),
+    [
+      ...before,
+      { title: text('time'), cell: ({ time }) => timeOf(time), className: 'narrow' },
+      { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow' },
+      {
+        title: text('handler'),
+        cell: ({ id, handler }) => make('a', { href: hashOf('deliveries', id), className: 'row-link' }, datum(handlerName(handler))),
+      },
+      { title: text('events'), cell: ({ events }) => eventIds(events) },
+      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number' },
+      { title: text('reply'), cell: lastReply },
+      { title: text('source'), cell: ({ source }) => wordOf('source', source) },
+    ],
+    ({ id }) => id,
+  );
+}
+
+/** IDs of the first events of a delivery. */
+const mostIds = 3;
+
+function eventIds(events: DeliveryItem['events']): HTMLElement {
+  const ids = [...new Set(events.map(({ id }) => id))];
+  const rest = events.length - 1;
+  return make(
+    'span',
+    { className: 'badges' },
+    ...ids.slice(0, mostIds).map((id) => badge(id)),
+    rest > 0 && make('span', { className: 'hint' }, text('eventCount', { count: events.length })),
+  );
+}
+
+function lastReply({ attempts, details }: DeliveryItem): HTMLElement {
+  const last = attempts.at(-1);
+  if (last?.status !== undefined) return make('span', {}, `${last.status} `, datum(last.reason ?? ''));
+  return datum(last?.error ?? details);
+}

@@ -1,0 +1,164 @@
+import { make } from '../../shared/dom.ts';
+import { findHandlers, handlerName } from '../handler-names.ts';
+import { text, wordOf } from '../language.ts';
+import { renew } from '../renew.ts';
+import { requestOf, startReplay } from '../replay-button.ts';
+import { ask, lines } from '../request.ts';
+import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, wayTo } from '../section.ts';
+import { mayChange } from '../session.ts';
+import { datum, numberText } from '../shown.ts';
+import { stateBadge } from '../states.ts';
+import { bodySource } from '../tree.ts';
+import { countOf, type Replay } from './replays.ts';
+
+/** Time between two looks at a replay that runs, in milliseconds. */
+const pauseMs = 700;
+
+/** Results that the page shows; the rest is in the API's reply. */
+const mostResults = 500;
+
+/** IDs of the events of a request that are shown. */
+const mostIds = 5;
+
+/** What came of one request of a replay, what a dry run says of it, or what was left out. */
+interface Result {
+  handler?: string;
+  outcome?: string;
+  events?: { id: string; uuid: string }[];
+  status?: number;
+  details?: string;
+  request?: { method: string; url: string; body: string };
+  /** Lines of what would differ under the configuration of today; null when it is not known what was sent. */
+  differences?: string[] | null;
+  /** What could not be sent, and why. */
+  skipped?: string;
+  reason?: string;
+}
+
+/** Shows how far a replay has come, and what came of each request. */
+export async function showReplay({ main, route, signal }: Stage): Promise<void> {
+  const id = route.id.replace(/^replays\//, '');
+  const path = `/api/replays/${encodeURIComponent(id)}`;
+  const [first] = await Promise.all([ask<Replay>('GET', path, { signal }), findHandlers(signal)]);
+  const request = requestOf(id);
+  const isDryRun = first.dry_run;
+  const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
+  const sendNow = actionButton(text('sendNow'), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
+  const status = make('div', { attributes: { role: 'status' } });
+  const results = make('div', { className: 'results' });
+  main.append(
+    wayTo('deliveries'),
+    heading(text(isDryRun ? 'dryRun' : 'replay'), mayChange() && cancel, mayChange() && isDryRun && request !== undefined && sendNow),
+    panel(text('progress'), status),
+    panel(text(isDryRun ? 'whatWouldBeSent' : 'results'), results),
+  );
+  const show = (replay: Replay) => {
+    cancel.hidden = isOver(replay);
+    sendNow.hidden = !isOver(replay);
+    renew(status, [progressOf(replay, isDryRun)]);
+  };
+  show(first);
+  const end = await follow(path, first, signal, show);
+  if (!signal.aborted && end) await showResults(results, `${path}/results`, end, signal);
+}
+
+async function follow(path: string, first: Replay, signal: AbortSignal, show: (replay: Replay) => void): Promise<Replay | undefined> {
+  let replay = first;
+  try {
+    while (!isOver(replay)) {
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (signal.aborted) return undefined;
+      replay = await ask<Replay>('GET', path, { signal });
+      show(replay);
+    }
+  } catch (error) {
+    if (!isAbort(error)) throw error;
+    return undefined;
+  }
+  return replay;
+}
+
+function isOver({ state }: Replay): boolean {
+  return state !== 'waiting' && state !== 'running';
+}
+
+function progressOf(replay: Replay, isDryRun: boolean): HTMLElement {
+  const { state, done, total, delivered, failed, details } = replay;
+  const bar = make('progress', { max: Math.max(total ?? 0, 1), attributes: { 'aria-label': text('progress') } });
+  if (isOver(replay)) bar.value = bar.max;
+  else if (total !== null) bar.value = done;
+  return make(
+    'div',
+    {},
+    bar,
+    facts(
+      [text('state'), stateBadge(state)],
+      [text('progress'), countOf(done, total)],
+      [text('outcome_delivered'), isDryRun ? undefined : numberText(delivered)],
+      [text('outcome_failed'), isDryRun ? undefined : failed > 0 ? badge(numberText(failed), 'bad') : '0'],
+      [text('reason'), details === '' ? undefined : datum(details)],
+    ),
+  );
+}
+
+async function showResults(place: HTMLElement, path: string, { dry_run, results_left_out }: Replay, signal: AbortSignal): Promise<void> {
+  let count = 0;
+  for await (const result of lines<Result>(path, signal)) {
+    if (++count > mostResults) break;
+    place.append(dry_run ? plannedItem(result) : resultItem(result));
+  }
+  if (count === 0) place.append(nothing(text('noResults')));
+  else if (count > mostResults || results_left_out > 0) place.append(make('p', { className: 'hint' }, text('moreResults', { path })));
+}
+
+function resultItem({ handler, outcome, events = [], status, details, skipped, reason }: Result): HTMLElement {
+  const mark = badge(wordOf('outcome', outcome ?? 'skipped'), outcome === 'delivered' ? 'good' : 'bad');
+  const words = skipped === undefined ? [status, details] : [skipped, reason];
+  return make(
+    'article',
+    { className: 'result' },
+    make('p', {}, mark, ' ', handler !== undefined && datum(handlerName(handler)), ' ', idsOf(events)),
+    make('p', { className: 'hint' }, datum(words.filter((part) => part !== undefined).join(' '))),
+  );
+}
+
+function plannedItem(result: Result): HTMLElement {
+  const { handler, events = [], request, differences } = result;
+  if (!request) return resultItem(result);
+  return make(
+    'article',
+    { className: 'result' },
+    make('p', {}, comparison(differences), ' ', handler !== undefined && datum(handlerName(handler)), ' ', idsOf(events)),
+    make('p', {}, badge(request.method), ' ', datum(request.url, 'code')),
+    differences && differences.length > 0 ? diffSource(differences) : undefined,
+    make('details', {}, make('summary', {}, text('request')), bodySource(request.body, text('request'))),
+  );
+}
+
+function comparison(differences: string[] | null | undefined): HTMLElement {
+  if (!differences) return badge(text('notSentBefore'));
+  return differences.length === 0 ? badge(text('sameAsThen'), 'good') : badge(text('wouldDiffer'), 'warn');
+}
+
+function idsOf(events: readonly { id: string }[]): HTMLElement {
+  const rest = events.length - mostIds;
+  return make(
+    'span',
+    { className: 'badges' },
+    ...events.slice(0, mostIds).map(({ id }) => badge(id)),
+    rest > 0 && make('span', { className: 'hint' }, text('eventCount', { count: events.length })),
+  );
+}
+
+/** Lines of a difference, those that go and those that come in colours of their own. */
+function diffSource(differences: readonly string[]): HTMLElement {
+  const marked = differences.map((line) => {
+    const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';
+    return make('span', { className: kind }, datum(line), '\n');
+  });
+  return make(
+    'pre',
+    { className: 'source diff', tabIndex: 0, attributes: { role: 'group', 'aria-label': text('wouldDiffer') } },
+    ...marked,
+  );
+}

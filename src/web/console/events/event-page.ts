@@ -1,0 +1,54 @@
+import { make } from '../../shared/dom.ts';
+import type { DeliveryItem, EventItem } from '../api.ts';
+import { deliveryTable } from '../deliveries/delivery-table.ts';
+import { findHandlers } from '../handler-names.ts';
+import { text } from '../language.ts';
+import { replayButton } from '../replay-button.ts';
+import { ask, withQuery } from '../request.ts';
+import { hashOf } from '../route.ts';
+import { badge, facts, heading, panel, type Stage, wayTo } from '../section.ts';
+import { datum, timeOf } from '../shown.ts';
+import { bodySource, tree } from '../tree.ts';
+import { eventTable, eventTime } from './event-table.ts';
+
+/** Shows everything about one event: itself, what was sent of it, and what else its request did. */
+export async function showEvent({ main, route: { id, query }, signal }: Stage): Promise<void> {
+  const path = withQuery(`/api/events/${encodeURIComponent(id)}`, { at: query.get('at') ?? undefined });
+  const [{ event, deliveries, request_events }] = await Promise.all([
+    ask<{ event: EventItem; deliveries: DeliveryItem[]; request_events: EventItem[] }>('GET', path, { signal }),
+    findHandlers(signal),
+  ]);
+  const ofEvent = deliveryTable(text('deliveriesOfEvent'));
+  ofEvent.show(deliveries);
+  const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
+  ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
+  const requestId = event.data.request_id;
+  main.append(
+    wayTo('events'),
+    heading(
+      text('eventTitle', { id: event.id }),
+      replayButton(text('replay'), () => ({ events: [event.uuid] })),
+    ),
+    make('p', { className: 'lead' }, datum(event.message)),
+    panel(
+      text('summary'),
+      facts(
+        [text('time'), timeOf(eventTime(event))],
+        [text('event'), badge(event.id)],
+        [text('account'), datum(event.account.name)],
+        [text('address'), datum(event.account.peer?.address)],
+        [text('component'), datum(event.component.name || event.component.uuid)],
+        [text('server'), datum(event.server.name || event.server.uuid)],
+        [
+          text('requestId'),
+          typeof requestId === 'string' && make('a', { href: hashOf('events', '', { request_id: requestId }) }, datum(requestId, 'code')),
+        ],
+        ['UUID', datum(event.uuid, 'code')],
+      ),
+    ),
+    panel(text('data'), tree(event.data) || undefined),
+    panel(text('deliveriesOfEvent'), ofEvent.element),
+    panel(text('requestEvents'), ofRequest.element),
+    make('details', { className: 'panel' }, make('summary', {}, text('wholeEvent')), bodySource(event, text('wholeEvent'))),
+  );
+}

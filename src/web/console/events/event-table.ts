@@ -1,0 +1,41 @@
+import { make } from '../../shared/dom.ts';
+import type { EventItem } from '../api.ts';
+import { text } from '../language.ts';
+import { hashOf } from '../route.ts';
+import { badge } from '../section.ts';
+import { datum, timeOf } from '../shown.ts';
+import { Table } from '../table.ts';
+
+/** An event, and the place of the journal that a search begins at to find it and what is older. */
+export interface ListedEvent extends EventItem {
+  place?: string;
+}
+
+export type EventTable = Table<ListedEvent>;
+
+/** When an event happened, in ISO 8601. */
+export function eventTime({ timestamp }: EventItem): string {
+  return new Date(Number(timestamp.timestamp) * 1000).toISOString();
+}
+
+/** The page of one event. */
+export function eventHash(event: EventItem): string {
+  return hashOf('events', event.uuid, { at: eventTime(event) });
+}
+
+/** A table of events; each leads to its page. */
+export function eventTable(caption: string, empty: string): EventTable {
+  return new Table<ListedEvent>(
+    caption,
+    empty,
+    [
+      { title: text('time'), cell: (event) => timeOf(eventTime(event)), className: 'narrow' },
+      { title: text('event'), cell: ({ id }) => badge(id), className: 'narrow' },
+      { title: text('message'), cell: (event) => make('a', { href: eventHash(event), className: 'row-link' }, datum(event.message)) },
+      { title: text('account'), cell: ({ account }) => datum(account.name) },
+      { title: text('path'), cell: ({ data }) => datum(typeof data.path === 'string' ? data.path : '') },
+      { title: text('address'), cell: ({ account }) => datum(account.peer?.address) },
+    ],
+    ({ uuid }) => uuid,
+  );
+}

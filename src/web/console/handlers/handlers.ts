@@ -1,0 +1,107 @@
+import { make } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import type { HandlerItem } from '../api.ts';
+import { findHandlers, type Handlers } from '../handler-names.ts';
+import { text } from '../language.ts';
+import { listen } from '../live.ts';
+import { ageText, rateText } from '../overview/overview.ts';
+import { renew } from '../renew.ts';
+import { ask } from '../request.ts';
+import { hashOf } from '../route.ts';
+import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage, tell } from '../section.ts';
+import { mayChange } from '../session.ts';
+import { clear, datum, numberText, timeOf } from '../shown.ts';
+import { stateBadge } from '../states.ts';
+
+/** Shows the event handlers: how they are, and what can be done with them. */
+export async function showHandlers({ main, signal }: Stage): Promise<void> {
+  const list = make('div', { className: 'cards' });
+  const empty = nothing(text('noHandlers'));
+  const missing = new IncompleteLine();
+  const show = ({ handlers, incomplete }: Handlers) => {
+    missing.show(incomplete);
+    empty.hidden = handlers.length > 0;
+    renew(
+      list,
+      handlers.map((handler) => card(handler, refresh)),
+    );
+  };
+  const refresh = async () => show(await findHandlers(signal));
+  main.append(heading(text('handlers')), missing.element, list, empty);
+  await refresh();
+  listen('/api/live', signal, {
+    messages: {
+      overview: ({ handlers, incomplete }: Partial<Handlers>) => (handlers ? show({ handlers, incomplete }) : void tell(refresh())),
+    },
+  });
+}
+
+function card(handler: HandlerItem, refresh: () => Promise<void>): HTMLElement {
+  const { uuid, name, state, reason, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, node } = handler;
+  return make(
+    'section',
+    { className: 'panel handler', attributes: { 'data-key': uuid } },
+    make('div', { className: 'heading' }, make('h2', {}, datum(name)), stateBadge(state)),
+    reason !== '' && make('p', { className: 'reason' }, datum(reason)),
+    facts(
+      [text('waitingEvents'), numberText(waiting_events)],
+      [text('oldest'), ageText(oldest_waiting_seconds)],
+      [text('rate'), rateText(rate_per_minute)],
+      [text('node'), node ? datum(node) : undefined],
+      ['UUID', datum(uuid, 'code')],
+    ),
+    ...suspended_urls.map((suspended) => suspension(handler, suspended, refresh)),
+    make(
+      'div',
+      { className: 'row' },
+      ...(mayChange() ? actions(handler, refresh) : []),
+      make('a', { href: hashOf('deliveries', '', { handler: uuid }), className: 'button quiet' }, text('deliveries')),
+    ),
+  );
+}
+
+function actions(handler: HandlerItem, refresh: () => Promise<void>): HTMLElement[] {
+  const { state } = handler;
+  const button = (action: 'start' | 'pause' | 'resume' | 'test', iconName: 'resume' | 'pause' | 'move', className = '') =>
+    actionButton(text(`handler_${action}`), iconName, () => act(handler, action, refresh), className);
+  return [
+    ...(state === 'stopped' ? [button('start', 'resume', 'primary')] : []),
+    ...(state === 'paused' ? [button('resume', 'resume', 'primary')] : []),
+    ...(state === 'running' || state === 'stopped' ? [button('pause', 'pause')] : []),
+    ...(state === 'disabled' ? [] : [button('test', 'move')]),
+  ];
+}
+
+async function act(
+  { uuid, name }: HandlerItem,
+  action: 'start' | 'pause' | 'resume' | 'test',
+  refresh: () => Promise<void>,
+): Promise<void> {
+  const path = `/api/handlers/${encodeURIComponent(uuid)}/${action}`;
+  const values = { name: clear(name) };
+  if (action === 'test') {
+    const { outcome, details } = await ask<{ outcome: string; details: string }>('POST', path, { body: {} });
+    if (outcome === 'delivered') notice(text('handler_test_done', values));
+    else notice(text('testFailed', { ...values, reason: clear(details) }), 'error');
+  } else {
+    await ask('POST', path, { body: {} });
+    notice(text(`handler_${action}_done`, values));
+  }
+  await refresh();
+}
+
+function suspension({ uuid }: HandlerItem, { url, until }: { url: string; until: string }, refresh: () => Promise<void>): HTMLElement {
+  const lift = actionButton(text('liftSuspension'), undefined, async () => {
+    await ask('POST', `/api/handlers/${encodeURIComponent(uuid)}/lift-suspension`, { body: { url } });
+    notice(text('suspensionLifted'));
+    await refresh();
+  });
+  return make(
+    'p',
+    { className: 'suspension' },
+    badge(text('suspended'), 'warn'),
+    datum(url, 'code'),
+    make('span', { className: 'hint' }, `${text('until')} `, timeOf(until)),
+    mayChange() && lift,
+  );
+}

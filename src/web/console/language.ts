@@ -1,0 +1,23 @@
+import { fillText, type TextValues } from '../../lib/translated-text.ts';
+import { loadTexts } from '../shared/locale.ts';
+import english from '../texts/console/en.json' with { type: 'json' };
+
+/** The name of a text of the console. */
+export type TextName = keyof typeof english;
+
+const { tag, texts } = await loadTexts<TextName>(english, {
+  de: () => import('../texts/console/de.json', { with: { type: 'json' } }),
+  es: () => import('../texts/console/es.json', { with: { type: 'json' } }),
+  fr: () => import('../texts/console/fr.json', { with: { type: 'json' } }),
+});
+
+/** A text in the language of the page. */
+export function text(name: TextName, values?: TextValues): string {
+  return fillText(tag, texts[name], values);
+}
+
+/** A text of a name that came from the service, such as a state; the name itself where there is no text for it. */
+export function wordOf(prefix: string, name: string): string {
+  const key = `${prefix}_${name.replaceAll('-', '_')}`;
+  return Object.hasOwn(texts, key) ? text(key as TextName) : name;
+}

@@ -1,0 +1,185 @@
+import { byId, make } from '../../shared/dom.ts';
+import { durationText, sizeText } from '../../shared/locale.ts';
+import type { HandlerItem, MethodItem, Overview, Sample, ServiceItem, TransferItem } from '../api.ts';
+import { text, wordOf } from '../language.ts';
+import { listen } from '../live.ts';
+import { renew } from '../renew.ts';
+import { ask } from '../request.ts';
+import { hashOf } from '../route.ts';
+import { badge, facts, heading, IncompleteLine, panel, type Stage } from '../section.ts';
+import { clear, datum, numberText, timeOf } from '../shown.ts';
+import { stateBadge } from '../states.ts';
+import { type Column, Table } from '../table.ts';
+import { Charts } from './charts.ts';
+
+/** Shows how the installation is, and keeps it true. */
+export async function showOverview({ main, signal }: Stage): Promise<void> {
+  const [overview, { interval_seconds, samples }] = await Promise.all([
+    ask<Overview>('GET', '/api/overview', { signal }),
+    ask<{ interval_seconds: number; samples: Sample[] }>('GET', '/api/samples', { signal }),
+  ]);
+  const charts = new Charts(interval_seconds, samples);
+  const live = badge(text('live'), 'good');
+  const server = make('div', { className: 'server' });
+  const tables = new Tables();
+  const missing = new IncompleteLine();
+  main.append(heading(text('overview'), live), missing.element, server, charts.element, ...tables.elements);
+  const show = (current: Overview) => {
+    byId('server').textContent = clear(current.server.name);
+    missing.show(current.incomplete);
+    renew(server, [serverFacts(current)]);
+    tables.show(current);
+  };
+  show(overview);
+  listen('/api/live', signal, {
+    messages: { overview: show, sample: (sample: Sample) => charts.add(sample) },
+    onState: (isOpen) => {
+      live.textContent = text(isOpen ? 'live' : 'connecting');
+      live.className = `badge ${isOpen ? 'good' : 'warn'}`;
+    },
+  });
+}
+
+function serverFacts({ server, journal, nodes = [] }: Overview): HTMLElement {
+  const free = journal.free_bytes ?? undefined;
+  const size = journal.bytes === null ? '–' : sizeText(journal.bytes);
+  return facts(
+    [text('server'), datum(server.name)],
+    [text('version'), server.version],
+    [text('running_since'), timeOf(server.started)],
+    [text('journal'), free === undefined ? size : text('journalAndFree', { size, free: sizeText(free) })],
+    [text('nodes'), nodes.length > 1 && numberText(nodes.length)],
+  );
+}
+
+/** The tables of the overview. */
+class Tables {
+  readonly #services = new Table<ServiceItem>(
+    text('services'),
+    text('noServices'),
+    serviceColumns(),
+    ({ uuid, node }) => `${uuid} ${node}`,
+  );
+  readonly #methods = new Table<MethodItem>(text('methods'), text('noMethods'), methodColumns(), ({ uuid, node }) => `${uuid} ${node}`);
+  readonly #handlers = new Table<HandlerItem>(text('handlers'), text('noHandlers'), handlerColumns(), ({ uuid }) => uuid);
+  readonly #transfers = new Table<TransferItem>(
+    text('transfers'),
+    text('noTransfers'),
+    transferColumns(),
+    ({ node, id }) => `${node} ${id}`,
+  );
+  readonly #errors = new Table<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns(), ({ uuid }) => uuid);
+  readonly #nodes = new Table<NonNullable<Overview['nodes']>[number]>(text('nodes'), '', nodeColumns(), ({ uuid }) => uuid);
+  readonly #moreTransfers = make('p', { className: 'hint', hidden: true });
+  readonly #transfersPanel = panel(text('transfers'), this.#transfers.element, this.#moreTransfers);
+  readonly #handlersPanel = panel(text('handlers'), this.#handlers.element);
+  readonly #nodesPanel = panel(text('nodes'), this.#nodes.element);
+
+  get elements(): HTMLElement[] {
+    return [
+      this.#transfersPanel,
+      panel(text('services'), this.#services.element),
+      this.#handlersPanel,
+      panel(text('methods'), this.#methods.element),
+      this.#nodesPanel,
+      panel(text('lastErrors'), this.#errors.element),
+    ];
+  }
+
+  show({ services, methods, handlers, transfers, transfers_left_out = 0, errors, nodes = [] }: Overview): void {
+    this.#services.show(services);
+    this.#methods.show(methods);
+    this.#handlers.show(handlers ?? []);
+    this.#handlersPanel.hidden = handlers === undefined;
+    this.#transfers.show(transfers ?? []);
+    this.#transfersPanel.hidden = transfers === undefined;
+    this.#moreTransfers.hidden = transfers_left_out === 0;
+    this.#moreTransfers.textContent = text('moreTransfers', { count: numberText(transfers_left_out) });
+    this.#errors.show(errors);
+    this.#nodes.show(nodes);
+    this.#nodesPanel.hidden = nodes.length < 2;
+  }
+}
+
+function serviceColumns(): Column<ServiceItem>[] {
+  return [
+    { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
+    { title: text('type'), cell: ({ type }) => type },
+    { title: text('address'), cell: ({ url }) => datum(url, 'code') },
+    { title: text('node'), cell: ({ node }) => datum(node) },
+    { title: text('connections'), cell: ({ connections }) => numberText(connections), className: 'number' },
+    { title: text('sessions_title'), cell: ({ sessions }) => numberText(sessions), className: 'number' },
+  ];
+}
+
+function methodColumns(): Column<MethodItem>[] {
+  return [
+    { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
+    { title: text('type'), cell: ({ type }) => type },
+    { title: text('state'), cell: ({ state }) => stateBadge(state) },
+    { title: text('reason'), cell: ({ reason }) => datum(reason) },
+    { title: text('node'), cell: ({ node }) => datum(node) },
+  ];
+}
+
+function handlerColumns(): Column<HandlerItem>[] {
+  return [
+    { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashOf('handlers') }, datum(name || uuid)) },
+    { title: text('state'), cell: ({ state }) => stateBadge(state) },
+    { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
+    { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
+    { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
+  ];
+}
+
+/** How long an event has waited. */
+export function ageText(seconds: number): string {
+  return seconds <= 0 ? '–' : durationText(seconds);
+}
+
+/** How many events a handler delivers. */
+export function rateText(perMinute: number): string {
+  return text('perMinute', { value: numberText(perMinute, 1) });
+}
+
+function transferColumns(): Column<TransferItem>[] {
+  return [
+    { title: text('path'), cell: ({ path }) => datum(path) },
+    { title: text('account'), cell: ({ account }) => datum(account) },
+    { title: text('direction'), cell: ({ direction }) => wordOf('direction', direction) },
+    { title: text('progress'), cell: progressOf },
+    { title: text('speed'), cell: (item) => text('perSecond', { value: sizeText(item.bytes_per_second) }), className: 'number' },
+    { title: text('node'), cell: ({ node }) => datum(node) },
+  ];
+}
+
+function progressOf({ bytes, total_bytes, path }: TransferItem): HTMLElement {
+  if (!total_bytes) return make('span', {}, sizeText(bytes));
+  return make(
+    'span',
+    { className: 'progress' },
+    make('progress', { max: total_bytes, value: bytes, attributes: { 'aria-label': clear(path) } }),
+    text('running', { done: sizeText(bytes), total: sizeText(total_bytes) }),
+  );
+}
+
+function errorColumns(): Column<Overview['errors'][number]>[] {
+  return [
+    { title: text('time'), cell: ({ time }) => timeOf(time), className: 'narrow' },
+    { title: text('event'), cell: ({ id }) => badge(String(id), 'bad'), className: 'narrow' },
+    {
+      title: text('message'),
+      cell: ({ uuid, time, message }) => make('a', { href: hashOf('events', uuid, { at: time }) }, datum(message)),
+    },
+    { title: text('node'), cell: ({ node }) => datum(node) },
+  ];
+}
+
+function nodeColumns(): Column<NonNullable<Overview['nodes']>[number]>[] {
+  return [
+    { title: text('node'), cell: ({ node }) => datum(node) },
+    { title: text('state'), cell: ({ phase }) => stateBadge(phase) },
+    { title: text('version'), cell: ({ version }) => datum(version) },
+    { title: text('seen'), cell: ({ seen }) => timeOf(seen) },
+  ];
+}

@@ -1,0 +1,53 @@
+import { make, makeButton } from '../shared/dom.ts';
+import { confirm } from './confirm.ts';
+import { choice, field, tick } from './fields.ts';
+import { findHandlers, handlerName } from './handler-names.ts';
+import { text } from './language.ts';
+import { ask } from './request.ts';
+import { hashOf } from './route.ts';
+import { tell } from './section.ts';
+import { mayChange } from './session.ts';
+
+/** What is sent again: as `POST /api/replays` has it. */
+export interface ReplayRequest {
+  deliveries?: string[];
+  events?: string[];
+  filter?: Record<string, string>;
+  failed?: boolean;
+  handlers?: string[];
+  dry_run?: boolean;
+}
+
+/** What was asked for, by the ID of its replay: after a dry run it can be sent. */
+const asked = new Map<string, ReplayRequest>();
+
+/** What a replay of this page was asked to do. */
+export function requestOf(id: string): ReplayRequest | undefined {
+  return asked.get(id);
+}
+
+/** A button that asks how to send something again, and leads to the page of the replay; nothing for who may change nothing. */
+export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
+  if (!mayChange()) return undefined;
+  return makeButton(label, 'recent', () => void tell(askHow(label, requestNow())), className);
+}
+
+/** Begins a replay, and shows its page. @throws Refused */
+export async function startReplay(request: ReplayRequest): Promise<void> {
+  const { id } = await ask<{ id: string }>('POST', '/api/replays', { body: request });
+  asked.set(id, request);
+  location.hash = hashOf('deliveries', `replays/${id}`);
+}
+
+async function askHow(title: string, request: ReplayRequest): Promise<void> {
+  const { handlers } = await findHandlers(AbortSignal.timeout(15_000));
+  const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
+  const handler = choice('handler', [['', text('allHandlers')], ...handlers.map(({ uuid }) => [uuid, handlerName(uuid)] as const)]);
+  const dryRun = make('input', { type: 'checkbox', checked: true });
+  const content = [make('p', {}, text('replayHint')), choosesHandler && field(text('handler'), handler), tick(text('dryRunFirst'), dryRun)];
+  await confirm(title, content, { label: text('start'), kind: 'primary' }, async () => {
+    const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
+    await startReplay({ ...request, ...chosen, dry_run: dryRun.checked });
+    return undefined;
+  });
+}

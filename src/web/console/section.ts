@@ -1,0 +1,105 @@
+import type { IconName } from '../../lib/icon-shapes.ts';
+import { type Child, make, makeButton } from '../shared/dom.ts';
+import { notice } from '../shared/notices.ts';
+import { text } from './language.ts';
+import { reasonOf } from './request.ts';
+import { hashOf, type Route, type SectionName } from './route.ts';
+import { clear } from './shown.ts';
+
+/** Where a section shows itself. */
+export interface Stage {
+  main: HTMLElement;
+  route: Route;
+  /** Aborts when the page shows something else. */
+  signal: AbortSignal;
+}
+
+/** A part of the page with a heading. */
+export function panel(title: string, ...content: Child[]): HTMLElement {
+  return make('section', { className: 'panel' }, make('h2', {}, title), ...content);
+}
+
+/** The heading of a section, with what can be done beside it. */
+export function heading(title: string, ...beside: Child[]): HTMLElement {
+  return make('div', { className: 'heading' }, make('h1', {}, title), ...beside);
+}
+
+/** The way back to a section. */
+export function wayTo(section: SectionName): HTMLElement {
+  const link = make('a', { href: hashOf(section) }, text(section));
+  return make('nav', { className: 'way', attributes: { 'aria-label': text('way') } }, link);
+}
+
+/** A state in a few words; the colour says no more than the words do. */
+export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'calm'): HTMLElement {
+  return make('span', { className: `badge ${kind}` }, words);
+}
+
+/** What is shown where there is nothing. */
+export function nothing(words: string): HTMLElement {
+  return make('p', { className: 'nothing' }, words);
+}
+
+/** What went wrong, in the place of what it kept from being shown. */
+export function problem(error: unknown): HTMLElement {
+  return make('p', { className: 'notice error', attributes: { role: 'alert' } }, clear(reasonOf(error)));
+}
+
+/** A line that is there while the other nodes cannot be seen. */
+export class IncompleteLine {
+  readonly element = make('div', { attributes: { role: 'status' } });
+  #reason = '';
+
+  /** @param reason why; empty when they can be seen */
+  show(reason = ''): void {
+    if (reason === this.#reason) return;
+    this.#reason = reason;
+    this.element.replaceChildren(
+      ...(reason === '' ? [] : [make('p', { className: 'notice error' }, text('incomplete', { reason: clear(reason) }))]),
+    );
+  }
+}
+
+/** A list of names and values; values that are undefined are left out. */
+export function facts(...pairs: readonly (readonly [name: string, value: Child])[]): HTMLElement {
+  const shown = pairs.filter(([, value]) => value !== undefined && value !== false);
+  return make('dl', { className: 'facts' }, ...shown.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value))));
+}
+
+/** Whether an error only says that nobody looks any more. */
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/** A button that does something, cannot be pressed again meanwhile, and tells what went wrong. */
+export function actionButton(
+  label: string,
+  iconName: IconName | undefined,
+  action: () => Promise<unknown>,
+  className = '',
+): HTMLButtonElement {
+  const button = makeButton(
+    label,
+    iconName,
+    async () => {
+      const hadFocus = document.activeElement === button;
+      button.disabled = true;
+      await tell(action());
+      button.disabled = false;
+      if (hadFocus && document.activeElement === document.body) button.focus();
+    },
+    className,
+  );
+  return button;
+}
+
+/** Tells what went wrong, if something did. @returns whether it went well */
+export async function tell(action: Promise<unknown>): Promise<boolean> {
+  try {
+    await action;
+    return true;
+  } catch (error) {
+    if (!isAbort(error)) notice(text('failed', { reason: clear(reasonOf(error)) }), 'error');
+    return false;
+  }
+}

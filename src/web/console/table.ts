@@ -1,0 +1,123 @@
+import { type Child, make } from '../shared/dom.ts';
+import { renew } from './renew.ts';
+import { nothing } from './section.ts';
+
+/** A column: its title, and what it shows of an item. */
+export interface Column<T> {
+  title: string;
+  cell: (item: T) => Child;
+  className?: string;
+}
+
+/** A table of items. On narrow screens each row is a block, and each cell tells its column. */
+export class Table<T> {
+  readonly element: HTMLElement;
+  readonly #columns: readonly Column<T>[];
+  readonly #keyOf: (item: T) => string;
+  readonly #body = make('tbody');
+  readonly #table: HTMLElement;
+  readonly #empty: HTMLElement;
+  readonly #items = new WeakMap<Element, T>();
+
+  /**
+   * @param caption says what the table has, for those who hear it
+   * @param empty what is shown when there are no items
+   * @param keyOf tells items apart
+   */
+  constructor(caption: string, empty: string, columns: readonly Column<T>[], keyOf: (item: T) => string) {
+    this.#columns = columns;
+    this.#keyOf = keyOf;
+    const head = columns.map(({ title, className = '' }) =>
+      title === '' ? make('td', { className }) : make('th', { className, scope: 'col' }, title),
+    );
+    this.#table = make(
+      'table',
+      { hidden: true },
+      make('caption', { className: 'hidden' }, caption),
+      make('thead', {}, make('tr', {}, ...head)),
+      this.#body,
+    );
+    this.#empty = nothing(empty);
+    this.#empty.hidden = true;
+    this.element = make('div', { className: 'table' }, this.#table, this.#empty);
+    const onSize = new ResizeObserver(() => this.#setScrollable(caption));
+    for (const element of [this.element, this.#table]) onSize.observe(element);
+  }
+
+  get size(): number {
+    return this.#body.childElementCount;
+  }
+
+  /** An item that is shown. @param key of the item */
+  find(key: string): T | undefined {
+    return this.#itemOf(this.#body.querySelector(`[data-key="${CSS.escape(key)}"]`));
+  }
+
+  /** The items of the first row and of the last one; undefined where that is a note, or none. */
+  get ends(): { first: T | undefined; last: T | undefined } {
+    return { first: this.#itemOf(this.#body.firstElementChild), last: this.#itemOf(this.#body.lastElementChild) };
+  }
+
+  /** Shows these items alone. */
+  show(items: readonly T[]): void {
+    renew(
+      this.#body,
+      items.map((item) => this.#row(item)),
+    );
+    this.#settle();
+  }
+
+  /** Adds items at the end. @returns the first row of them */
+  append(items: readonly T[]): HTMLElement | undefined {
+    const rows = items.map((item) => this.#row(item));
+    this.#body.append(...rows);
+    this.#settle();
+    return rows[0];
+  }
+
+  /** Adds items before all others, of which at most so many rows stay, and no note at the end. @returns whether some had to go */
+  prepend(items: readonly T[], most: number): boolean {
+    const hadFocus = this.#body.contains(document.activeElement);
+    this.#body.prepend(...items.map((item) => this.#row(item)));
+    const isTooLong = this.size > most;
+    while (this.size > most || (isTooLong && this.size > 0 && !this.ends.last)) this.#body.lastElementChild?.remove();
+    if (hadFocus && !this.#body.contains(document.activeElement))
+      this.#body.lastElementChild?.querySelector<HTMLElement>('a, button')?.focus();
+    this.#settle();
+    return isTooLong;
+  }
+
+  /** Adds a row that says something before all others. */
+  prependNote(...children: Child[]): void {
+    this.#body.prepend(make('tr', { className: 'note' }, make('td', { colSpan: this.#columns.length }, ...children)));
+    this.#settle();
+  }
+
+  #itemOf(row: Element | null): T | undefined {
+    return row ? this.#items.get(row) : undefined;
+  }
+
+  #settle(): void {
+    this.#table.hidden = this.size === 0;
+    this.#empty.hidden = this.size > 0;
+  }
+
+  /** A table that is wider than its place can be scrolled with the keyboard; one that is not is no stop on the way. */
+  #setScrollable(caption: string): void {
+    const isWide = this.element.scrollWidth > this.element.clientWidth;
+    const attributes = { tabindex: '0', role: 'group', 'aria-label': caption };
+    for (const [name, value] of Object.entries(attributes)) {
+      if (isWide) this.element.setAttribute(name, value);
+      else this.element.removeAttribute(name);
+    }
+  }
+
+  #row(item: T): HTMLElement {
+    const cells = this.#columns.map(({ title, cell, className = '' }) =>
+      make('td', { className, attributes: { 'data-title': title } }, cell(item)),
+    );
+    const row = make('tr', { attributes: { 'data-key': this.#keyOf(item) } }, ...cells);
+    this.#items.set(row, item);
+    return row;
+  }
+}

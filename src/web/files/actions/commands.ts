@@ -1,0 +1,178 @@
+import { nameInText } from '../../../lib/clear-name.ts';
+import { ask, progressBar } from '../../shared/dialogs.ts';
+import { byId } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { folderUrl } from '../navigation/folder.ts';
+import { allRows, type Member, nameOf, refreshRows } from '../rows/rows.ts';
+import { deselect } from '../rows/selection.ts';
+import { linesOf, memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
+
+/** What became of members that a command was run on. */
+export interface Outcome {
+  /** Names of all. */
+  names: readonly string[];
+  /** Names of those that are done. */
+  done: string[];
+  /** What went wrong with others, for people. */
+  problems: string[];
+  /** Whether the connection broke, so that nobody knows about the rest. */
+  isLost: boolean;
+  /** Whether the reader stopped it. */
+  isStopped: boolean;
+}
+
+/** What a command under way has to do with its dialog. */
+interface Course {
+  /** Told how many members are through, with success or without. */
+  onProgress: (count: number) => void;
+  /** Stops the service, too. */
+  signal?: AbortSignal;
+  /** URL path of the folder of the members, where it is not the one of the page. */
+  folder?: string;
+}
+
+/** A folder command without its targets. */
+type Command = { command: 'delete' } | { command: TransferKind; destination: string };
+
+/** What can be done with members and another folder. */
+export type TransferKind = 'move' | 'copy';
+
+/** Most targets of one request, and most characters of their names: the service takes no more (docs/spec/http.md#bad-input). */
+const mostTargets = 10_000;
+const mostCharacters = 250_000;
+
+/** Failures that a message tells of. */
+export const mostProblems = 5;
+
+/** The browser asks before the page is left. */
+function keepPage(event: Event): void {
+  event.preventDefault();
+}
+
+/** Runs a folder command on members of a folder. The service ends it when the page is left. Never rejects. */
+export async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
+  const { onProgress, signal, folder = folderUrl() } = course;
+  const outcome: Outcome = { names, done: [], problems: [], isLost: false, isStopped: false };
+  let through = 0;
+  let last: string | undefined;
+  onProgress(0);
+  window.addEventListener('beforeunload', keepPage);
+  try {
+    for (const target of requestsOf(names)) {
+      const body = JSON.stringify({ commands: [{ ...command, target }] });
+      const headers = {
+        'content-type': 'application/json',
+        accept: 'application/x-ndjson, application/json',
+        prefer: `${scriptHeaders.prefer}, stop-when-gone`,
+      };
+      const reply = await send('POST', folder, { headers, body, ...(signal && { signal }) });
+      if (!reply.ok) {
+        outcome.problems.push(await reasonOf(reply));
+        break;
+      }
+      for await (const line of linesOf(reply)) {
+        const item = JSON.parse(line) as { target: string; message: string | null };
+        // A folder of which some could not be deleted has a line for each of that.
+        if (item.target !== last) onProgress(++through);
+        last = item.target;
+        if (item.message === null) outcome.done.push(item.target);
+        else outcome.problems.push(`${nameInText(item.target)}: ${reasonFor(422, item.message)}`);
+      }
+    }
+  } catch {
+    if (signal?.aborted) outcome.isStopped = true;
+    else outcome.isLost = true;
+  } finally {
+    window.removeEventListener('beforeunload', keepPage);
+  }
+  return outcome;
+}
+
+/** Time in milliseconds after which work that nobody was asked about is shown: what is over sooner would only flash. */
+const shownAfterMs = 500;
+
+/**
+ * Runs a folder command at once. What takes longer than a moment is shown with its progress, and can be stopped. Never rejects.
+ *
+ * @param title says what is done
+ * @param folder URL path of the folder of the members
+ */
+export async function runAtOnce(title: string, command: Command, names: readonly string[], folder: string): Promise<Outcome> {
+  const progress = progressBar(title, names.length);
+  const stopped = new AbortController();
+  const work = runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder });
+  let dialog: Promise<unknown> | undefined;
+  const showing = setTimeout(() => {
+    const check = () => work.then(() => undefined);
+    dialog = ask({ title, content: [progress.element], buttons: [], isRunning: true, check, onStop: () => stopped.abort() });
+  }, shownAfterMs);
+  const outcome = await work;
+  clearTimeout(showing);
+  await dialog;
+  return outcome;
+}
+
+/**
+ * Shows what became of members, and the folder as it is now.
+ *
+ * @param tell says what is done; a plain message when left out
+ */
+export async function showOutcome(
+  outcome: Outcome,
+  doneText: 'deleted' | 'moved' | 'copied',
+  tell: (message: string) => void = (message) => void notice(message),
+): Promise<void> {
+  const { names, problems, isLost, isStopped } = outcome;
+  // What is selected meanwhile stays.
+  deselect(names);
+  if (isStopped && doneText !== 'copied') {
+    // The line of what was under way when it was stopped has not come: the folder itself says it.
+    await refreshRows();
+    const there = new Set(allRows().map(nameOf));
+    outcome.done = names.filter((name) => !there.has(name));
+  }
+  const count = outcome.done.length;
+  if (count > 0) tell(text(doneText, { count }));
+  if (isStopped) notice(text('stopped', { count: names.length - count }));
+  const reasons = problems.slice(0, mostProblems);
+  if (problems.length > mostProblems) reasons.push(`… +${problems.length - mostProblems}`);
+  if (isLost) reasons.push(text('noConnection'));
+  if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
+  if (!isStopped) await refreshRows();
+  // The bar of the actions, in which the focus was, may be gone.
+  if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
+}
+
+/**
+ * Gives a member of a folder another name.
+ *
+ * @param folder URL path of the folder
+ * @returns what went wrong, for people; undefined when it has the new name
+ */
+export async function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
+  const urlOf = (called: string) => memberUrl(called, isFolder, folder);
+  const headers = { destination: new URL(urlOf(newName), location.href).href, overwrite: 'F' };
+  try {
+    const reply = await send('MOVE', urlOf(name), { headers });
+    if (reply.ok) return undefined;
+    return reply.status === 412 ? text('nameTaken') : await reasonOf(reply);
+  } catch {
+    return text('noConnection');
+  }
+}
+
+function* requestsOf(names: readonly string[]): Generator<string[]> {
+  let part: string[] = [];
+  let characters = 0;
+  for (const name of names) {
+    if (part.length === mostTargets || (part.length > 0 && characters + name.length > mostCharacters)) {
+      yield part;
+      part = [];
+      characters = 0;
+    }
+    part.push(name);
+    characters += name.length;
+  }
+  if (part.length > 0) yield part;
+}

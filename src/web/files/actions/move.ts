@@ -1,0 +1,115 @@
+import { nameInText, shownName } from '../../../lib/clear-name.ts';
+import { ask, cancelButton, progressBar } from '../../shared/dialogs.ts';
+import { make, makeButton } from '../../shared/dom.ts';
+import { formatTag } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { folderUrl } from '../navigation/folder.ts';
+import { isFolder, memberOf, type Row } from '../rows/rows.ts';
+import { addAction } from '../rows/selection.ts';
+import { listMembers } from '../server.ts';
+import { type Outcome, runCommand, showOutcome, type TransferKind } from './commands.ts';
+import { noticeUndoable } from './undo.ts';
+
+const words = {
+  move: { title: 'moveTo', here: 'moveHere' },
+  copy: { title: 'copyTo', here: 'copyHere' },
+} as const;
+
+/** As the rows of the page are ordered. */
+const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
+
+/** Offers to move what is selected to another folder. */
+export function startMove(): void {
+  addAction({ label: text('move'), icon: 'move', run: (rows) => void transfer('move', rows), isForOne: false });
+}
+
+/** Offers to copy files that are selected to another folder. */
+export function startCopy(): void {
+  addAction({ label: text('copy'), icon: 'copy', run: (rows) => void transfer('copy', rows), isForOne: false });
+}
+
+/** The folder that is chosen in the dialog. */
+interface Browser {
+  /** Its URL path. */
+  chosen: string;
+  place: HTMLElement;
+  problem: HTMLElement;
+  folders: HTMLElement;
+  /** Names in the folder of the page that are to be moved: no folder goes into itself. */
+  moved: ReadonlySet<string>;
+}
+
+async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<void> {
+  // The service copies no folders.
+  const rows = kind === 'copy' ? selected.filter((row) => !isFolder(row)) : selected;
+  if (rows.length === 0) return void notice(text('copyFilesOnly'), 'error');
+  const { title, here } = words[kind];
+  const from = folderUrl();
+  const members = rows.map(memberOf);
+  const names = members.map(({ name }) => name);
+  const browser: Browser = {
+    chosen: folderUrl(),
+    place: make('p', { attributes: { role: 'status' } }),
+    problem: make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } }),
+    folders: make('ul', { className: 'names' }),
+    moved: new Set(names),
+  };
+  const progress = progressBar(text(kind), names.length);
+  const left = rows.length < selected.length && make('p', { className: 'hint' }, text('copyFilesOnly'));
+  const stopped = new AbortController();
+  let outcome: Outcome | undefined;
+  void browse(browser, folderUrl());
+  await ask({
+    title: text(title),
+    content: [left, browser.place, browser.problem, browser.folders, progress.element],
+    buttons: [cancelButton(), { value: 'ok', label: text(here), kind: 'primary' }],
+    check: async () => {
+      browser.folders.inert = true;
+      const command = { command: kind, destination: decodeURIComponent(browser.chosen) };
+      outcome = await runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder: from });
+      browser.folders.inert = false;
+      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
+    },
+    onStop: () => stopped.abort(),
+  });
+  if (!outcome) return;
+  if (kind === 'copy') return showOutcome(outcome, 'copied');
+  const done = new Set(outcome.done);
+  await showOutcome(outcome, 'moved', (message) => {
+    const moved = members.filter(({ name }) => done.has(name));
+    noticeUndoable(message, { from, to: browser.chosen, members: moved });
+  });
+}
+
+/** Shows the folders of one folder in the dialog; a press on one goes there. */
+async function browse(browser: Browser, url: string): Promise<void> {
+  const { folders, place, problem } = browser;
+  const content = await listMembers(url);
+  // Whoever has pressed "Move here" meanwhile meant the folder of then.
+  if (folders.inert) return;
+  problem.hidden = typeof content !== 'string';
+  if (typeof content === 'string') {
+    problem.textContent = `${titleOf(url)}: ${content}`;
+    return;
+  }
+  browser.chosen = url;
+  place.textContent = titleOf(url);
+  const items = content
+    .filter((member) => member.is_directory)
+    .map(({ name }) => name)
+    .sort(naturally)
+    .filter((name) => url !== folderUrl() || !browser.moved.has(name))
+    .map((name) => makeButton(shownName(name), 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
+  const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
+  if (parent !== undefined)
+    items.unshift(makeButton(text('folderUp', { name: titleOf(parent) }), 'up', () => void browse(browser, parent), 'quiet'));
+  folders.replaceChildren(...items.map((item) => make('li', {}, item)));
+  if (items.length === 0) folders.append(make('li', { className: 'hint' }, text('noFolders')));
+  folders.querySelector('button')?.focus();
+}
+
+function titleOf(url: string): string {
+  const path = decodeURIComponent(url.slice('/home'.length));
+  return path === '/' ? text('files') : nameInText(path);
+}

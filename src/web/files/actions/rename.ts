@@ -1,0 +1,75 @@
+import { nameInText } from '../../../lib/clear-name.ts';
+import { ask, cancelButton } from '../../shared/dialogs.ts';
+import { byId, make } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
+import { focusedRow, memberOf, type Row, refreshRows } from '../rows/rows.ts';
+import { addAction, clearSelection, selectedRows } from '../rows/selection.ts';
+import { renameMember } from './commands.ts';
+import { nameProblem } from './members.ts';
+import { noticeUndoable } from './undo.ts';
+
+let moves: Promise<boolean> | undefined;
+let isOffered = false;
+
+/** Offers renaming where the service has WebDAV's MOVE (RFC 4918 §9.9). @returns whether it does, and the folder is still shown */
+export async function startRename(): Promise<boolean> {
+  const bar = byId('actions');
+  moves ??= hasMove();
+  isOffered = await moves;
+  if (!isOffered || !bar.isConnected) return false;
+  addAction({ label: text('rename'), icon: 'rename', run: renameOne, isForOne: true });
+  document.addEventListener('keydown', onKey);
+  return true;
+}
+
+function renameOne([row, ...others]: readonly Row[]): void {
+  if (row && others.length === 0) void rename(row);
+  else if (row) notice(text('renameOne'), 'error');
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.key !== 'F2' || document.querySelector('dialog[open]') || !may('rename')) return;
+  const row = focusedRow();
+  if (row) void rename(row);
+  else renameOne(selectedRows());
+}
+
+/** Whether renaming is offered. */
+export function offersRename(): boolean {
+  return isOffered;
+}
+
+async function hasMove(): Promise<boolean> {
+  try {
+    const reply = await fetch(folderUrl(), { method: 'OPTIONS' });
+    return (reply.headers.get('allow') ?? '').split(/[\s,]+/).includes('MOVE');
+  } catch {
+    moves = undefined;
+    return false;
+  }
+}
+
+async function rename(row: Row): Promise<void> {
+  const member = memberOf(row);
+  const oldName = member.name;
+  const folder = folderUrl();
+  const field = make('input', { required: true, maxLength: 255, autocomplete: 'off', value: oldName });
+  const dot = oldName.lastIndexOf('.');
+  const answer = await ask({
+    title: text('renameItem', { name: nameInText(oldName) }),
+    content: [make('label', { className: 'labelled' }, text('renameTo'), field)],
+    buttons: [cancelButton(), { value: 'ok', label: text('rename'), kind: 'primary' }],
+    focus: field,
+    selectedLength: dot > 0 && !member.isFolder ? dot : oldName.length,
+    check: async () => (field.value === oldName ? undefined : (nameProblem(field.value) ?? renameMember(folder, member, field.value))),
+  });
+  if (answer !== 'ok') return;
+  clearSelection();
+  const newName = field.value;
+  if (newName !== oldName) {
+    noticeUndoable(text('renamed', { name: nameInText(newName) }), { from: folder, to: folder, members: [member], newName });
+  }
+  await refreshRows(newName);
+}

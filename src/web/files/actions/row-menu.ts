@@ -1,0 +1,185 @@
+import type { IconName } from '../../../lib/icon-shapes.ts';
+import { byId, icon, make } from '../../shared/dom.ts';
+import { canPreview } from '../file-kind.ts';
+import { text } from '../language.ts';
+import { may } from '../navigation/folder.ts';
+import { normalised } from '../rows/filter.ts';
+import { isFolder, linkOf, nameOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
+import { deleteRows } from './members.ts';
+
+/** One line of the menu. */
+interface Item {
+  label: string;
+  icon: IconName;
+  run: () => void;
+  isDanger?: boolean;
+}
+
+/** Distance in CSS pixels by which the page may move under the menu. */
+const mostScroll = 4;
+
+/** Distance in CSS pixels that the menu keeps from the edges of the window. */
+const margin = 8;
+
+const menu = make('div', { id: 'row-menu', popover: 'manual', attributes: { role: 'menu' } });
+/** What gets the focus back when the menu closes. */
+let opener: HTMLElement | undefined;
+/** How far the page was scrolled when the menu opened. */
+let openedAt = 0;
+
+/** Opens the menu of a row beside its button. */
+export function openRowMenu(row: Row): void {
+  const button = row.querySelector<HTMLElement>('.more button');
+  open(row, button && document.activeElement === button ? button : linkOf(row), (button ?? row).getBoundingClientRect());
+}
+
+function open(row: Row, from: HTMLElement, beside: DOMRect): void {
+  const selected = selectedRows();
+  const rows = selected.includes(row) ? selected : [row];
+  opener = from;
+  row.querySelector('.more button')?.setAttribute('aria-expanded', 'true');
+  menu.setAttribute('aria-label', rows.length === 1 ? text('actionsFor', { name: nameOf(row) }) : text('selected', { count: rows.length }));
+  menu.replaceChildren(...itemsFor(row, rows).map(element));
+  if (!menu.isConnected) byId('main').append(menu);
+  menu.showPopover();
+  openedAt = scrollY;
+  place(beside);
+  items()[0]?.focus({ preventScroll: true });
+}
+
+/** Below what it belongs to, ending at its right edge; above it where there is more room; at a pointer, to its right. */
+function place({ left, right, top, bottom }: DOMRect): void {
+  const { width, height } = menu.getBoundingClientRect();
+  const { clientWidth, clientHeight } = document.documentElement;
+  const wantedLeft = left === right ? left : right - width;
+  const wantedTop = bottom + height + margin <= clientHeight ? bottom : Math.min(top, clientHeight - margin) - height;
+  menu.style.left = `${Math.max(margin, Math.min(wantedLeft, clientWidth - width - margin))}px`;
+  menu.style.top = `${Math.max(margin, wantedTop)}px`;
+}
+
+function itemsFor(row: Row, rows: readonly Row[]): Item[] {
+  const list: Item[] = [];
+  const isOne = rows.length === 1;
+  const canOpen = isFolder(row) || (may('read') && canPreview(row));
+  const opening = isFolder(row) ? ({ label: text('keyOpen'), icon: 'files' } as const) : ({ label: text('preview'), icon: 'eye' } as const);
+  if (isOne && canOpen) list.push({ ...opening, run: () => linkOf(row).click() });
+  if (isOne && isFolder(row))
+    list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(linkOf(row).href, '_blank', 'noopener') });
+  if (may('read')) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
+  for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
+  if (isOne) {
+    list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
+  }
+  if (may('delete')) list.push({ label: text('delete'), icon: 'trash', run: () => void deleteRows(rows), isDanger: true });
+  return list;
+}
+
+/** A file as it is; anything else as an archive, by the form of the selection. */
+function download(rows: readonly Row[]): void {
+  const [row, ...others] = rows;
+  if (row && others.length === 0 && !isFolder(row)) {
+    make('a', { href: linkOf(row).href, download: '' }).click();
+    return;
+  }
+  selectOnly(rows);
+  const form = byId('members') as HTMLFormElement;
+  form.requestSubmit(form.querySelector<HTMLButtonElement>('[value=download-members]'));
+}
+
+function element({ label, icon: iconName, run, isDanger }: Item): HTMLElement {
+  const className = isDanger ? 'quiet danger' : 'quiet';
+  const button = make('button', { type: 'button', className, tabIndex: -1, attributes: { role: 'menuitem' } }, icon(iconName), label);
+  button.addEventListener('click', () => {
+    close(true);
+    run();
+  });
+  return button;
+}
+
+function items(): HTMLElement[] {
+  return [...menu.querySelectorAll<HTMLElement>('[role=menuitem]')];
+}
+
+function isOpen(): boolean {
+  return menu.matches(':popover-open');
+}
+
+function close(givesFocusBack: boolean): void {
+  if (!isOpen()) return;
+  menu.hidePopover();
+  document.querySelector('#list [aria-expanded=true]')?.setAttribute('aria-expanded', 'false');
+  if (givesFocusBack) opener?.focus({ preventScroll: true });
+}
+
+/** The keys of a menu (ARIA Authoring Practices, menu button): none of them reaches the page. */
+function onKey(event: KeyboardEvent): void {
+  event.stopPropagation();
+  const all = items();
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  const isLetter = event.key.length === 1 && event.key !== ' ' && !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (event.key === 'Escape' || event.key === 'Tab') close(true);
+  else if (event.key === 'ArrowDown') all[(at + 1) % all.length]?.focus();
+  else if (event.key === 'ArrowUp') all.at(at - 1)?.focus();
+  else if (event.key === 'Home') all[0]?.focus();
+  else if (event.key === 'End') all.at(-1)?.focus();
+  else if (isLetter) {
+    const ordered = [...all.slice(at + 1), ...all.slice(0, at + 1)];
+    ordered.find((item) => normalised(item.textContent ?? '').startsWith(normalised(event.key)))?.focus();
+  } else return;
+  event.preventDefault();
+}
+
+/** A cell with the button; a copy for each row costs less than making it anew. */
+const template = make(
+  'td',
+  { className: 'more', role: 'cell' },
+  make(
+    'button',
+    { type: 'button', className: 'quiet', tabIndex: -1, attributes: { 'aria-haspopup': 'menu', 'aria-expanded': 'false' } },
+    '⋯',
+  ),
+);
+
+function addButton(row: Row): void {
+  const cell = template.cloneNode(true) as HTMLTableCellElement;
+  cell.firstElementChild?.setAttribute('aria-label', text('actionsFor', { name: nameOf(row) }));
+  row.append(cell);
+}
+
+/**
+ * Gives each row a menu with all that can be done with it: by its button, by a press of the right button or a long one of a finger, and by the
+ * menu key. With Shift the right button opens the browser's own.
+ */
+export function startRowMenu(): void {
+  const list = byId('list');
+  const heading = make('th', { className: 'more', role: 'columnheader' }, make('span', { className: 'hidden' }, text('actions')));
+  list.querySelector('thead tr')?.append(heading);
+  whenRowIsWritten(addButton);
+  list.addEventListener('click', (event) => {
+    const button = (event.target as Element).closest<HTMLElement>('.more button');
+    const row = button?.closest<Row>('tr');
+    if (!button || !row) return;
+    if (button.getAttribute('aria-expanded') === 'true') return close(true);
+    open(row, button, button.getBoundingClientRect());
+  });
+  list.addEventListener('contextmenu', (event) => {
+    const row = (event.target as Element).closest<Row>('#list tbody tr');
+    if (!row || event.shiftKey) return;
+    event.preventDefault();
+    linkOf(row).focus({ preventScroll: true });
+    open(row, linkOf(row), new DOMRect(event.clientX, event.clientY));
+  });
+}
+
+/** Closes the menu, and moves in it, on whichever folder's page. */
+export function startRowMenus(): void {
+  menu.addEventListener('keydown', onKey);
+  const closeOutside = ({ target }: Event) => {
+    // A press of its own button closes it, too, once.
+    if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) close(false);
+  };
+  for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });
+  for (const type of ['resize', 'blur'] as const) window.addEventListener(type, () => close(true));
+  window.addEventListener('scroll', () => isOpen() && Math.abs(scrollY - openedAt) > mostScroll && close(true), { passive: true });
+}

@@ -1,0 +1,79 @@
+import { nameInText } from '../../../lib/clear-name.ts';
+import { type NoticeAction, notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { type Member, refreshRows } from '../rows/rows.ts';
+import { type ListedMember, listMembers } from '../server.ts';
+import { mostProblems, renameMember, runAtOnce } from './commands.ts';
+
+/** A move or a renaming that can be undone. */
+interface Change {
+  /** URL path of the folder that the members were in. */
+  from: string;
+  /** URL path of the folder that they are in now. */
+  to: string;
+  members: readonly Member[];
+  /** Of a renaming: the one member's name now. */
+  newName?: string;
+}
+
+let last: { change: Change; forget: () => void } | undefined;
+
+/** Shows a message about a change that can be undone, by its button or by Ctrl+Z, until the next one. */
+export function noticeUndoable(message: string, change: Change): void {
+  last?.forget();
+  const action: NoticeAction = { label: text('undo'), run: () => void undoLast() };
+  last = { change, forget: notice(message, 'success', action) };
+}
+
+/** Undoes the last change: by the same commands, and only for what has stayed as it was. */
+export async function undoLast(): Promise<void> {
+  if (!last) return;
+  const { change, forget } = last;
+  last = undefined;
+  forget();
+  const { members, problems } = await unchanged(change);
+  let done = 0;
+  const { newName } = change;
+  const [only] = members;
+  if (newName !== undefined && only) {
+    const problem = await renameMember(change.from, { ...only, name: newName }, only.name);
+    if (problem === undefined) done = 1;
+    else problems.push(`${nameInText(newName)}: ${problem}`);
+  } else if (members.length > 0) {
+    const command = { command: 'move', destination: decodeURIComponent(change.from) } as const;
+    const names = members.map(({ name }) => name);
+    const outcome = await runAtOnce(text('undo'), command, names, change.to);
+    done = outcome.done.length;
+    if (outcome.isStopped) {
+      // The line of what was under way when it was stopped has not come: the folder itself says it.
+      const left = (await unchanged({ ...change, members })).members.length;
+      done = names.length - left;
+      notice(text('stopped', { count: left }));
+    }
+    problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
+  }
+  if (done > 0) notice(text('undone', { count: done }));
+  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, mostProblems).join('; ') }), 'error');
+  await refreshRows(only && done > 0 ? only.name : undefined);
+}
+
+/** Looks at where members are now: what was changed, replaced or taken away since is somebody's later word. */
+async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
+  const listed = await listMembers(to);
+  if (typeof listed === 'string') return { members: [], problems: [listed] };
+  const found = new Map(listed.map((member) => [member.name, member]));
+  const problems: string[] = [];
+  const same = members.filter((member) => {
+    const name = newName ?? member.name;
+    const isSame = isSameAs(member, found.get(name));
+    if (!isSame) problems.push(`${nameInText(name)}: ${text('changedSince')}`);
+    return isSame;
+  });
+  return { members: same, problems };
+}
+
+// What a folder holds may change: it is still the same folder.
+function isSameAs(member: Member, now: ListedMember | undefined): boolean {
+  if (!now || now.is_directory !== member.isFolder) return false;
+  return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
+}

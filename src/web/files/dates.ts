@@ -1,0 +1,58 @@
+import { make } from '../shared/dom.ts';
+import { formatTag } from '../shared/locale.ts';
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** Days for which a date is said as people do. */
+const recentDays = 7;
+
+const relative = new Intl.RelativeTimeFormat(formatTag, { numeric: 'auto' });
+const time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short' });
+const date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium' });
+
+/** A whole time for people, in their own time zone. */
+export function wholeTime(timeMs: number): string {
+  return new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' }).format(timeMs);
+}
+
+/** The number of the reader's own day in which a time lies. */
+function dayOf(timeMs: number): number {
+  const at = new Date(timeMs);
+  return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;
+}
+
+/**
+ * A time as people say it, in the reader's time zone: minutes, then days ago, then the date.
+ *
+ * @returns what is shown, and what is left to say for those who hear it
+ */
+function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
+  const ageMs = nowMs - timeMs;
+  const days = dayOf(nowMs) - dayOf(timeMs);
+  // A clock that runs ahead makes files of the future: they get their date.
+  if (ageMs < -minuteMs || days >= recentDays) return [date.format(timeMs), time.format(timeMs)];
+  const rest = `${date.format(timeMs)}, ${time.format(timeMs)}`;
+  if (ageMs < minuteMs) return [relative.format(0, 'second'), rest];
+  if (ageMs < hourMs) return [relative.format(-Math.floor(ageMs / minuteMs), 'minute'), rest];
+  const day = relative.format(-days, 'day');
+  return days < 2 ? [`${day}, ${time.format(timeMs)}`, date.format(timeMs)] : [day, rest];
+}
+
+/** Writes the time of an element (`data-time`, in seconds) as the reader says it. */
+export function showDate(place: HTMLElement): void {
+  const [shown, rest] = wordsOf(timeOf(place), Date.now());
+  const words = shown.charAt(0).toLocaleUpperCase(formatTag) + shown.slice(1);
+  place.replaceChildren(make('time', {}, words), make('span', { className: 'hidden' }, ` (${rest})`));
+}
+
+/** Whether the words for the time of an element change as it grows older. */
+export function growsOlder(place: HTMLElement): boolean {
+  return Date.now() - timeOf(place) < (recentDays + 1) * dayMs;
+}
+
+/** The time of an element, in milliseconds of Unix time. */
+export function timeOf(place: HTMLElement): number {
+  return Number(place.dataset.time) * 1000;
+}

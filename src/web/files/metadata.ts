@@ -1,0 +1,84 @@
+import { writeKeyValueList } from '../../lib/write-list.ts';
+import { ask, cancelButton } from '../shared/dialogs.ts';
+import { make, makeButton } from '../shared/dom.ts';
+import { text } from './language.ts';
+
+/** The fields for the metadata of uploads; there where the service takes any, and the folder files. */
+let fields: HTMLFieldSetElement | null = null;
+
+/** What was said of each batch of files, as a header: what is said of a later one does not change it. */
+const given = new WeakMap<object, [name: string, value: string]>();
+
+function inputs(name: string): HTMLInputElement[] {
+  return [...(fields?.querySelectorAll<HTMLInputElement>(`[name=${name}]`) ?? [])];
+}
+
+function currentValue(): string {
+  const values = inputs('metadata-value').map((field) => field.value.trim());
+  const items = inputs('metadata-name').map((field, index) => ({ key: field.value.trim(), value: values[index] ?? '' }));
+  return writeKeyValueList(items.filter(({ value }) => value !== ''));
+}
+
+/** Says which fields must be filled in: a value needs its name; all that is required is so at once, or with the first that is filled in. */
+function updateRequired(): void {
+  const values = inputs('metadata-value');
+  const isAnyGiven = values.some(({ value }) => value.trim() !== '');
+  const mustBeThere = fields?.dataset.required === 'all';
+  for (const [index, name] of inputs('metadata-name').entries()) {
+    const value = values[index] as HTMLInputElement;
+    value.required = value.dataset.needed !== undefined && (mustBeThere || isAnyGiven);
+    name.required = value.required || value.value.trim() !== '';
+  }
+  // A header that must be there says something, even where no key is required.
+  if (mustBeThere && !isAnyGiven && !values.some((value) => value.required)) for (const value of values.slice(0, 1)) value.required = true;
+}
+
+/** One more detail, with a name to fill in: for patterns, and for keys that have several values. */
+function moreDetails(): HTMLElement {
+  const field = (label: string, name: string) =>
+    make('label', { className: 'field' }, make('span', {}, label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
+  const detail = make(
+    'div',
+    { className: 'detail free added' },
+    field(text('detailName'), 'metadata-name'),
+    field(text('detailValue'), 'metadata-value'),
+  );
+  fields?.append(detail);
+  return detail;
+}
+
+/**
+ * Asks for the metadata of files that are about to be uploaded, where the service takes any; the answer of the time before stands in the fields.
+ *
+ * @returns whether they are to be uploaded
+ */
+export async function askMetadata(uploads: readonly object[]): Promise<boolean> {
+  fields = document.querySelector<HTMLFieldSetElement>('#metadata');
+  if (!fields || uploads.length === 0) return true;
+  const home = fields.parentElement;
+  const after = fields.nextSibling;
+  const more = makeButton(text('moreDetails'), 'plus', () => moreDetails().querySelector('input')?.focus(), 'quiet');
+  fields.oninput = updateRequired;
+  updateRequired();
+  const first = fields.querySelector<HTMLInputElement>('input:not([type=hidden])');
+  const answer = await ask({
+    title: text('uploadCount', { count: uploads.length }),
+    content: [fields, more],
+    buttons: [cancelButton(), { value: 'ok', label: text('upload'), kind: 'primary' }],
+    ...(first && { focus: first }),
+  });
+  home?.insertBefore(fields, after);
+  for (const detail of fields.querySelectorAll('.added'))
+    if (detail.querySelector<HTMLInputElement>('[name=metadata-value]')?.value.trim() === '') detail.remove();
+  if (answer !== 'ok') return false;
+  const header: [string, string] = [fields.dataset.header ?? '', currentValue()];
+  for (const upload of uploads) given.set(upload, header);
+  return true;
+}
+
+/** The header that carries the metadata of an upload, and its value as bytes of UTF-8: XMLHttpRequest takes no other characters. */
+export function metadataHeader(upload: object): [name: string, value: string] | undefined {
+  const [name, value] = given.get(upload) ?? [];
+  if (!name || !value) return undefined;
+  return [name, String.fromCharCode(...new TextEncoder().encode(value))];
+}

@@ -1,0 +1,181 @@
+import { closeDialogs } from '../../shared/dialogs.ts';
+import { byId } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { filterText, setFilter } from '../rows/filter.ts';
+import { focusedRow, focusRow, nameOf, rowsAreWhole, shownRows } from '../rows/rows.ts';
+import { selectedRows, selectOnly } from '../rows/selection.ts';
+import { reasonFor } from '../server.ts';
+import { folderUrl, pageOf, setShownPage, shownPage } from './folder.ts';
+import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
+import { fetchPage, type PageReply } from './page-request.ts';
+
+/** How a folder was left: so Back finds it again. */
+interface Left {
+  scrollY: number;
+  filter: string;
+  selected: ReadonlySet<string>;
+  focused: string | undefined;
+}
+
+/** By the place of the entry of the history. */
+const left = new Map<number, Left>();
+
+let start: () => void = () => {};
+
+/** Place of the entry of the history whose page is shown: between a step of Back and the new folder that is not the window's. */
+let shownEntry = entryIndex();
+
+let underWay: AbortController | undefined;
+
+/** Folders that were shown so far. */
+let changes = 0;
+
+/** How many folders were shown so far. */
+export function folderChanges(): number {
+  return changes;
+}
+
+/** @param startFolder starts what works on a folder's page, once it is shown */
+export function startFolderChanges(startFolder: () => void): void {
+  start = startFolder;
+  history.scrollRestoration = 'manual';
+  // A page that is loaded anew stays where it was: that is the browser's.
+  addEventListener('pagehide', () => {
+    history.scrollRestoration = 'auto';
+  });
+  addEventListener('pageshow', () => {
+    history.scrollRestoration = 'manual';
+  });
+  whenPageIsAsked(travel);
+}
+
+/** Shows another folder, or the same in another order, in the place of this one; the last of several calls wins. What cannot be shown so is loaded. */
+export async function showFolder(page: URL): Promise<void> {
+  const reply = await load(page);
+  if (!reply) return;
+  if (reply.page && isLike(reply.page)) {
+    left.set(shownEntry, howItIs());
+    const before = filterText();
+    const isSame = pageOf(reply.url).pathname === folderUrl();
+    if (pageOf(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
+    // Of the page that is shown the browser knows the sizes; of the new one it would have to find them out at once.
+    scrollTo(0, 0);
+    takeOver(reply);
+    if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
+    return openAskedLayer();
+  }
+  if (isRefusal(reply)) notice(text('error', { reason: refusalOf(reply) }), 'error');
+  else location.assign(page);
+}
+
+// Back and Forward: the URL has changed already, and links would lead from there.
+async function travel(page: URL): Promise<void> {
+  if (page.href === shownPage().href && !underWay) {
+    shownEntry = entryIndex();
+    return;
+  }
+  closeDialogs();
+  left.set(shownEntry, howItIs());
+  byId('main').inert = true;
+  const reply = await load(page);
+  if (!reply) return;
+  if (reply.status === 0) {
+    notice(text('error', { reason: text('noConnection') }), 'error');
+    return stepBack(shownEntry);
+  }
+  if (!reply.page || !isLike(reply.page)) return location.reload();
+  takeOver(reply);
+  const before = left.get(entryIndex());
+  const change = changes;
+  await rowsAreWhole();
+  if (before && change === changes) restore(before);
+}
+
+/** @returns undefined when another call came meanwhile */
+async function load(page: URL): Promise<PageReply | undefined> {
+  underWay?.abort();
+  const controller = new AbortController();
+  underWay = controller;
+  byId('main').ariaBusy = 'true';
+  const reply = await fetchPage(page, controller.signal);
+  if (underWay !== controller) return undefined;
+  underWay = undefined;
+  byId('main').ariaBusy = null;
+  byId('main').inert = false;
+  return reply;
+}
+
+/** Whether a page is of the same kind, language and version as this one, for the same account. */
+function isLike(page: Document): boolean {
+  const marks = (of: Document) => [
+    of.documentElement.lang,
+    of.querySelector('script')?.getAttribute('src'),
+    of.querySelector('.who')?.textContent,
+    of.getElementById('menu')?.querySelectorAll('a.button, form').length,
+  ];
+  return page.body.classList.contains('listing') && JSON.stringify(marks(page)) === JSON.stringify(marks(document));
+}
+
+function isRefusal({ status }: PageReply): boolean {
+  return status === 0 || status >= 400;
+}
+
+function refusalOf({ status }: PageReply): string {
+  if (status === 0) return text('noConnection');
+  return status === 404 ? text('gone') : reasonFor(status, undefined);
+}
+
+function howItIs(): Left {
+  const row = focusedRow();
+  return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(nameOf)), focused: row && nameOf(row) };
+}
+
+/** Puts a page's parts in the place of this one's. */
+function takeOver({ url, page }: PageReply): void {
+  const fresh = page?.getElementById('main');
+  if (!page || !fresh) return;
+  changes++;
+  shownEntry = entryIndex();
+  setShownPage(pageOf(url));
+  document.title = page.title;
+  // What was said stays, and what was filled in for uploads.
+  for (const id of ['notices', 'metadata']) {
+    const kept = document.getElementById(id);
+    if (kept) fresh.querySelector(`#${id}`)?.replaceWith(kept);
+  }
+  takeOverHead(page);
+  byId('main').replaceWith(document.adoptNode(fresh));
+  start();
+  // Focus needs the layout of the new page: a task of its own, so that both are short ones.
+  const change = changes;
+  setTimeout(() => {
+    if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();
+  });
+}
+
+// The forms of the menu lead back to the page on which they are.
+function takeOverHead(page: Document): void {
+  const [here, there] = [document, page].map((of) => [...of.querySelectorAll<HTMLInputElement>('.account [name=next]')]);
+  for (const [index, field] of (here ?? []).entries()) field.value = there?.[index]?.value ?? field.value;
+  const link = page.querySelector('.account > a')?.getAttribute('href');
+  if (link) document.querySelector('.account > a')?.setAttribute('href', link);
+}
+
+function focusHeading(): void {
+  const heading = document.querySelector<HTMLElement>('#members h2') ?? document.querySelector<HTMLElement>('h1');
+  if (heading) heading.tabIndex = -1;
+  heading?.focus({ preventScroll: true });
+}
+
+function restore(before: Left): void {
+  if (document.getElementById('list')) {
+    setFilter(before.filter);
+    selectOnly(shownRows().filter((row) => before.selected.has(nameOf(row))));
+  }
+  const row = before.focused === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === before.focused);
+  if (row) focusRow(row);
+  // What a search finds comes later.
+  if (document.querySelector('.found')) byId('main').style.minHeight = `${before.scrollY + innerHeight}px`;
+  scrollTo(0, before.scrollY);
+}

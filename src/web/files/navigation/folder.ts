@@ -1,0 +1,39 @@
+import { byId } from '../../shared/dom.ts';
+
+/** What the URL of a folder's page says of a file that is shown above it (`?preview=NAME`). */
+export const layerParameter = 'preview';
+
+let shown = pageOf(location.href);
+
+/** The page of a URL, without the file that is shown above it. */
+export function pageOf(href: string): URL {
+  const url = new URL(href, location.href);
+  url.searchParams.delete(layerParameter);
+  url.hash = '';
+  return url;
+}
+
+/** URL of the page that is shown, with the query of its order. Between a step of Back and the new folder that is not the URL of the window. */
+export function shownPage(): URL {
+  return shown;
+}
+
+/** Says that another page is shown. */
+export function setShownPage(page: URL): void {
+  shown = page;
+}
+
+/** URL path of the folder that is shown; ends in `/`. */
+export function folderUrl(): string {
+  return shown.pathname;
+}
+
+/** Name of the folder that is shown, for people. */
+export function folderTitle(): string {
+  return document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
+}
+
+/** Whether the account may do something in the folder; the service checks every request all the same. */
+export function may(right: 'read' | 'write' | 'create-folder' | 'delete' | 'rename'): boolean {
+  return (byId('main').dataset.may ?? '').split(' ').includes(right);
+}

@@ -1,0 +1,134 @@
+import { clearName } from '../../../../lib/clear-name.ts';
+import { fileLook } from '../../../../lib/file-looks.ts';
+import { icon, make, makeButton } from '../../../shared/dom.ts';
+import { formatTag, sizeText } from '../../../shared/locale.ts';
+import { text } from '../../language.ts';
+import { growingList } from '../growing-list.ts';
+import { previewText } from '../preview-text.ts';
+import type { RemoteFile } from '../remote-file.ts';
+import { Archive } from './archive.ts';
+import { faultText } from './fault-text.ts';
+import { memberFile } from './member-file.ts';
+import { showMember } from './show-member.ts';
+import { tailBytes } from './zip-directory.ts';
+import type { ZipMember } from './zip-member.ts';
+
+/** Members that are shown at first, and so many more each time. */
+const batch = 500;
+
+/** The end of an archive tells where its directory is; a short one is there with that. */
+export const firstBytes = -tailBytes;
+
+const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** How long the browser has to take a file that is saved, in milliseconds. */
+const savingMs = 60_000;
+
+/**
+ * Lists what is in a ZIP archive; its files can be saved, and looked at when they are texts.
+ *
+ * @param signal ends all work on it
+ */
+export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
+  try {
+    const archive = await Archive.open(file);
+    return await new ArchiveView(archive, signal).open();
+  } catch (error) {
+    return make('p', { className: 'trouble', attributes: { role: 'alert' } }, text('error', { reason: faultText(error) }));
+  }
+}
+
+class ArchiveView {
+  readonly #archive: Archive;
+  readonly #signal: AbortSignal;
+  readonly #count = make('p', { className: 'hint', attributes: { role: 'status' } });
+  readonly #problem = make('p', { attributes: { role: 'alert' } });
+  readonly #content = make('div');
+  readonly #place = make('div', { className: 'archive-content' }, this.#problem, this.#content);
+
+  constructor(archive: Archive, signal: AbortSignal) {
+    this.#archive = archive;
+    this.#signal = signal;
+  }
+
+  async open(): Promise<HTMLElement> {
+    const list = await growingList({ next: () => this.#next(), isAtEnd: () => this.#archive.isAtEnd }, 'members');
+    this.#content.replaceChildren(this.#count, list);
+    return this.#place;
+  }
+
+  async #next(): Promise<HTMLElement[]> {
+    const before = this.#archive.members.length;
+    const read = this.#archive.next(batch);
+    // What was read before stays.
+    await (before === 0 ? read : this.#tried(read));
+    const { members, count, isAtEnd } = this.#archive;
+    const all = previewText('members', { count });
+    this.#count.textContent = isAtEnd ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
+    return members.slice(before).map((member) => this.#item(member));
+  }
+
+  /** Waits for something, and tells the reader when it fails. */
+  async #tried<T>(work: Promise<T>): Promise<T | undefined> {
+    this.#problem.textContent = '';
+    try {
+      return await work;
+    } catch (error) {
+      if (!this.#signal.aborted) this.#problem.textContent = text('error', { reason: faultText(error) });
+      return undefined;
+    }
+  }
+
+  #item(member: ZipMember): HTMLElement {
+    const look = member.isFolder ? 'folder' : fileLook(member.name);
+    const name = make('bdi', {}, clearName(member.name));
+    const isText = !member.isFolder && look.split(' ').includes('text');
+    const shown = isText ? this.#opener(member, look, name) : make('span', { className: `i ${look}` }, name);
+    const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs)];
+    const about = [member.isFolder ? previewText('folder') : sizeText(member.sizeBytes), ...changed].join(' · ');
+    return make('li', {}, shown, make('span', { className: 'hint' }, about), !member.isFolder && this.#saver(member));
+  }
+
+  #opener(member: ZipMember, look: string, name: HTMLElement): HTMLElement {
+    const button = make('button', { type: 'button', className: `plain i ${look}` }, name);
+    button.addEventListener('click', () => void this.#show(member, button));
+    return button;
+  }
+
+  async #show(member: ZipMember, opener: HTMLElement): Promise<void> {
+    const list = [...this.#content.childNodes];
+    const stage = this.#place.closest('.stage');
+    const top = stage?.scrollTop ?? 0;
+    const back = makeButton(previewText('backToArchive'), 'left', () => {
+      this.#problem.textContent = '';
+      this.#content.replaceChildren(...list);
+      stage?.scrollTo({ top });
+      opener.focus({ preventScroll: true });
+    });
+    const heading = make('h3', {}, make('bdi', {}, clearName(member.name)));
+    const shown = make('div', { className: 'member' });
+    this.#content.replaceChildren(make('div', { className: 'member-head' }, back, heading, this.#saver(member)), shown);
+    back.focus();
+    const content = await this.#tried(showMember(this.#archive, member, this.#signal));
+    if (content) shown.replaceChildren(content);
+  }
+
+  #saver(member: ZipMember): HTMLElement {
+    const label = previewText('downloadName', { name: clearName(member.name) });
+    const attributes = { 'aria-label': label };
+    const button = make('button', { type: 'button', className: 'save', title: text('download'), attributes }, icon('download'));
+    button.addEventListener('click', async () => {
+      button.disabled = true;
+      const file = await this.#tried(memberFile(this.#archive, member, this.#signal));
+      button.disabled = false;
+      if (file) save(file, member.name.slice(member.name.lastIndexOf('/') + 1));
+    });
+    return button;
+  }
+}
+
+function save(file: Blob, name: string): void {
+  const url = URL.createObjectURL(file);
+  setTimeout(() => URL.revokeObjectURL(url), savingMs);
+  make('a', { href: url, download: name }).click();
+}

@@ -1,0 +1,32 @@
+import { make, makeButton } from '../../shared/dom.ts';
+import { previewText } from './preview-text.ts';
+
+/** Where the items of a list come from. */
+export interface Items {
+  /** The next ones. */
+  next(): HTMLElement[] | Promise<HTMLElement[]>;
+  isAtEnd(): boolean;
+}
+
+/** A list that shows a part of its items, and more of them with a button at its end. */
+export async function growingList(items: Items, className = ''): Promise<HTMLElement> {
+  const list = make('ul', { className });
+  const button = makeButton(previewText('showMore'), 'down', () => void grow());
+  const last = make('li', { className: 'more' }, button);
+  const grow = async () => {
+    button.disabled = true;
+    const next = await items.next();
+    // Where the keyboard goes on: a disabled button has lost the focus.
+    const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
+    last.remove();
+    button.disabled = false;
+    list.append(...next);
+    if (!items.isAtEnd()) list.append(last);
+    const [first] = next;
+    if (!hadFocus || !first) return;
+    first.tabIndex = -1;
+    first.focus();
+  };
+  await grow();
+  return list;
+}

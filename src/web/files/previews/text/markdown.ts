@@ -1,0 +1,122 @@
+import type { Token, Tokens } from 'marked';
+import { make } from '../../../shared/dom.ts';
+import { send } from '../../server.ts';
+import { pictureProblem } from '../../viewer/picture-file.ts';
+import { previewText } from '../preview-text.ts';
+import { decodeEntities, withoutTags } from './html-text.ts';
+import { type DocumentPlace, linkUrl, pictureUrl } from './markdown-links.ts';
+import { readMarkdown } from './markdown-tokens.ts';
+import { scrollable } from './scrollable.ts';
+
+/** Pictures that one document loads. */
+const mostPictures = 100;
+
+/** What a document needs of the page. */
+interface MarkdownOptions {
+  place: DocumentPlace | undefined;
+  /** Makes the element of a program. @param language as the document names it */
+  showProgram: (text: string, language: string) => HTMLElement;
+  signal: AbortSignal;
+}
+
+/**
+ * Makes elements of Markdown. Nothing in it becomes HTML: tags are left out, links lead to the web or to files alone, and pictures come
+ * from the account's own files.
+ *
+ * @returns undefined when it would take too long
+ */
+export async function showMarkdown(text: string, options: MarkdownOptions): Promise<HTMLElement | undefined> {
+  const tokens = await readMarkdown(text, options.signal);
+  return tokens && make('article', { className: 'markdown' }, ...new MarkdownElements(options).of(tokens));
+}
+
+class MarkdownElements {
+  readonly #options: MarkdownOptions;
+  #pictures = 0;
+  #lookedAt = Promise.resolve();
+
+  constructor(options: MarkdownOptions) {
+    this.#options = options;
+  }
+
+  of(tokens: readonly Token[] | undefined): Node[] {
+    return (tokens ?? []).flatMap((token) => this.#element(token) ?? []);
+  }
+
+  #element(token: Token): Node | Node[] | undefined {
+    switch (token.type) {
+      case 'paragraph':
+        return make('p', {}, ...this.of(token.tokens));
+      case 'heading':
+        // The dialog has a heading of the second rank.
+        return make(`h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as 'h3', {}, ...this.of(token.tokens));
+      case 'text':
+        return token.tokens ? this.of(token.tokens) : new Text(decodeEntities(token.text));
+      case 'escape':
+        return new Text(token.text);
+      case 'strong':
+      case 'em':
+      case 'del':
+      case 'blockquote':
+        return make(token.type, {}, ...this.of(token.tokens));
+      case 'br':
+      case 'hr':
+        return make(token.type);
+      case 'codespan':
+        return make('code', {}, token.text);
+      case 'code':
+        return this.#options.showProgram(token.text, /^\S*/.exec(token.lang ?? '')?.[0] ?? '');
+      case 'list':
+        return this.#list(token as Tokens.List);
+      case 'checkbox':
+        return new Text(token.checked ? '\u2611 ' : '\u2610 ');
+      case 'table':
+        return this.#table(token as Tokens.Table);
+      case 'link':
+        return this.#link(token as Tokens.Link);
+      case 'image':
+        return this.#picture(token as Tokens.Image);
+      case 'html':
+        return new Text(decodeEntities(withoutTags(token.text)));
+      default:
+        return undefined;
+    }
+  }
+
+  #list({ ordered, start, items }: Tokens.List): HTMLElement {
+    const shown = items.map((item) => make('li', {}, ...this.of(item.tokens)));
+    return ordered ? make('ol', { start: Number(start) || 1 }, ...shown) : make('ul', {}, ...shown);
+  }
+
+  #table({ header, rows }: Tokens.Table): HTMLElement {
+    const cell = (name: 'th' | 'td') => (content: Tokens.TableCell) =>
+      make(content.text === '' ? 'td' : name, { className: content.align ?? '' }, ...this.of(content.tokens));
+    const head = make('thead', {}, make('tr', {}, ...header.map(cell('th'))));
+    const body = make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map(cell('td')))));
+    return scrollable(make('table', {}, head, body), previewText('table'));
+  }
+
+  #link({ href, title, tokens }: Tokens.Link): Node | Node[] {
+    const url = linkUrl(href, this.#options.place);
+    const content = this.of(tokens);
+    if (url === undefined) return content;
+    return make('a', { href: url, title: title ?? '', target: '_blank', rel: 'noopener noreferrer' }, ...content);
+  }
+
+  #picture({ href, title, text: words }: Tokens.Image): Node {
+    const src = pictureUrl(href, this.#options.place);
+    const alt = decodeEntities(words);
+    if (src === undefined || this.#pictures >= mostPictures) return make('span', { className: 'hint' }, `[${alt || href}]`);
+    this.#pictures++;
+    const picture = make('img', { loading: 'lazy', alt, title: title ?? '' });
+    const giveUp = () => picture.replaceWith(`[${alt || href}]`);
+    picture.addEventListener('error', giveUp);
+    // One after the other.
+    this.#lookedAt = this.#lookedAt.then(async () => {
+      if (this.#options.signal.aborted) return;
+      if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();
+      else picture.src = src;
+    });
+    return picture;
+  }
+}

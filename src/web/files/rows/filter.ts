@@ -1,0 +1,129 @@
+import { byId, make, makeButton } from '../../shared/dom.ts';
+import { inFrames } from '../frames.ts';
+import { text } from '../language.ts';
+import { allRows, areRowsComing, nameOf, type Row, showOnly, whenRowsChange } from './rows.ts';
+import { selectedRows, selectOnly } from './selection.ts';
+
+const field = make('input', {
+  type: 'search',
+  className: 'filter',
+  placeholder: text('filterHint'),
+  autocomplete: 'off',
+  name: 'search',
+  required: true,
+});
+field.setAttribute('aria-label', text('filterHint'));
+const result = make('span', { className: 'hint' });
+result.setAttribute('role', 'status');
+
+const nothing = make(
+  'p',
+  { className: 'empty', hidden: true },
+  text('noMatches'),
+  make('br'),
+  makeButton(text('clearFilter'), 'close', clear),
+  makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit()),
+);
+
+let frame = 0;
+field.addEventListener('input', () => {
+  cancelAnimationFrame(frame);
+  const left = rowsLeft();
+  frame = requestAnimationFrame(() => show(left));
+});
+field.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') clear();
+});
+
+/** What is in the filter. */
+export function filterText(): string {
+  return field.isConnected ? field.value : '';
+}
+
+/** Fills in the filter. */
+export function setFilter(value: string): void {
+  field.value = value;
+  apply();
+}
+
+/** Puts the cursor into the filter. */
+export function focusFilter(): void {
+  field.focus();
+  field.select();
+}
+
+const accents = /\p{M}/gu;
+
+/** A name as names are compared: without accents and capitals. */
+export function normalised(name: string): string {
+  return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
+}
+
+const comparable = new WeakMap<Row, string>();
+
+/** The name of a row's member as names are compared. */
+export function comparableName(row: Row): string {
+  let name = comparable.get(row);
+  if (name === undefined) {
+    name = normalised(nameOf(row));
+    comparable.set(row, name);
+  }
+  return name;
+}
+
+/** Names of the page's rows as they are compared, as far as they were read: in frames, before the first key is pressed. */
+let names: string[] = [];
+let stopReading = () => {};
+
+function readNames(): void {
+  stopReading();
+  names = [];
+  stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
+}
+
+/** The rows whose names have the text; undefined without a text. */
+function rowsLeft(): Row[] | undefined {
+  const wanted = normalised(field.value.trim());
+  if (wanted === '') return undefined;
+  stopReading();
+  const rows = allRows();
+  for (let index = names.length; index < rows.length; index++) names.push(comparableName(rows[index] as Row));
+  return rows.filter((_, index) => (names[index] as string).includes(wanted));
+}
+
+function apply(): void {
+  cancelAnimationFrame(frame);
+  show(rowsLeft());
+}
+
+/** Shows only these rows. What is not shown is not selected any more: nothing unseen is deleted. */
+function show(left: readonly Row[] | undefined): void {
+  // What is still to come may have it.
+  nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
+  byId('list').hidden = !nothing.hidden;
+  result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
+  showOnly(left);
+  const selected = selectedRows();
+  if (!left || selected.length === 0) return;
+  const shown = new Set(left);
+  selectOnly(selected.filter((row) => shown.has(row)));
+}
+
+function clear(): void {
+  setFilter('');
+  byId('members').focus();
+}
+
+/** The field to search below the folder becomes an empty filter of its list, too. */
+export function startFilter(): void {
+  const search = byId('tools').querySelector('.search');
+  search?.querySelector('input')?.replaceWith(field);
+  search?.after(result);
+  field.value = '';
+  byId('list').after(nothing);
+  whenRowsChange((wanted) => {
+    if (wanted !== undefined && !normalised(wanted).includes(normalised(field.value.trim()))) field.value = '';
+    readNames();
+    apply();
+  });
+}

@@ -1,0 +1,244 @@
+import { make } from '../../shared/dom.ts';
+import type { Row } from './row-cells.ts';
+
+/** Part of the window's height above and below it in which rows are kept ready. */
+const readyPart = 0.75;
+
+/** Time for which rows in sight come into the document, a few at once, before it is painted, in milliseconds: more would hold up a slow machine. */
+const budgetMs = 8;
+const rowsAtOnce = 3;
+
+/** Rows that come at once when all are to come, out of sight, where they are not laid out. */
+const hiddenRowsAtOnce = 60;
+
+/** Time after which more come, in milliseconds: in a frame of their own; those that are kept ready not while the page is scrolled. */
+const frameMs = 20;
+const scrolledMs = 100;
+
+let table: HTMLElement | undefined;
+let body = make('tbody', { role: 'rowgroup' });
+
+/** The rows that are to be seen. */
+let rows: readonly Row[] = [];
+
+/** Rows behind them that are still to come. */
+let coming = 0;
+
+/** Whether only a part of them is in the document: from one, up to another. */
+let isPart = false;
+
+/** Whether all of them are to come into the document in the end. */
+let areAllWanted = false;
+let from = 0;
+let to = 0;
+
+/** Gives a row what it needs before it comes into the document. */
+let prepare: (row: Row) => void = () => {};
+
+/** Tiles beside each other, and the distance of two lines and the gap that is a part of it, in CSS pixels. */
+let columns = 1;
+let lineHeight = 46;
+let gapHeight = 0;
+let isMeasured = false;
+
+/** Begins with a table; its rows are in it so far. @param preparation what each row needs before it comes into the document */
+export function startWindow(shown: HTMLElement, preparation: (row: Row) => void): void {
+  table = shown;
+  body = table.querySelector('tbody') ?? make('tbody', { role: 'rowgroup' });
+  rows = [...body.rows];
+  [from, to] = [0, rows.length];
+  prepare = preparation;
+  isMeasured = false;
+  areAllWanted = false;
+  table.addEventListener('viewchange', onNewSizes);
+}
+
+/**
+ * Shows these rows in the place of those that were shown.
+ *
+ * @param folder whether only some of them may be in the document, and how many are still to come behind them
+ */
+export function placeRows(shown: readonly Row[], folder: { isLong: boolean; coming: number }): void {
+  const areTheSame = from < to && rows.slice(from, to).every((row, index) => row === shown[from + index]);
+  rows = shown;
+  coming = folder.coming;
+  isPart = folder.isLong;
+  table?.classList.toggle('long', isPart && !areAllWanted);
+  if (table) table.ariaRowCount = isPart ? String(rows.length + coming + 1) : null;
+  if (!isPart) place(0, rows.length);
+  else if (areTheSame) {
+    place(from, to);
+    followIn(frameMs);
+  } else {
+    place(0, 0);
+    follow();
+  }
+}
+
+/** The rows that are in the document. */
+export function placedRows(): readonly Row[] {
+  return [...body.rows];
+}
+
+/** Has a row in the document; those beside it come with the page's next move. */
+export function bringIntoDocument(row: Row): void {
+  const at = rows.indexOf(row);
+  if (row.isConnected || at < 0) return;
+  const first = firstOfLine(at);
+  place(first, Math.min(rows.length, first + columns));
+}
+
+/** Tiles that stand beside each other; 1 in the list. */
+export function tilesOfLine(): number {
+  if (!isMeasured) measure();
+  return columns;
+}
+
+addEventListener('scroll', () => follow(scrolledMs), { passive: true });
+addEventListener('keydown', onKey);
+addEventListener('resize', onNewSizes);
+// Paper has room for all.
+addEventListener('beforeprint', () => isPart && place(0, rows.length));
+addEventListener('afterprint', () => follow());
+
+function onNewSizes(): void {
+  isMeasured = false;
+  follow();
+}
+
+/** The browser's own search finds what is in the document. */
+function onKey({ key, ctrlKey, metaKey }: KeyboardEvent): void {
+  if (key !== 'F3' && !((ctrlKey || metaKey) && ['f', 'g'].includes(key.toLowerCase()))) return;
+  areAllWanted = true;
+  table?.classList.remove('long');
+  follow();
+}
+
+let soon = 0;
+
+function followIn(pauseMs: number): void {
+  clearTimeout(soon);
+  soon = window.setTimeout(follow, pauseMs, frameMs);
+}
+
+/** Has the rows in sight in the document, and after each pause some more of those that may be next. */
+function follow(pauseMs = frameMs): void {
+  if (!isPart || !body.isConnected) return;
+  const endMs = performance.now() + budgetMs;
+  let missing = step();
+  while (missing === 'in sight' && performance.now() < endMs) missing = step();
+  if (missing) followIn(missing === 'in sight' ? frameMs : pauseMs);
+}
+
+/** Has some more rows in the document, those in sight first. @returns which ones are still missing */
+function step(): 'in sight' | 'ready' | undefined {
+  const [first, end] = inSight();
+  const ready = areAllWanted ? rows.length : linesOf(innerHeight * readyPart) * columns;
+  const some = linesFor(areAllWanted ? hiddenRowsAtOnce : rowsAtOnce) * columns;
+  const [firstReady, endReady] = [Math.max(0, first - ready), Math.min(rows.length, end + ready)];
+  const isNear = from < end && first < to;
+  let [nextFrom, nextTo] = isNear ? [Math.max(from, firstReady), Math.min(to, endReady)] : [first, first];
+  if (nextTo < end) nextTo = Math.min(end, nextTo + some);
+  else if (nextFrom > first) nextFrom = Math.max(first, nextFrom - some);
+  else [nextFrom, nextTo] = [Math.max(firstReady, nextFrom - some), Math.min(endReady, nextTo + some)];
+  if (nextFrom !== from || nextTo !== to) place(firstOfLine(nextFrom), nextTo);
+  if (nextFrom > first || nextTo < end) return 'in sight';
+  return nextFrom > firstReady || nextTo < endReady ? 'ready' : undefined;
+}
+
+/** First of the rows in sight, and the one behind them. */
+function inSight(): [first: number, end: number] {
+  if (!isMeasured) measure();
+  const count = linesOf(innerHeight) + 1;
+  const first = Math.max(0, Math.min(Math.floor(lineAt(0)), linesFor(rows.length) - count));
+  const end = Math.max(first + count, Math.ceil(lineAt(innerHeight)));
+  return [first * columns, Math.min(rows.length, end * columns)];
+}
+
+/** The line at a height of the window. Rows in the document are as high as their names are long, the room for others is that of usual ones. */
+function lineAt(y: number): number {
+  const [first, last] = [rows[from], rows[to - 1]];
+  const top = (row: Row) => row.getBoundingClientRect().top;
+  if (!first?.isConnected || !last?.isConnected) return (y - body.getBoundingClientRect().top) / lineHeight;
+  const [firstTop, lastBottom] = [top(first), last.getBoundingClientRect().bottom + gapHeight];
+  const [firstLine, endLine] = [from / columns, linesFor(to)];
+  if (y < firstTop) return firstLine - (firstTop - y) / lineHeight;
+  if (y > lastBottom) return endLine + (y - lastBottom) / lineHeight;
+  return firstLine + ((y - firstTop) / (lastBottom - firstTop)) * (endLine - firstLine);
+}
+
+/** Lines of a height in CSS pixels. */
+function linesOf(height: number): number {
+  return Math.ceil(height / lineHeight);
+}
+
+/** Lines of so many rows. */
+function linesFor(count: number): number {
+  return Math.ceil(count / columns);
+}
+
+function firstOfLine(index: number): number {
+  return index - (index % columns);
+}
+
+/** Reads how high a usual line is. */
+function measure(): void {
+  const heights = placedRows().map((row) => row.getBoundingClientRect().height);
+  const style = getComputedStyle(body);
+  const sum = heights.reduce((before, height) => before + height, 0);
+  // Nothing to be measured, or nothing that is seen.
+  if (sum === 0) return;
+  columns = style.display === 'grid' ? style.gridTemplateColumns.split(' ').length : 1;
+  gapHeight = Number.parseFloat(style.rowGap) || 0;
+  lineHeight = sum / heights.length + gapHeight;
+  isMeasured = true;
+}
+
+/** Has these rows in the document and no others, but the one that has the focus: without it the next key would lead nowhere. */
+function place(first: number, end: number): void {
+  [from, to] = [first, end];
+  const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);
+  const parts: [first: number, end: number][] = [[first, end]];
+  if (focused >= end) parts.push([focused, focused + 1]);
+  else if (focused >= 0 && focused < first) parts.unshift([focused, focused + 1]);
+  const wanted: HTMLElement[] = [];
+  let line = 0;
+  const leaveRoom = (upTo: number) => {
+    if (upTo > line) wanted.push(room((upTo - line) * lineHeight - gapHeight));
+  };
+  for (const [partFirst, partEnd] of parts) {
+    leaveRoom(Math.floor(partFirst / columns));
+    for (let index = partFirst; index < partEnd; index++) wanted.push(prepared(index));
+    line = linesFor(partEnd);
+  }
+  leaveRoom(linesFor(rows.length + coming));
+  putIn(wanted);
+}
+
+function prepared(index: number): Row {
+  const row = rows[index] as Row;
+  prepare(row);
+  const place = isPart ? String(index + 2) : null;
+  if (row.ariaRowIndex !== place) row.ariaRowIndex = place;
+  return row;
+}
+
+function room(height: number): HTMLElement {
+  const element = make('div', { className: 'room', ariaHidden: 'true' });
+  element.style.height = `${height}px`;
+  return element;
+}
+
+/** What stays is not touched: taken out and put in again, it would be laid out anew, and lose the focus. */
+function putIn(wanted: readonly HTMLElement[]): void {
+  const kept = new Set<Element>(wanted);
+  for (const element of [...body.children]) if (!kept.has(element)) element.remove();
+  let next = body.firstElementChild;
+  for (const element of wanted) {
+    if (element === next) next = next.nextElementSibling;
+    else body.insertBefore(element, next);
+  }
+  // A table without rows is not shown.
+  if (wanted.length === 0) body.remove();
+  else if (!body.isConnected) table?.append(body);
+}

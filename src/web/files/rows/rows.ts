@@ -1,0 +1,233 @@
+import { byId } from '../../shared/dom.ts';
+import { inFrames } from '../frames.ts';
+import { shownPage } from '../navigation/folder.ts';
+import { fetchPage } from '../navigation/page-request.ts';
+import { laterRows } from './later-rows.ts';
+import { isWritten, memberOf, type Row, writeCells } from './row-cells.ts';
+import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
+
+/** Rows that the document holds at once; of more, only those near to the window are in it. */
+const maxRowsInDocument = 500;
+
+export { type Member, memberOf, type Row } from './row-cells.ts';
+
+let rows: readonly Row[] = [];
+
+/** All rows, in the order of the page; of a long folder most are not in the document. */
+export function allRows(): readonly Row[] {
+  return rows;
+}
+
+/** Rows that the filter leaves; undefined without a filter. */
+let left: readonly Row[] | undefined;
+
+/** Shows only the rows that the filter leaves; all when it is undefined. */
+export function showOnly(shown: readonly Row[] | undefined): void {
+  left = shown;
+  placeShown();
+}
+
+/** Rows that the filter does not hide. */
+export function shownRows(): readonly Row[] {
+  return left ?? rows;
+}
+
+/** Whether a row is still one of the page's. */
+export function isThere(row: Row | undefined): row is Row {
+  return row !== undefined && rows.includes(row);
+}
+
+export function checkboxOf(row: Row): HTMLInputElement {
+  return withCells(row).querySelector('input') as HTMLInputElement;
+}
+
+export function linkOf(row: Row): HTMLAnchorElement {
+  return withCells(row).querySelector('a') as HTMLAnchorElement;
+}
+
+function withCells(row: Row): Row {
+  return isWritten(row) ? row : writtenRow(row);
+}
+
+/** The row that has the focus in it. */
+export function focusedRow(): Row | undefined {
+  return document.activeElement?.closest<Row>('#list tbody tr') ?? undefined;
+}
+
+/** Puts the focus into a row, and the row into sight. */
+export function focusRow(row: Row): void {
+  bringIntoDocument(row);
+  linkOf(row).focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+}
+
+/** The member's real name. */
+export function nameOf(row: Row): string {
+  return memberOf(row).name;
+}
+
+export function isFolder(row: Row): boolean {
+  return memberOf(row).isFolder;
+}
+
+/** Something that depends on the rows. @param wanted name of the row that is to be seen */
+type RowsListener = (wanted?: string) => void;
+
+let listeners: RowsListener[] = [];
+
+/** What each row gets once besides what it was sent with. */
+let finishers: ((row: Row) => void)[] = [];
+const finished = new WeakSet<Row>();
+
+/** What is said of each row whenever it comes into the document. */
+let markers: ((row: Row) => void)[] = [];
+
+let stopFinishing = () => {};
+
+let whole: Promise<void> = Promise.resolve();
+
+/** Rows of the page that are still to come. */
+let coming = 0;
+
+/** Changes of the rows so far. */
+let changes = 0;
+
+/** Whether all have said what depends on the rows. */
+let isStarted = false;
+
+/** Begins with the rows of a folder that was not shown before; of one that may not be looked into there are none. */
+export function startRows(): void {
+  changes++;
+  isStarted = false;
+  left = undefined;
+  whole = Promise.resolve();
+  coming = 0;
+  listeners = [];
+  finishers = [finish];
+  markers = [];
+  const list = document.getElementById('list');
+  rows = rowsOf(list);
+  if (list) startWindow(list, prepare);
+}
+
+/** Calls `listener` now and each time that the rows of the folder are new. */
+export function whenRowsChange(listener: RowsListener): void {
+  listeners.push(listener);
+  listener();
+}
+
+/** Calls `finisher` once for each row, when that has its cells. */
+export function whenRowIsWritten(finisher: (row: Row) => void): void {
+  finishers.push(finisher);
+}
+
+/** Calls `marker` for each row whenever it comes into the document. */
+export function whenRowIsPlaced(marker: (row: Row) => void): void {
+  markers.push(marker);
+}
+
+/** Finishes the rows that the page came with, and fetches the others. To be called when all have said what depends on them. */
+export function finishRows(): void {
+  const heading = byId('list').querySelector<HTMLElement>('[data-local]');
+  if (heading) heading.textContent = heading.dataset.local ?? '';
+  coming = comingAfter(rows, byId('count'));
+  isStarted = true;
+  placeShown();
+  finishAll();
+  if (coming > 0) whole = takeLaterRows(changes);
+}
+
+/** Whether rows of the page are still to come. */
+export function areRowsComing(): boolean {
+  return coming > 0;
+}
+
+/** Settled once the page has all of its rows, or cannot have them. */
+export function rowsAreWhole(): Promise<void> {
+  return whole;
+}
+
+/** The row, with its cells and all that they get. */
+function writtenRow(row: Row): Row {
+  if (!isWritten(row)) writeCells(row);
+  if (!finished.has(row)) {
+    finished.add(row);
+    for (const finisher of finishers) finisher(row);
+  }
+  return row;
+}
+
+/**
+ * Fetches the page anew and takes its rows; selection and focus stay with their names.
+ *
+ * @param focusOn name of the row that receives the focus instead
+ */
+export async function refreshRows(focusOn?: string): Promise<void> {
+  const table = document.getElementById('list');
+  if (!table) return;
+  // Only a session that has ended can be mended here: without a connection, and without the folder, the rows stay as they are.
+  const url = shownPage();
+  const { page: fresh } = await fetchPage(url);
+  const list = fresh?.getElementById('list');
+  const count = fresh?.getElementById('count');
+  if (!list || !count) return;
+  const sent = rowsOf(list).map((row) => document.adoptNode(row));
+  const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
+  // Another folder may be shown by now.
+  if (!table.isConnected) return;
+  const focused = focusedRow();
+  const focusedName = focusOn ?? (focused && nameOf(focused));
+  byId('count').replaceWith(document.adoptNode(count));
+  takeRows(later ?? sent, focusOn);
+  const row = focusedName === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === focusedName);
+  if (row) focusRow(row);
+  else if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
+}
+
+async function takeLaterRows(change: number): Promise<void> {
+  const later = await laterRows(shownPage(), rows);
+  if (changes === change) takeRows(later ?? rows);
+}
+
+function takeRows(taken: readonly Row[], wanted?: string): void {
+  changes++;
+  coming = 0;
+  rows = taken;
+  // The filter places them.
+  for (const listener of listeners) listener(wanted);
+  finishAll();
+}
+
+/** How many rows the page is to have besides those that were sent. @param count the element that says so */
+function comingAfter(sent: readonly Row[], count: HTMLElement): number {
+  return Math.max(0, Number(count.dataset.rows ?? 0) - sent.length);
+}
+
+function rowsOf(list: HTMLElement | null): Row[] {
+  return [...(list?.querySelectorAll<Row>('tbody tr') ?? [])];
+}
+
+function placeShown(): void {
+  if (isStarted) placeRows(shownRows(), { isLong: isLong(), coming: left ? 0 : coming });
+}
+
+/** Whether there are so many rows that only some of them are in the document. */
+function isLong(): boolean {
+  return rows.length + coming > maxRowsInDocument;
+}
+
+function prepare(row: Row): void {
+  if (!isWritten(row)) writtenRow(row);
+  if (!row.isConnected) for (const marker of markers) marker(row);
+}
+
+function finishAll(): void {
+  stopFinishing();
+  stopFinishing = inFrames(rows.filter(isWritten), writtenRow);
+}
+
+/** Says that a row is one: some browsers forget it where a table is laid out as a grid. */
+function finish(row: Row): void {
+  row.role = 'row';
+  for (const cell of row.cells) cell.role = 'cell';
+}

@@ -1,0 +1,223 @@
+import type { IconName } from '../../../lib/icon-shapes.ts';
+import { byId, icon, make, makeButton } from '../../shared/dom.ts';
+import { text } from '../language.ts';
+import { placedRows } from './row-window.ts';
+import {
+  allRows,
+  areRowsComing,
+  checkboxOf,
+  focusedRow,
+  focusRow,
+  isThere,
+  nameOf,
+  type Row,
+  shownRows,
+  whenRowIsPlaced,
+  whenRowsChange,
+} from './rows.ts';
+
+/** What is selected, also of rows that are not in the document. */
+let selected = new Set<Row>();
+
+/** Whether those that are still to come are meant, too. */
+let areAllMeant = false;
+
+/** The rows as they were when the selection was made. */
+let known: readonly Row[] = [];
+
+/** The selected rows, in the order of the page. */
+export function selectedRows(): Row[] {
+  return selected.size === 0 ? [] : allRows().filter(isSelected);
+}
+
+export function isSelected(row: Row): boolean {
+  return selected.has(row);
+}
+
+/** Replaces the selection. */
+function setSelected(rows: Iterable<Row>): void {
+  selected = new Set(rows);
+  placedRows().forEach(tick);
+}
+
+/** Shows in a row whether it is selected. */
+function tick(row: Row): void {
+  checkboxOf(row).checked = selected.has(row);
+  row.classList.toggle('selected', selected.has(row));
+}
+
+/** The rows that an action is about: the selected ones, or else the one that has the focus. */
+export function rowsMeant(): Row[] {
+  const selected = selectedRows();
+  const row = focusedRow();
+  return selected.length > 0 || !row ? selected : [row];
+}
+
+const counter = make('span', { className: 'chosen', attributes: { role: 'status' } });
+
+/** Time in milliseconds after which screen readers know of an element: what it says from its beginning they do not read out. */
+const knownAfterMs = 100;
+const all = make('input', { type: 'checkbox', attributes: { 'aria-label': text('selectAll') } });
+all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
+let saying = 0;
+
+/** Where a range begins, and where it ends at present: the row that was selected last. */
+let anchor: Row | undefined;
+let end: Row | undefined;
+
+/** Something that can be done with members. */
+export interface MemberAction {
+  label: string;
+  icon: IconName;
+  run: (rows: readonly Row[]) => void;
+  /** Whether it only makes sense for exactly one. */
+  isForOne: boolean;
+}
+
+let actions: MemberAction[] = [];
+
+/** What was offered by `addAction`, for so many members. */
+export function actionsFor(count: number): MemberAction[] {
+  return actions.filter(({ isForOne }) => count === 1 || !isForOne);
+}
+
+/** Buttons that only make sense for exactly one member. */
+let forOne: HTMLButtonElement[] = [];
+
+/** Shows the actions while something is selected, and how much. */
+export function updateSelection(): void {
+  const count = selected.size;
+  const isNew = byId('actions').hidden;
+  byId('actions').hidden = count === 0;
+  clearTimeout(saying);
+  if (isNew) counter.textContent = '';
+  saying = window.setTimeout(
+    () => {
+      counter.textContent = count === 0 ? '' : text('selected', { count });
+    },
+    isNew ? knownAfterMs : 0,
+  );
+  // What is hidden is never selected.
+  all.checked = count > 0 && count === shownRows().length;
+  all.indeterminate = count > 0 && !all.checked;
+  for (const button of forOne) button.hidden = count !== 1;
+}
+
+/** Selects a row or takes it out of the selection. */
+export function toggleRow(row: Row): void {
+  select([row], !isSelected(row));
+  anchor = end = row;
+  updateSelection();
+}
+
+/** Selects rows besides those that are, or takes them out of the selection. */
+function select(rows: readonly Row[], areSelected: boolean): void {
+  const wanted = new Set(selected);
+  for (const row of rows) {
+    if (areSelected) wanted.add(row);
+    else wanted.delete(row);
+  }
+  setSelected(wanted);
+}
+
+/** Selects all rows that the filter does not hide. */
+export function selectAll(): void {
+  select(shownRows(), true);
+  areAllMeant = areRowsComing();
+  updateSelection();
+}
+
+/** Selects these rows alone. */
+export function selectOnly(rows: readonly Row[]): void {
+  areAllMeant = false;
+  setSelected(rows);
+  updateSelection();
+}
+
+/** Extends the range that ends at one row to another one, which receives the focus; where none ends there, it begins there. */
+export function extendSelection(from: Row, to: Row): void {
+  if (end === from && isThere(anchor)) selectRange(anchor, end, false);
+  else anchor = from;
+  selectRange(anchor, to, true);
+  end = to;
+  focusRow(to);
+  updateSelection();
+}
+
+/** Selects from the row that was selected last, or has the focus, to this one. */
+export function selectUpTo(row: Row): void {
+  extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
+}
+
+/** Takes members out of the selection. */
+export function deselect(names: readonly string[]): void {
+  const gone = new Set(names);
+  setSelected(selectedRows().filter((row) => !gone.has(nameOf(row))));
+  updateSelection();
+}
+
+export function clearSelection(): void {
+  anchor = end = undefined;
+  selectOnly([]);
+}
+
+/** Offers an action: with a button for the selected members, and in the menu of each row. */
+export function addAction(action: MemberAction): void {
+  actions.push(action);
+  const button = makeButton(action.label, action.icon, () => action.run(selectedRows()), 'compact');
+  if (action.isForOne) forOne.push(button);
+  byId('actions').insertBefore(button, byId('actions').querySelector('.danger, .trigger, .quiet'));
+  updateSelection();
+}
+
+/** Starts the counter, the box that selects all, ranges with Shift, and the bar of actions. */
+export function startSelection(): void {
+  forOne = [];
+  actions = [];
+  anchor = end = undefined;
+  areAllMeant = false;
+  byId('actions').prepend(counter);
+  const clear = make('button', { type: 'button', className: 'quiet', title: text('clearSelection') }, icon('close'));
+  clear.setAttribute('aria-label', text('clearSelection'));
+  clear.addEventListener('click', () => {
+    clearSelection();
+    byId('members').focus();
+  });
+  byId('actions').append(clear);
+  document.querySelector('#list th.check')?.replaceChildren(all);
+  byId('list').addEventListener('click', (event) => {
+    const box = event.target;
+    if (!(box instanceof HTMLInputElement) || box === all) return;
+    const row = box.closest('tr') as Row;
+    select([row], box.checked);
+    if (event.shiftKey && isThere(end)) selectRange(end, row, box.checked);
+    anchor = end = row;
+    updateSelection();
+  });
+  const form = byId('members');
+  form.addEventListener('formdata', ({ formData }) => {
+    formData.delete('selected-members');
+    for (const row of selectedRows()) formData.append('selected-members', nameOf(row));
+  });
+  // A browser that loads a page anew may keep its boxes as they were.
+  selected = new Set(allRows().filter((row) => checkboxOf(row).checked));
+  whenRowIsPlaced(tick);
+  whenRowsChange(keepNames);
+}
+
+/** Selects what has the names of what was selected; and what has come now, if all were meant. */
+function keepNames(): void {
+  const names = new Set([...selected].map(nameOf));
+  const before = areAllMeant ? new Set(known.map(nameOf)) : undefined;
+  const isMeant = (name: string) => names.has(name) || before?.has(name) === false;
+  if (names.size > 0 || before) setSelected(allRows().filter((row) => isMeant(nameOf(row))));
+  areAllMeant = false;
+  known = allRows();
+  updateSelection();
+}
+
+function selectRange(from: Row, to: Row, isChecked: boolean): void {
+  const rows = shownRows();
+  const [start = 0, end = 0] = [rows.indexOf(from), rows.indexOf(to)].sort((a, b) => a - b);
+  select(rows.slice(Math.max(0, start), end + 1), isChecked);
+}

@@ -1,0 +1,82 @@
+import { clearName } from '../../../lib/clear-name.ts';
+import { fileLook } from '../../../lib/file-looks.ts';
+import { fillText, type Text, type TextValues } from '../../../lib/translated-text.ts';
+import { icon, make } from '../../shared/dom.ts';
+import { sizeText } from '../../shared/locale.ts';
+import de from '../../texts/found/de.json' with { type: 'json' };
+import en from '../../texts/found/en.json' with { type: 'json' };
+import es from '../../texts/found/es.json' with { type: 'json' };
+import fr from '../../texts/found/fr.json' with { type: 'json' };
+import { showDate } from '../dates.ts';
+import { tag, text } from '../language.ts';
+import { shownPage } from '../navigation/folder.ts';
+import { type ListedMember, linesOf, reasonOf, send } from '../server.ts';
+import { leadToPreview } from './preview-link.ts';
+
+/** Something that was found; the last line says that there may be more. */
+type FoundLine = (ListedMember & { path: string; truncated?: never }) | { truncated: true };
+
+type FoundTextName = keyof typeof en;
+
+const texts: Readonly<Record<string, Record<FoundTextName, Text>>> = { en, de, es, fr };
+
+function foundText(name: FoundTextName, values?: TextValues): string {
+  return fillText(tag, (texts[tag] ?? en)[name], values);
+}
+
+/** Searches as the URL says, and shows each thing as soon as it is found. @param signal ends it */
+export async function showFound(list: HTMLElement, signal: AbortSignal): Promise<void> {
+  let count = 0;
+  let isTruncated = false;
+  let problem: string | undefined;
+  // Read out at the end, once all is known.
+  const end = make('div', { id: 'count', attributes: { role: 'status' } });
+  list.after(end);
+  list.ariaBusy = 'true';
+  try {
+    const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
+    if (!reply.ok) problem = await reasonOf(reply);
+    else {
+      for await (const line of linesOf(reply)) {
+        const found = JSON.parse(line) as FoundLine;
+        if (found.truncated) isTruncated = true;
+        else {
+          count++;
+          list.append(item(found));
+        }
+      }
+    }
+  } catch {
+    if (signal.aborted) return;
+    problem = text('noConnection');
+  }
+  list.ariaBusy = null;
+  if (problem !== undefined) end.append(make('p', { className: 'notice error' }, text('error', { reason: problem })));
+  else if (count > 0) end.append(make('p', { className: 'count' }, foundText('found', { count })));
+  else {
+    const lead = make('p', { className: 'lead' }, foundText('nothingFound'));
+    end.append(
+      make('div', { className: 'empty closed' }, icon('search'), lead, make('p', { className: 'hint' }, foundText('nothingFoundHint'))),
+    );
+  }
+  if (isTruncated) end.append(make('p', { className: 'notice' }, foundText('searchTruncated')));
+}
+
+function item({ path, name, is_directory: isFolder, size, modified }: ListedMember & { path: string }): HTMLElement {
+  const parent = path.slice(0, path.length - name.length);
+  const link = make('a', { className: `i ${isFolder ? 'folder' : fileLook(name)}`, href: urlOf(isFolder ? `${path}/` : path) });
+  link.append(make('bdi', {}, clearName(name)));
+  leadToPreview(link);
+  const place = make('bdi', {}, parent === '/' ? text('files') : clearName(parent.slice(0, -1)));
+  const time = make('span');
+  time.dataset.time = String(Math.floor(modified));
+  showDate(time);
+  const about = isFolder ? foundText('folder') : sizeText(size);
+  const hint = make('span', { className: 'hint' }, make('a', { href: urlOf(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
+  return make('li', {}, link, ' ', hint);
+}
+
+/** URL path of a path below the account's own. */
+function urlOf(path: string): string {
+  return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
+}

@@ -1,0 +1,114 @@
+import { type ScriptTextName, text } from './language.ts';
+import { folderUrl } from './navigation/folder.ts';
+import { signInAgain } from './sign-in.ts';
+
+/**
+ * Tell the service that a script asks, which can deal with a 401 itself, so that the browser's own password dialog stays away, and which
+ * shows messages to the reader.
+ */
+export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
+
+/** URL path of a member of a folder, the one that is shown when none is named. */
+export function memberUrl(name: string, isFolder = false, folder = folderUrl()): string {
+  return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
+}
+
+/** One failed item of a reply. */
+interface ErrorItem {
+  target?: string;
+  message: string | null;
+}
+
+/**
+ * Sends a request in the session; asks to sign in again when that has ended.
+ *
+ * @throws TypeError when the service cannot be reached; the signal's reason when it aborts first
+ */
+export async function send(
+  method: string,
+  url: string,
+  options: { headers?: Record<string, string>; body?: BodyInit; signal?: AbortSignal } = {},
+): Promise<Response> {
+  const headers = { accept: 'application/json', ...scriptHeaders, ...options.headers };
+  const reply = await fetch(url, { ...options, method, headers });
+  if (reply.status !== 401 || !(await signInAgain())) return reply;
+  return fetch(url, { ...options, method, headers });
+}
+
+const reasons: Readonly<Record<number, ScriptTextName>> = {
+  403: 'refused403',
+  404: 'refused404',
+  409: 'refused409',
+  413: 'refused413',
+  429: 'tooManyAttempts',
+  507: 'refused507',
+};
+
+/** Why a request was refused, for people: what the service says, or what the status means when a proxy answered. */
+export function reasonFor(status: number, message: string | null | undefined): string {
+  if (message) return message;
+  const known = reasons[status];
+  return known === undefined ? text('refused', { status: String(status) }) : text(known);
+}
+
+/**
+ * Asks the service about a file or a folder before the browser does so by itself, which could not ask for the password in the page.
+ *
+ * @param url of the folder when nothing else is asked for
+ * @returns what stands in the way, for people; undefined when nothing does
+ */
+export async function obstacle(url = folderUrl()): Promise<string | undefined> {
+  try {
+    const reply = await send('HEAD', url);
+    if (reply.ok) return undefined;
+    return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
+  } catch {
+    return text('noConnection');
+  }
+}
+
+/** What went wrong, for people. */
+export async function reasonOf(reply: Response): Promise<string> {
+  const items = await errorItems(reply);
+  return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
+}
+
+async function errorItems(reply: Response): Promise<ErrorItem[]> {
+  try {
+    const { errors } = (await reply.json()) as { errors?: ErrorItem[] };
+    return errors ?? [];
+  } catch {
+    return [];
+  }
+}
+
+/** A member of a folder, as the API lists it. */
+export interface ListedMember {
+  name: string;
+  is_directory: boolean;
+  size: number;
+  /** In seconds, with a fraction. */
+  modified: number;
+}
+
+/** The members of a folder; or why it cannot be looked into, for people. @param url path of the folder's URL */
+export async function listMembers(url: string): Promise<ListedMember[] | string> {
+  try {
+    const reply = await send('GET', url);
+    if (!reply.ok) return await reasonOf(reply);
+    return ((await reply.json()) as { content: ListedMember[] }).content;
+  } catch {
+    return text('noConnection');
+  }
+}
+
+/** The lines of a reply as they come. */
+export async function* linesOf(reply: Response): AsyncGenerator<string> {
+  const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) {
+    const lines = (rest + read.value).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+}

@@ -1,0 +1,56 @@
+import { ask, cancelButton } from '../shared/dialogs.ts';
+import { make } from '../shared/dom.ts';
+import { text } from './language.ts';
+
+let underWay: Promise<boolean> | undefined;
+
+/**
+ * Asks for the password when the session has ended. Whoever asks meanwhile waits for the same answer.
+ *
+ * @returns whether there is a session now
+ */
+export function signInAgain(): Promise<boolean> {
+  underWay ??= showForm().finally(() => {
+    underWay = undefined;
+  });
+  return underWay;
+}
+
+async function showForm(): Promise<boolean> {
+  const userName = make('input', { name: 'username', autocomplete: 'username', required: true, value: currentUserName() });
+  const password = make('input', { name: 'password', type: 'password', autocomplete: 'current-password', required: true });
+  const answer = await ask({
+    title: text('signIn'),
+    content: [
+      make('p', {}, text('sessionOver')),
+      make('label', { className: 'labelled' }, text('userName'), userName),
+      make('label', { className: 'labelled' }, text('password'), password),
+    ],
+    buttons: [cancelButton(), { value: 'ok', label: text('signIn'), kind: 'primary' }],
+    focus: password,
+    stays: true,
+    check: () => login(userName.value, password.value),
+  });
+  return answer === 'ok';
+}
+
+/** Name of the account that the page was made for; empty for nobody. */
+export function currentUserName(): string {
+  return document.querySelector('.who')?.textContent ?? '';
+}
+
+// A login for pages sets the cookie and redirects; the redirect is not followed, it is the sign of success.
+async function login(username: string, password: string): Promise<string | undefined> {
+  try {
+    const reply = await fetch('/__svc__/login', {
+      method: 'POST',
+      headers: { accept: 'text/html' },
+      body: new URLSearchParams({ username, password }),
+      redirect: 'manual',
+    });
+    if (reply.type === 'opaqueredirect') return undefined;
+    return text(reply.status === 429 ? 'tooManyAttempts' : 'signInFailed');
+  } catch {
+    return text('noConnection');
+  }
+}

@@ -1,0 +1,70 @@
+import { byId } from '../../shared/dom.ts';
+import { kindOf } from '../file-kind.ts';
+import { isWritten } from '../rows/row-cells.ts';
+import { allRows, linkOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { forgetThumbnails } from './thumbnail-cache.ts';
+
+/** Pictures and films that are fetched at the same time. */
+const atOnce = 6;
+
+const known = new WeakSet<Row>();
+const waiting = new Set<Row>();
+let running = 0;
+
+const observer = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting && !known.has(target as Row)) waiting.add(target as Row);
+      else waiting.delete(target as Row);
+    }
+    next();
+  },
+  { rootMargin: '200px' },
+);
+
+function next(): void {
+  for (const row of waiting) {
+    if (running >= atOnce) return;
+    waiting.delete(row);
+    known.add(row);
+    observer.unobserve(row);
+    running++;
+    void show(row).finally(() => {
+      running--;
+      next();
+    });
+  }
+}
+
+async function show(row: Row): Promise<void> {
+  try {
+    const { thumbnailOf } = await import('./thumbnail-of.ts');
+    const thumbnail = await thumbnailOf(row);
+    if (!thumbnail) return;
+    thumbnail.className = 'thumbnail';
+    linkOf(row).prepend(thumbnail);
+  } catch {
+    // What is no picture or film, whatever its name says, keeps its icon.
+  }
+}
+
+/** Puts thumbnails into the rows of pictures and films that come into sight, while the listing is shown as a grid. */
+export function startThumbnails(): void {
+  observer.disconnect();
+  waiting.clear();
+  const list = byId('list');
+  const watch = (row: Row) => {
+    const isShown = list.classList.contains('grid') && ['image', 'video'].includes(kindOf(row) ?? '');
+    if (isShown && !known.has(row)) observer.observe(row);
+  };
+  whenRowIsWritten(watch);
+  list.addEventListener('viewchange', () => {
+    observer.disconnect();
+    allRows().filter(isWritten).forEach(watch);
+  });
+}
+
+/** Has nothing stay in the browser of what an account saw. */
+export function forgetThumbnailsAtSignOut(): void {
+  document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());
+}

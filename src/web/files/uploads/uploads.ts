@@ -1,0 +1,126 @@
+import { byId, icon, make, makeButton } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { askMetadata } from '../metadata.ts';
+import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
+import { refreshRows } from '../rows/rows.ts';
+import { chosenFiles, droppedFiles } from './dropped-files.ts';
+import { ensureFolder } from './folders.ts';
+import { UploadPanel } from './panel.ts';
+import { startPaste } from './paste.ts';
+import { UploadQueue } from './queue.ts';
+import { Unfinished } from './unfinished.ts';
+import type { Upload } from './upload.ts';
+
+type Add = (uploads: Upload[]) => void;
+
+/**
+ * Starts uploads: drag and drop, and the queue with its panel, which goes on whichever folder is shown.
+ *
+ * @returns offers uploads to the folder that is shown
+ */
+export function startUploads(): () => void {
+  const panel = new UploadPanel(() => queue);
+  const queue: UploadQueue = new UploadQueue(
+    () => panel.update(),
+    (ended) => {
+      const message = resultOf(ended);
+      if (message !== undefined) panel.say(message);
+      if (ended.some(({ home }) => home === folderUrl())) void refreshRows();
+    },
+  );
+  let unfinished: Unfinished | undefined;
+  const send: Add = (uploads) => {
+    queue.add(uploads);
+    for (const { location } of uploads) if (location !== undefined) unfinished?.remove(location);
+  };
+  const add: Add = (uploads) => {
+    void askMetadata(uploads).then((isGiven) => isGiven && send(uploads));
+  };
+  startDrops(add);
+  startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
+  window.addEventListener('beforeunload', (event) => {
+    if (queue.isBusy) event.preventDefault();
+  });
+  return () => {
+    // A ZIP or a trigger must not take the page away while files are on their way.
+    byId('members').addEventListener('submit', (event) => {
+      if (event.currentTarget instanceof HTMLFormElement) event.currentTarget.target = queue.isBusy ? '_blank' : '';
+    });
+    if (!may('write')) return;
+    byId('tools').prepend(...buttons(add, may('create-folder')));
+    unfinished = new Unfinished(send);
+    unfinished.start();
+  };
+}
+
+function resultOf(uploads: readonly Upload[]): string | undefined {
+  const failed = uploads.filter((upload) => upload.state === 'failed').length;
+  const done = uploads.filter((upload) => upload.state === 'done').length;
+  if (failed > 0) return text('someFailed', { count: failed });
+  return done > 0 ? text('allDone', { count: done }) : undefined;
+}
+
+function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
+  const files = picker(add, false);
+  const folder = picker(add, true);
+  return [
+    makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary compact'),
+    files,
+    ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact'), folder] : []),
+  ];
+}
+
+function picker(add: Add, isFolder: boolean): HTMLInputElement {
+  const label = text(isFolder ? 'uploadFolder' : 'uploadFiles');
+  const field = make('input', {
+    type: 'file',
+    multiple: true,
+    hidden: true,
+    webkitdirectory: isFolder,
+    attributes: { 'aria-label': label },
+  });
+  field.addEventListener('change', () => {
+    if (field.files) add(chosenFiles(field.files));
+    field.value = '';
+  });
+  return field;
+}
+
+/** Files that are dropped are uploaded; without the right to write they are ignored, as the browser would leave the page and open them. */
+function startDrops(add: Add): void {
+  const place = make('bdi');
+  const hint = make('span', { className: 'place' }, icon('files'), place);
+  const veil = make('div', { className: 'drop', hidden: true }, icon('upload'), make('strong', {}, text('dropHere')), hint);
+  document.body.append(veil);
+  let depth = 0;
+  const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') === true;
+  const isWanted = (event: DragEvent) => bringsFiles(event) && may('write') && !document.querySelector('dialog[open]');
+  const show = (change: number) => {
+    depth = Math.max(0, depth + change);
+    place.textContent = folderTitle();
+    veil.hidden = depth === 0;
+  };
+  document.addEventListener('dragenter', (event) => isWanted(event) && show(1));
+  document.addEventListener('dragleave', (event) => isWanted(event) && show(-1));
+  document.addEventListener('dragover', (event) => bringsFiles(event) && event.preventDefault());
+  document.addEventListener('drop', (event) => {
+    show(Number.NEGATIVE_INFINITY);
+    if (!event.dataTransfer || !bringsFiles(event)) return;
+    event.preventDefault();
+    if (isWanted(event)) void take(event.dataTransfer, add);
+  });
+}
+
+async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) => void): Promise<void> {
+  const mayCreateFolder = may('create-folder');
+  const dropped = await droppedFiles(transfer);
+  if (!mayCreateFolder) dropped.uploads = dropped.uploads.filter((upload) => upload.folder === '');
+  if (rename) dropped.uploads.forEach(rename);
+  add(dropped.uploads);
+  const folders = mayCreateFolder ? dropped.emptyFolders : [];
+  const problems = await Promise.all(folders.map((folder) => ensureFolder(dropped.home, folder)));
+  const problem = problems.find((candidate) => candidate !== undefined);
+  if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
+  if (dropped.emptyFolders.length > 0 && dropped.uploads.length === 0) await refreshRows();
+}

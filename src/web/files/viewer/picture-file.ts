@@ -1,0 +1,84 @@
+import { make } from '../../shared/dom.ts';
+import { kindOf } from '../file-kind.ts';
+import { text } from '../language.ts';
+import { previewText } from '../previews/preview-text.ts';
+import { linkOf, nameOf, type Row } from '../rows/rows.ts';
+import { reasonFor, scriptHeaders, send } from '../server.ts';
+import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
+import { judgeDrawing, mostDrawingBytes } from './drawing.ts';
+
+/** Pixels up to which a picture is shown: unpacked, each takes four bytes of memory. */
+const mostPixels = 100_000_000;
+
+/** Bytes up to which a picture is fetched before somebody asks for it. */
+const mostAhead = 30_000_000;
+
+/** A picture that the browser is loading, or what stands in the way, for people. */
+type Picture = HTMLImageElement | string;
+
+/** The picture that is shown, and those beside it. */
+const near = new Map<Row, Promise<Picture>>();
+
+/** Begins to load the pictures beside the one that is shown, and forgets all others. Nobody is asked for a password because of them. */
+export function fetchAhead(shown: Row, beside: readonly Row[]): void {
+  for (const row of near.keys()) if (row !== shown && !beside.includes(row)) near.delete(row);
+  for (const row of beside) {
+    if (kindOf(row) !== 'image' || near.has(row) || Number(row.dataset.size) > mostAhead) continue;
+    near.set(
+      row,
+      begin(row, (url, headers) => fetch(url, { headers: { ...scriptHeaders, ...headers } })),
+    );
+  }
+}
+
+/** Forgets all pictures. */
+export function forgetPictures(): void {
+  near.clear();
+}
+
+/** Loads a picture; what stood in the way when it was fetched ahead may be over. */
+export async function pictureOf(row: Row): Promise<Picture> {
+  const known = await near.get(row);
+  if (known instanceof HTMLImageElement) return known;
+  const picture = begin(row, (url, headers) => send('GET', url, { headers }));
+  near.set(row, picture);
+  return picture;
+}
+
+async function begin(row: Row, ask: Asker): Promise<Picture> {
+  const src = `${linkOf(row).pathname}?inline`;
+  return (await pictureProblem(src, ask)) ?? make('img', { src, alt: nameOf(row), draggable: false });
+}
+
+/** Sends a request, for the beginning of a picture. */
+type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
+
+/**
+ * Looks at a picture before the browser loads it by itself, which could not ask for the password in the page, and would unpack or draw whatever
+ * comes.
+ *
+ * @returns what stands in the way, for people; undefined when nothing does
+ */
+export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {
+  try {
+    const reply = await ask(url, { range: `bytes=0-${headBytes - 1}` });
+    // An empty file has no such range.
+    if (reply.status === 416) return previewText('brokenPicture');
+    if (!reply.ok) return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
+    if (reply.headers.get('content-type')?.startsWith('image/svg')) return await drawingProblem(url, reply, ask);
+    const head = pictureHead(new Uint8Array(await reply.arrayBuffer()));
+    const { width = 0, height = 0 } = head ?? {};
+    return width * height > mostPixels ? previewText('tooManyPixels', { width, height }) : undefined;
+  } catch {
+    return text('noConnection');
+  }
+}
+
+async function drawingProblem(url: string, start: Response, ask: Asker): Promise<string | undefined> {
+  const sizeBytes = Number(start.headers.get('content-range')?.split('/')[1]);
+  if (!(sizeBytes <= mostDrawingBytes)) return previewText('drawingTooLarge');
+  const whole = sizeBytes <= headBytes ? start : await ask(url, { range: `bytes=0-${sizeBytes - 1}` });
+  const verdict = await judgeDrawing(new Uint8Array(await whole.arrayBuffer()));
+  if (verdict === undefined) return previewText('brokenPicture');
+  return verdict === 'drawable' ? undefined : previewText('drawingTooLarge');
+}

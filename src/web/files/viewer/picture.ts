@@ -1,0 +1,81 @@
+import { makeButton } from '../../shared/dom.ts';
+import { previewText } from '../previews/preview-text.ts';
+import type { Row } from '../rows/rows.ts';
+import { watchGestures } from './gestures.ts';
+import { pictureOf } from './picture-file.ts';
+import { alert, type Shown } from './shown.ts';
+import { bounded, type Frame, moveBy, type Point, swipeOf, whole, zoomBy } from './zoom.ts';
+
+/** How much nearer one press of a button or key comes. */
+const step = 1.5;
+
+/** How far one press of an arrow moves an enlarged picture, in CSS pixels. */
+const stride = 80;
+
+const arrows: Readonly<Record<string, Point>> = {
+  ArrowLeft: { x: stride, y: 0 },
+  ArrowRight: { x: -stride, y: 0 },
+  ArrowUp: { x: 0, y: stride },
+  ArrowDown: { x: 0, y: -stride },
+};
+
+/** A picture that can be enlarged and moved. @param go asked to show another file, so many further on */
+export async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
+  const image = await pictureOf(row);
+  if (typeof image === 'string') return alert(image);
+  try {
+    await image.decode();
+  } catch {
+    return alert(previewText('brokenPicture'));
+  }
+  let zoom = whole;
+  const frameOf = (): Frame => {
+    const { clientWidth: width, clientHeight: height } = stage;
+    const { offsetWidth: pictureWidth, offsetHeight: pictureHeight } = image;
+    return { width, height, pictureWidth, pictureHeight, most: Math.max(8, (2 * image.naturalWidth) / Math.max(1, pictureWidth)) };
+  };
+  const set = (next: typeof zoom, isSmooth = false) => {
+    zoom = next;
+    image.classList.toggle('smooth', isSmooth);
+    image.style.transform = `translate(${zoom.x}px, ${zoom.y}px) scale(${zoom.scale})`;
+    stage.classList.toggle('enlarged', zoom.scale > 1);
+    nearer.disabled = zoom.scale >= frameOf().most;
+    farther.disabled = zoom.scale <= 1;
+  };
+  const zoomIn = (factor: number) => set(zoomBy(zoom, factor, { x: 0, y: 0 }, frameOf()), true);
+  const farther = makeButton(previewText('zoomOut'), 'minus', () => zoomIn(1 / step), 'compact');
+  const nearer = makeButton(previewText('zoomIn'), 'plus', () => zoomIn(step), 'compact');
+  farther.disabled = true;
+  const own = watchGestures(stage, {
+    zoom: (factor, point) => set(zoomBy(zoom, factor, point, frameOf())),
+    drag: (by) => {
+      if (zoom.scale > 1) set(moveBy(zoom, by, frameOf()));
+      return zoom.scale > 1;
+    },
+    swipe: (path) => {
+      const by = swipeOf(path);
+      if (by !== 0) go(by);
+    },
+    toggle: (point) =>
+      set(zoom.scale > 1 ? whole : zoomBy(zoom, Math.max(2, image.naturalWidth / image.offsetWidth), point, frameOf()), true),
+  });
+  const watchSize = new ResizeObserver(() => set(bounded(zoom, frameOf())));
+  watchSize.observe(stage);
+  const onKey = (key: string) => {
+    const by = arrows[key];
+    if (key === '+' || key === '=') zoomIn(step);
+    else if (key === '-') zoomIn(1 / step);
+    else if (key === '0') set(whole, true);
+    else if (by && zoom.scale > 1) set(moveBy(zoom, by, frameOf()), true);
+    else return false;
+    return true;
+  };
+  const clean = () => {
+    own.abort();
+    watchSize.disconnect();
+    stage.classList.remove('enlarged');
+    // It may be shown again, as it was preloaded.
+    image.removeAttribute('style');
+  };
+  return { nodes: [image], tools: [farther, nearer], onKey, clean };
+}

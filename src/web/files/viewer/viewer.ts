@@ -1,0 +1,171 @@
+import { nameInText, shownName } from '../../../lib/clear-name.ts';
+import { byId, icon, make, makeButton } from '../../shared/dom.ts';
+import { addStyle } from '../../shared/parts.ts';
+import { deleteRows } from '../actions/members.ts';
+import { canPreview, kindOf } from '../file-kind.ts';
+import { text } from '../language.ts';
+import { may } from '../navigation/folder.ts';
+import { type Layer, openLayer } from '../navigation/history.ts';
+import { contentOf } from '../preview.ts';
+import { previewText } from '../previews/preview-text.ts';
+import { shownFile } from '../previews/shown-file.ts';
+import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows/rows.ts';
+import { showPicture } from './picture.ts';
+import { fetchAhead, forgetPictures } from './picture-file.ts';
+import type { Shown } from './shown.ts';
+import style from './viewer.css';
+
+addStyle(style);
+
+/** Shows a file above its folder, with steps to the ones beside it. */
+export function showFile(row: Row): void {
+  new Viewer(row);
+}
+
+/** Whether a row's file is a picture or a film; these have a sequence of their own. */
+function isSeen(row: Row): boolean {
+  const kind = kindOf(row);
+  return kind === 'image' || kind === 'video';
+}
+
+/** The files that are shown one after the other, in the order of the page. */
+function sequenceOf(row: Row): Row[] {
+  return shownRows().filter((candidate) => canPreview(candidate) && kindOf(candidate) !== 'audio' && isSeen(candidate) === isSeen(row));
+}
+
+class Viewer {
+  readonly #title = make('h2', { id: 'viewer-title' });
+  readonly #place = make('p', { className: 'position', attributes: { role: 'status' } });
+  readonly #tools = make('span', { className: 'own' });
+  readonly #steps = [
+    makeButton(text('previous'), 'left', () => this.#go(-1), 'step compact'),
+    makeButton(text('next'), 'right', () => this.#go(1), 'step compact'),
+  ];
+  readonly #download = make('a', { className: 'button', download: '', title: text('download') }, icon('download'));
+  readonly #remove = makeButton(text('delete'), 'trash', () => void this.#removeShown(), 'danger compact');
+  readonly #close = makeButton(text('close'), 'close', () => this.#layer.leave(), 'compact');
+  readonly #stage = make('div', { className: 'stage', tabIndex: 0, attributes: { role: 'group' } });
+  readonly #dialog = make('dialog', { className: 'viewer', attributes: { 'aria-labelledby': 'viewer-title' } });
+  readonly #layer: Layer;
+  #rows: Row[];
+  #row: Row;
+  #shown: Shown = { nodes: [] };
+
+  constructor(row: Row) {
+    this.#row = row;
+    this.#rows = sequenceOf(row);
+    this.#download.append(make('span', { className: 'wide' }, text('download')));
+    this.#remove.hidden = !may('delete');
+    const header = make(
+      'header',
+      { attributes: { role: 'group' } },
+      this.#title,
+      this.#place,
+      this.#tools,
+      ...this.#steps,
+      this.#download,
+      this.#remove,
+      this.#close,
+    );
+    this.#dialog.append(header, this.#stage);
+    this.#dialog.classList.toggle('seen', isSeen(row));
+    this.#dialog.addEventListener('keydown', (event) => this.#onKey(event));
+    this.#layer = openLayer(nameOf(row), () => this.#dialog.close());
+    this.#dialog.addEventListener('cancel', (event) => {
+      event.preventDefault();
+      this.#layer.leave();
+    });
+    const giveBack = this.#borrowNotices();
+    this.#dialog.addEventListener('close', () => {
+      giveBack();
+      this.#end();
+    });
+    document.body.append(this.#dialog);
+    this.#dialog.showModal();
+    this.#close.focus();
+    void this.#show();
+  }
+
+  // What is outside of an open dialog is neither seen nor read out.
+  #borrowNotices(): () => void {
+    const notices = byId('notices');
+    const marker = document.createComment('');
+    notices.replaceWith(marker);
+    this.#dialog.append(notices);
+    return () => marker.replaceWith(notices);
+  }
+
+  #end(): void {
+    // However it was closed.
+    this.#layer.leave();
+    this.#shown.clean?.();
+    forgetPictures();
+    this.#dialog.remove();
+    const name = nameOf(this.#row);
+    const row = shownRows().find((candidate) => nameOf(candidate) === name);
+    if (row) focusRow(row);
+  }
+
+  async #show(): Promise<void> {
+    const row = this.#row;
+    const name = nameOf(row);
+    const total = this.#rows.length;
+    this.#shown.clean?.();
+    this.#shown = { nodes: [] };
+    this.#title.replaceChildren(make('bdi', {}, shownName(name)));
+    this.#place.textContent = total > 1 ? text('running', { done: this.#rows.indexOf(row) + 1, total }) : '';
+    this.#download.href = linkOf(row).href;
+    for (const button of this.#steps) button.hidden = total < 2;
+    this.#tools.replaceChildren();
+    this.#stage.setAttribute('aria-label', previewText('previewOf', { name: nameInText(name) }));
+    this.#stage.setAttribute('aria-busy', 'true');
+    this.#stage.replaceChildren();
+    const shown = await this.#contentOf(row);
+    if (row !== this.#row || !this.#dialog.open) return shown.clean?.();
+    this.#shown = shown;
+    this.#stage.removeAttribute('aria-busy');
+    this.#stage.replaceChildren(...shown.nodes);
+    this.#tools.replaceChildren(...(shown.tools ?? []));
+    fetchAhead(row, [this.#rowAfter(1), this.#rowAfter(-1)]);
+  }
+
+  async #contentOf(row: Row): Promise<Shown> {
+    if (kindOf(row) === 'image') return showPicture(row, this.#stage, (by) => this.#go(by));
+    if (kindOf(row) === 'text') return shownFile(row, () => import('../previews/text/text-file.ts'));
+    if (kindOf(row) === 'zip') return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
+    return contentOf(row, this.#stage, (by) => this.#go(by));
+  }
+
+  #rowAfter(by: number): Row {
+    const rows = this.#rows;
+    return rows[(rows.indexOf(this.#row) + by + rows.length) % rows.length] ?? this.#row;
+  }
+
+  #go(by: number): void {
+    if (this.#rows.length > 1) this.#change(this.#rowAfter(by));
+  }
+
+  #change(row: Row): void {
+    this.#row = row;
+    this.#layer.moveTo(nameOf(row));
+    void this.#show();
+  }
+
+  async #removeShown(): Promise<void> {
+    const at = this.#rows.indexOf(this.#row);
+    if (!(await deleteRows([this.#row])) || !this.#dialog.open) return;
+    this.#rows = sequenceOf(this.#row);
+    const next = this.#rows[Math.min(at, this.#rows.length - 1)];
+    if (next) this.#change(next);
+    else this.#layer.leave();
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    // The keys of a film are the browser's.
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLMediaElement) return;
+    if (this.#shown.onKey?.(event.key) === true) event.preventDefault();
+    else if (event.key === 'ArrowLeft') this.#go(-1);
+    else if (event.key === 'ArrowRight') this.#go(1);
+    else if (event.key === 'Delete' && !this.#remove.hidden) void this.#removeShown();
+  }
+}

@@ -1,0 +1,160 @@
+import { shownName } from '../../lib/clear-name.ts';
+import { type Child, make, makeButton } from './dom.ts';
+import { sharedText } from './locale.ts';
+
+/** A button of a dialog; `value` is what the dialog gives when it is pressed. */
+export interface DialogButton {
+  value: string;
+  label: string;
+  kind?: 'primary' | 'primary danger';
+}
+
+/** What a dialog shows. */
+export interface DialogModel {
+  title: string;
+  content: Child[];
+  buttons: DialogButton[];
+  /** Called before the dialog closes with a button's value; a text keeps it open and is shown. While it runs the dialog cannot be closed. */
+  check?: (value: string) => Promise<string | undefined>;
+  /** Ends what `check` does; there is a button for it while that runs. */
+  onStop?: () => void;
+  /** Whether `check` runs at once, without a press of a button. */
+  isRunning?: boolean;
+  /** Whether it is there to be read: the title receives the focus, so that it begins at its beginning. */
+  isText?: boolean;
+  /** Receives the focus; else the first field or button. */
+  focus?: HTMLElement;
+  /** Characters of the field that are selected; else all. */
+  selectedLength?: number;
+  /** Whether it is about more than the folder that is shown, and stays when another one is. */
+  stays?: boolean;
+}
+
+/** Dialogs so far; one can open above another. */
+let made = 0;
+
+/**
+ * Shows a modal dialog.
+ *
+ * @returns the value of the pressed button; `cancel` when it was closed in another way
+ */
+export function ask(model: DialogModel): Promise<string> {
+  const titleId = `dialog-title-${++made}`;
+  const title = make('h2', { id: titleId, ...(model.isText && { tabIndex: -1, autofocus: true }) }, model.title);
+  const problem = make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } });
+  const buttons = model.buttons.map((button) =>
+    make(
+      'button',
+      { value: button.value, className: button.kind ?? '', type: button.value === 'cancel' ? 'button' : 'submit' },
+      button.label,
+    ),
+  );
+  const stop = makeButton(sharedText('stop'), undefined, () => {
+    stop.disabled = true;
+    model.onStop?.();
+  });
+  stop.hidden = true;
+  const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div', { className: 'row' }, stop, ...buttons));
+  const dialog = make('dialog', { attributes: { 'aria-labelledby': titleId } }, form);
+  dialog.classList.toggle('stays', model.stays === true);
+  document.body.append(dialog);
+  return new Promise((resolve) => {
+    let result = 'cancel';
+    let settling: Promise<void> | undefined;
+    for (const button of buttons) if (button.value === 'cancel') button.addEventListener('click', () => dialog.close());
+    const begin = (value: string) => {
+      settling ??= settle(value).finally(() => {
+        settling = undefined;
+      });
+    };
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      begin(((event as SubmitEvent).submitter as HTMLButtonElement | null)?.value ?? '');
+    });
+    const setRunning = (isRunning: boolean) => {
+      for (const button of buttons) {
+        button.disabled = isRunning;
+        if (model.onStop && button.value === 'cancel') button.hidden = isRunning;
+      }
+      stop.disabled = false;
+      stop.hidden = !model.onStop || !isRunning;
+      if (!stop.hidden) stop.focus();
+    };
+    const settle = async (value: string) => {
+      setRunning(true);
+      const message = await model.check?.(value).finally(() => setRunning(false));
+      if (message === undefined) {
+        result = value;
+        dialog.close();
+        return;
+      }
+      problem.textContent = message;
+      problem.hidden = false;
+      model.focus?.focus();
+    };
+    dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
+    // The second Escape closes a dialog whatever `cancel` says, and a disabled button loses the focus to the page.
+    const onKey = (event: KeyboardEvent) => {
+      const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
+      if (settling && isOnTop && event.key === 'Escape') event.preventDefault();
+    };
+    document.addEventListener('keydown', onKey);
+    dialog.addEventListener('close', async () => {
+      document.removeEventListener('keydown', onKey);
+      dialog.remove();
+      await settling;
+      resolve(result);
+    });
+    dialog.showModal();
+    if (model.isRunning) begin('');
+    model.focus?.focus();
+    if (!(model.focus instanceof HTMLInputElement)) return;
+    if (model.selectedLength === undefined) model.focus.select();
+    else model.focus.setSelectionRange(0, model.selectedLength);
+  });
+}
+
+/** Closes the dialogs about a folder that is left; what is being done is done. */
+export function closeDialogs(): void {
+  for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]:not(.stays)'))
+    if (dialog.dispatchEvent(new Event('cancel', { cancelable: true }))) dialog.close();
+}
+
+/** The button that closes a dialog without doing anything. */
+export function cancelButton(): DialogButton {
+  return { value: 'cancel', label: sharedText('cancel') };
+}
+
+/** Names, and characters of them, that a list shows without being scrolled, however narrow it is. */
+const namesInSight = 4;
+const charactersInSight = 100;
+
+/** A list of names in a dialog; long ones are cut. */
+export function nameList(names: readonly string[]): HTMLElement {
+  const shown = names.slice(0, 50);
+  const items = shown.map((name) => make('li', {}, make('bdi', {}, shownName(name))));
+  if (names.length > shown.length) items.push(make('li', {}, `… +${names.length - shown.length}`));
+  // What has the focus looks like a field; what is scrolled has to have it.
+  const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
+  return make('ul', { className: 'names', ...(!isInSight && { tabIndex: 0 }) }, ...items);
+}
+
+/** A bar for work on many things, seen once the work begins. */
+interface ProgressBar {
+  element: HTMLElement;
+  /** @param done how many things are done */
+  show: (done: number) => void;
+}
+
+/** @param total how many things there are */
+export function progressBar(label: string, total: number): ProgressBar {
+  const bar = make('progress', { max: total, attributes: { 'aria-label': label } });
+  const counter = make('p', { className: 'hint' });
+  const element = make('div', { hidden: true }, bar, counter);
+  const show = (done: number) => {
+    element.hidden = false;
+    bar.value = done;
+    counter.textContent = sharedText('running', { done, total });
+  };
+  return { element, show };
+}

@@ -1,0 +1,64 @@
+import { fillText, type Text, type TextValues } from '../../lib/translated-text.ts';
+
+const { lang } = document.documentElement;
+
+/** The language of the page with the reader's region, for dates and numbers. */
+export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === lang) ?? lang;
+
+/** Texts of what the scripts of all pages have: dialogs, messages, parts that are loaded later. */
+type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
+type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
+
+/** Texts of a page's script, in the language of `tag`. */
+interface LoadedTexts<Name extends string> {
+  tag: string;
+  texts: Texts<Name>;
+}
+
+let loaded: LoadedTexts<never> | undefined;
+
+/**
+ * Loads the texts of the page's script in the language of the page, as the service chose it by `Accept-Language`. Of a language that cannot be had
+ * just now the reader gets the English texts.
+ */
+export async function loadTexts<Name extends string>(
+  english: Texts<Name>,
+  others: Readonly<Record<string, () => Promise<{ default: Texts<Name> }>>>,
+): Promise<LoadedTexts<Name>> {
+  const other = await others[lang]?.().catch(() => undefined);
+  const chosen = other ? { tag: lang, texts: other.default } : { tag: 'en', texts: english };
+  loaded = chosen;
+  return chosen;
+}
+
+/** A text that every page has, in the language of the page. */
+export function sharedText(name: SharedTextName, values?: TextValues): string {
+  return loaded ? fillText(loaded.tag, loaded.texts[name], values) : '';
+}
+
+const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
+
+/** The formats of the units that were needed: to make one takes longer than to use it. */
+const formats = new Map<number, Intl.NumberFormat>();
+
+function formatOf(power: number): Intl.NumberFormat {
+  const unit = units[power] as (typeof units)[number];
+  const unitDisplay = unit === 'byte' ? 'long' : 'short';
+  const format = formats.get(power) ?? new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay, maximumFractionDigits: 1 });
+  formats.set(power, format);
+  return format;
+}
+
+/** A size for people, in powers of 1000. */
+export function sizeText(bytes: number): string {
+  const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
+  return formatOf(power).format(Math.round((bytes / 1000 ** power) * 10) / 10);
+}
+
+/** A duration for people, in the largest unit that says enough. */
+export function durationText(seconds: number): string {
+  const [value, unit] = seconds < 90 ? [seconds, 'second'] : seconds < 5400 ? [seconds / 60, 'minute'] : [seconds / 3600, 'hour'];
+  return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 0 }).format(
+    Math.max(1, Math.round(value)),
+  );
+}
