@@ -47,6 +47,8 @@ export interface DeliverySignals {
   abort?: AbortSignal;
   /** Waits for no retry any more. */
   noRetry?: AbortSignal;
+  /** Asked before each request, retries too; false ends the delivery. @param isOver ends the waiting for an answer */
+  mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
 /** How messages are sent: what of a handler's options a delivery needs. */
@@ -127,18 +129,19 @@ export class Delivery {
     }
   }
 
-  async #pause(delayMs: number, { abort, noRetry }: DeliverySignals): Promise<void> {
-    const signals = [abort, noRetry].filter((signal) => signal !== undefined);
+  async #pause(delayMs: number, signals: DeliverySignals): Promise<void> {
     try {
-      await this.#clock.sleep(delayMs, signals.length === 0 ? undefined : AbortSignal.any(signals));
+      await this.#clock.sleep(delayMs, eitherOf(signals));
     } catch (error) {
       throw new DeliveryInterrupted('the service stops', { cause: error });
     }
   }
 
-  async #attempt(url: string, message: Message, result: DeliveryResult, { abort }: DeliverySignals): Promise<Verdict> {
+  async #attempt(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<Verdict> {
+    const { mayRequest } = signals;
+    if (mayRequest && !(await mayRequest(eitherOf(signals)))) throw new DeliveryInterrupted('the handler is not ours any more');
     const nowMs = this.#clock.nowMs();
-    const reply = await this.#request(url, message, nowMs, abort);
+    const reply = await this.#request(url, message, nowMs, signals.abort);
     const verdict = this.#judge(reply);
     const attempt: Attempt = {
       url: shownUrl(url),
@@ -193,6 +196,11 @@ export class Delivery {
     if (this.#expected.matches(reply.body.toString('utf8'))) return { kind: 'valid' };
     return { kind: 'failed', error: `${statusText(reply)}, but the reply does not match expected_response` };
   }
+}
+
+function eitherOf({ abort, noRetry }: DeliverySignals): AbortSignal | undefined {
+  const signals = [abort, noRetry].filter((signal) => signal !== undefined);
+  return signals.length === 0 ? undefined : AbortSignal.any(signals);
 }
 
 /** A URL with members added to its query. */

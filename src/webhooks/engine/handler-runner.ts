@@ -3,7 +3,7 @@ import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import type { Log } from '../../lib/log.ts';
-import { DeliveryInterrupted, notSent } from '../delivery.ts';
+import { DeliveryInterrupted, type DeliverySignals, notSent } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import { HandlerStatus } from './handler-status.ts';
@@ -17,6 +17,8 @@ export interface RunnerSurroundings {
   log: Log;
   /** Deliveries of this handler that uploads wait for. */
   uploads: AwaitedDeliveries;
+  /** Asked before each request: whether the handler is still this process's. */
+  mayRequest?: DeliverySignals['mayRequest'];
 }
 
 /** How soon a journal that could not be read is read again. */
@@ -231,7 +233,7 @@ export class HandlerRunner {
   }
 
   async #deliver(batch: SentEvent[], flight: Flight): Promise<void> {
-    const signals = { abort: this.#over.signal, noRetry: this.#draining.signal };
+    const signals = { abort: this.#over.signal, noRetry: this.#draining.signal, mayRequest: this.#surroundings.mayRequest };
     let delivered: Delivered;
     try {
       delivered = await this.handler.deliver(batch, signals);

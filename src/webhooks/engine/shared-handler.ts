@@ -132,18 +132,20 @@ export class SharedHandler {
         store.record(record, lease, runner.position);
         onDelivery?.(record);
       },
+      mayRequest: (isOver) => store.confirm(lease, isOver),
     });
     this.#runner = runner;
     log.info('event handler taken over', { handler: uuid });
     const order = this.#surroundings.orders.known(uuid);
     runner.start(position, order && clock.nowMs() - order.atMs < reasonForMs ? order.reason : undefined);
-    const isOwn = await this.#keep(lease, runner, over.signal);
+    const isOwn = await this.#keep(lease, runner);
     over.abort();
     if (isOwn) await runner.end(this.#givingUp.signal);
     else await runner.abandon();
     this.#runner = undefined;
     this.#isLeaving = false;
     if (!isOwn) {
+      store.forget(lease);
       log.warn('event handler given up: its lease could not be kept', { handler: uuid });
       return;
     }
@@ -153,7 +155,7 @@ export class SharedHandler {
   }
 
   /** Renews the lease until this node ends, the runner ends, another node is to have it, or it is lost. @returns whether it is still this node's */
-  async #keep(lease: Lease, runner: HandlerRunner, isOver: AbortSignal): Promise<boolean> {
+  async #keep(lease: Lease, runner: HandlerRunner): Promise<boolean> {
     const { store, orders, rate, clock, handlers } = this.#surroundings;
     const { uuid } = this.handler;
     let isOwn = true;
@@ -162,13 +164,17 @@ export class SharedHandler {
     let deadline: Timer | undefined;
     const arm = () => {
       deadline?.cancel();
-      deadline = clock.after(lease.validUntilMs - marginMs - clock.monotonicMs(), () => {
+      const leftMs = lease.validUntilMs - marginMs - clock.monotonicMs();
+      deadline = clock.after(Math.max(leftMs, 0), () => {
+        // It may have been renewed meanwhile, before a request or when Redis came back.
+        if (lease.validUntilMs - marginMs > clock.monotonicMs()) return arm();
         isOwn = false;
         void runner.abandon();
       });
     };
     arm();
-    while (isOwn && !this.#isLeaving && !isOver.aborted && !this.#ending.signal.aborted && runner.status.state !== 'ended') {
+    const isOver = () => lease.isLost || this.#isLeaving || this.#ending.signal.aborted || runner.status.state === 'ended';
+    while (isOwn && !isOver()) {
       await clock.sleep(askEveryMs, this.#ending.signal).catch(() => {});
       try {
         const share = await store.renew(lease, handlers().all);
@@ -192,6 +198,6 @@ export class SharedHandler {
       }
     }
     deadline?.cancel();
-    return isOwn;
+    return isOwn && !lease.isLost;
   }
 }

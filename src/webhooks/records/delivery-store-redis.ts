@@ -4,13 +4,19 @@ import { journalStream } from '../../events/journal/redis/redis-event-log.ts';
 import { readGroups } from '../../events/journal/redis/retention.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
+import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
+import { guardedScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { recordStream } from './delivery-records-redis.ts';
 
 /** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
 export const leaseMs = 10_000;
+
+/** A lease that Redis confirmed within this time is still its owner's: after a loss of data the nodes wait 2 s for one another. */
+const confirmedForMs = 1500;
+
+/** How often a node that cannot ask for its lease tries again. */
+const askAgainMs = 100;
 
 const dayMs = 86_400_000;
 
@@ -34,22 +40,29 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
  * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers that the node has, handlers that there are (0 takes more than a share). A lease
- * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has.
+ * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has:
+ * its last argument, the marker, changes when Redis is emptied and the epoch begins anew.
  */
-const acquireScript = redisScript(`${shareText}
+const acquireScript = guardedScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
 if held and string.sub(held, 1, #ARGV[3]) ~= ARGV[3] then return false end
 if not held and ARGV[5] ~= '0' and tonumber(ARGV[4]) >= share(KEYS[3], ARGV[5]) then return 0 end
-local token = ARGV[1] .. ':' .. redis.call('INCR', KEYS[2])
+local token = ARGV[1] .. ':' .. ARGV[#ARGV] .. ':' .. redis.call('INCR', KEYS[2])
 redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
 /** KEYS lease, nodes; ARGV token, ms, handlers that there are. Returns the node's share of them. */
-const renewScript = redisScript(`${shareText}
+const renewScript = guardedScript(`${shareText}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);
+
+/** KEYS lease; ARGV token, ms. Gives a lease that Redis lost back to its owner, before anybody else may ask for it. */
+const repeatScript = redisScript(`
+if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`);
 
 /** KEYS lease; ARGV token. */
 const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
@@ -69,8 +82,10 @@ return 1`);
 export interface Lease {
   readonly handler: string;
   readonly token: string;
-  /** Monotonic time before which Redis cannot have given it to another. */
+  /** Monotonic time before which Redis cannot have given it to another, unless it lost its data. */
   validUntilMs: number;
+  /** Redis has said that it is not this node's any more. */
+  isLost: boolean;
 }
 
 /** What nodes share about deliveries: who delivers for which handler, how far it is, and what came of it. */
@@ -86,6 +101,8 @@ export class DeliveryStore {
   #waiting: (() => Promise<unknown>)[] = [];
   #flushing: Promise<void> | undefined;
   #hasLeft = false;
+  /** The leases of this node: repeated to a Redis that lost them. */
+  readonly #leases = new Set<Lease>();
 
   /** @param node tells this process from all others: its server, a dot, and what differs from processes of that before it */
   constructor(link: RedisLink, node: string, options: { retentionDays: number; clock: Clock; log: Log }) {
@@ -96,6 +113,7 @@ export class DeliveryStore {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#stream = journalStream(link);
+    link.onRecover((caller) => this.#repeat(caller));
   }
 
   /**
@@ -108,7 +126,10 @@ export class DeliveryStore {
     const keys = [this.#leaseKey(handler), this.#link.key('epoch', handler), this.#nodesKey()];
     const token = (await this.#link.run(acquireScript, keys, [this.#node, leaseMs, this.#server, owned, handlers])) as string | 0 | null;
     if (token === null) return 'held';
-    return token === 0 ? 'beyond-share' : { handler, token, validUntilMs: askedMs + leaseMs };
+    if (token === 0) return 'beyond-share';
+    const lease: Lease = { handler, token, validUntilMs: askedMs + leaseMs, isLost: false };
+    this.#leases.add(lease);
+    return lease;
   }
 
   /** @returns how many handlers are this node's share; undefined when the lease is not its own any more. @throws ServiceError `unavailable` */
@@ -116,13 +137,41 @@ export class DeliveryStore {
     const askedMs = this.#clock.monotonicMs();
     const keys = [this.#leaseKey(lease.handler), this.#nodesKey()];
     const share = (await this.#link.run(renewScript, keys, [lease.token, leaseMs, handlers])) as number | null;
-    if (share === null) return undefined;
+    if (share === null) {
+      lease.isLost = true;
+      return undefined;
+    }
     lease.validUntilMs = askedMs + leaseMs;
     return share;
   }
 
+  /**
+   * Says before a request whether this node may still make it. While Redis is away that is not known, and the answer waits.
+   *
+   * @param isOver ends the waiting
+   */
+  async confirm(lease: Lease, isOver: AbortSignal | undefined): Promise<boolean> {
+    for (;;) {
+      if (lease.isLost) return false;
+      if (this.#clock.monotonicMs() < lease.validUntilMs - leaseMs + confirmedForMs) return true;
+      try {
+        return (await this.renew(lease, 0)) !== undefined;
+      } catch {
+        if (isOver?.aborted) return false;
+        await this.#clock.sleep(askAgainMs, isOver).catch(() => {});
+      }
+    }
+  }
+
+  /** Gives a lease up: it is another's from now on, or nobody's. */
   async release(lease: Lease): Promise<void> {
+    this.forget(lease);
     await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
+  }
+
+  /** Lets a lease run out. */
+  forget(lease: Lease): void {
+    this.#leases.delete(lease);
   }
 
   /** Handlers that some node delivers for at present, of those named, with the server of its data folder. */
@@ -169,8 +218,8 @@ export class DeliveryStore {
   }
 
   /** Tells the others that this process lives. */
-  async beat(): Promise<void> {
-    await this.#link.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
+  async beat(caller: RedisCaller = this.#link): Promise<void> {
+    await caller.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
   }
 
   /** Takes this node out of those that share the handlers; it lives on for what it still has to do. */
@@ -187,6 +236,19 @@ export class DeliveryStore {
   async flush(): Promise<void> {
     if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
     await this.#flushing;
+  }
+
+  async #repeat(caller: RedisCaller): Promise<void> {
+    await this.beat(caller);
+    for (const lease of this.#leases) {
+      const askedMs = this.#clock.monotonicMs();
+      if (lease.isLost || askedMs >= lease.validUntilMs) {
+        this.#leases.delete(lease);
+        continue;
+      }
+      const keys = [this.#leaseKey(lease.handler)];
+      if ((await caller.run(repeatScript, keys, [lease.token, leaseMs])) === 1) lease.validUntilMs = askedMs + leaseMs;
+    }
   }
 
   async #flushNow(): Promise<void> {

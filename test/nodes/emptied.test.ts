@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { DeliveryStore, type Lease } from '../../src/webhooks/records/delivery-store-redis.ts';
+import { startNodesOnRedis } from '../support/nodes.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+import { linkTo, startProxy, startRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+
+const storeOn = (link: Awaited<ReturnType<typeof linkTo>>, node: string) =>
+  new DeliveryStore(link, `${node}.00000000`, { retentionDays: 1, clock: systemClock, log: silentLog });
+
+/** Asks for a lease until Redis can be asked. */
+async function asked(store: DeliveryStore): Promise<Awaited<ReturnType<DeliveryStore['acquire']>>> {
+  let answer: Awaited<ReturnType<DeliveryStore['acquire']>> | undefined;
+  await until('it can be asked for', async () => {
+    answer = await store.acquire('crm', 0, 0).catch(() => undefined);
+    return answer !== undefined;
+  });
+  return answer as Awaited<ReturnType<DeliveryStore['acquire']>>;
+}
+
+test('after FLUSHALL one node at a time still delivers for a handler', { timeout: 110_000 }, async (t) => {
+  const delayMs = 200;
+  const receiver = await startReceiver(t, { otherwise: { delayMs } });
+  const begun = await startNodesOnRedis(t, 3, {
+    event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url, batch_size: 1 } },
+  });
+  if (!begun) return;
+  const { nodes, redis } = begun;
+  let uploads = 0;
+  const upload = async (count: number) => {
+    for (let index = 0; index < count; index++) {
+      const put = () => nodes[index % 3]?.put(`/home/${uploads}.txt`, 'x', { mayFail: true });
+      await until('the upload is taken', async () => (await put())?.status === 201);
+      uploads++;
+    }
+  };
+  await upload(20);
+  await receiver.received(3);
+  for (let round = 1; round <= 3; round++) {
+    await redis.command('FLUSHALL');
+    const isBack = ({ log }: (typeof nodes)[number]) => log.filter((line) => line.includes('Redis is back')).length >= round;
+    await until('all nodes are back', () => nodes.every(isBack));
+    await upload(10);
+    const { length } = receiver.requests;
+    await receiver.received(length + 10);
+  }
+  await until('all are delivered', () => new Set(receiver.events().map(({ data }) => data.path)).size === uploads);
+  const gapsMs = receiver.requests.slice(1).map(({ atMs }, index) => atMs - (receiver.requests[index]?.atMs ?? 0));
+  assert.deepEqual(
+    gapsMs.filter((gapMs) => gapMs < delayMs - 5),
+    [],
+    'no request begins before the one before it was answered',
+  );
+});
+
+test('an emptied Redis gives a lease to nobody but the node that had it', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const [first, second] = await Promise.all([linkTo(t, redis.url), linkTo(t, redis.url)]);
+  const owner = storeOn(first, 'a');
+  const other = storeOn(second, 'b');
+  const lease = (await owner.acquire('crm', 0, 0)) as Lease;
+  for (let round = 0; round < 3; round++) {
+    await redis.command('FLUSHALL');
+    assert.equal(await asked(other), 'held');
+    assert.equal(await owner.confirm(lease, undefined), true);
+  }
+  await owner.release(lease);
+  const next = await asked(other);
+  assert.ok(typeof next === 'object');
+  assert.notEqual(next.token, lease.token);
+  await redis.command('FLUSHALL');
+  assert.equal(await asked(owner), 'held', 'what was released is not repeated');
+});
+
+test('a node that could not be reached while Redis was emptied asks before its next request, and is refused', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const proxy = await startProxy(t, redis.port);
+  const [cut, near] = await Promise.all([linkTo(t, `redis://127.0.0.1:${proxy.port}`), linkTo(t, redis.url)]);
+  const owner = storeOn(cut, 'a');
+  const lease = (await owner.acquire('crm', 0, 0)) as Lease;
+  proxy.cut();
+  await redis.command('FLUSHALL');
+  const next = await asked(storeOn(near, 'b'));
+  assert.ok(typeof next === 'object', 'nobody is there to repeat the former lease');
+  // The time in which a lease counts without asking is below the time that nodes wait after a loss (700 ms here, 2 s in a server).
+  lease.validUntilMs -= 1500;
+  let isAnswered = false;
+  const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));
+  await until('it is noticed', () => !cut.isReady);
+  assert.equal(isAnswered, false, 'it waits while it cannot ask');
+  proxy.mend();
+  assert.equal(await answer, false);
+  assert.equal(lease.isLost, true);
+});
