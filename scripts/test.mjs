@@ -262,7 +262,7 @@ function printTimes(wallMs) {
   console.log(`${seconds(wallMs)}  ${seconds(cpuMs)}  all, by ${concurrency} processes at once`);
 }
 
-/** Files of a folder need the same, such as the browser, workers or Redis: they begin in turn with those of others, so that few run at once. */
+/** Files of a folder need the same, such as the browser or Redis: they begin in turn with those of others, so that few run at once. */
 function inTurn(paths) {
   const counts = new Map();
   const turns = new Map(

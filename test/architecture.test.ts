@@ -75,7 +75,6 @@ const homes: Record<string, string[]> = {
     'src/webhooks/engine/pauses.ts',
   ],
   'node:fs/promises': ['src/lib/disk/', 'src/events/journal/'],
-  'node:cluster': ['src/cli/serve/fork-workers.ts'],
   'prom-client': ['src/monitor/'],
   '@redis/client': ['src/lib/redis/'],
   ssh2: ['src/ssh/'],

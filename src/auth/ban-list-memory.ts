@@ -35,21 +35,18 @@ class NameRecord {
 export class MemoryBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
-  readonly #key: Buffer;
+  /** Of the HMAC of credentials. */
+  readonly #key = newAcceptedKey();
   readonly #sources = new Map<string, SourceRecord>();
   /** By folded name. */
   readonly #names = new Map<string, NameRecord>();
   /** By name as written: the sources that it was accepted from. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
-  /**
-   * @param policy asked each time, so that a reload takes effect at once
-   * @param key of the HMAC of credentials
-   */
-  constructor(clock: Clock, policy: () => SecurityPolicy, key = newAcceptedKey()) {
+  /** @param policy asked each time, so that a reload takes effect at once */
+  constructor(clock: Clock, policy: () => SecurityPolicy) {
     this.#clock = clock;
     this.#policy = policy;
-    this.#key = key;
   }
 
   keyOf(text: string): string {
@@ -57,13 +54,13 @@ export class MemoryBans implements AddressBans {
   }
 
   async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
-    return refusalFor(this.bannedForMs(source));
+    return refusalFor(this.#bannedForMs(source));
   }
 
   async begin({ source, username, credential }: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
     const { ban_after_failures: limit } = this.#policy();
     if (limit === 0) return { kind: 'admitted', isKnown: false };
-    const bannedForMs = this.bannedForMs(source);
+    const bannedForMs = this.#bannedForMs(source);
     if (bannedForMs > 0) return refused(bannedForMs);
     const nowMs = this.#clock.monotonicMs();
     const record = this.#sources.get(source) ?? new SourceRecord();
@@ -96,7 +93,8 @@ export class MemoryBans implements AddressBans {
   }
 
   async list(): Promise<ListedBan[]> {
-    return this.known().flatMap(([source, leftMs]) => (leftMs > 0 ? { source, leftMs } : []));
+    const sources = [...this.#sources.keys()].map((source) => ({ source, leftMs: this.#bannedForMs(source) }));
+    return sources.filter(({ leftMs }) => leftMs > 0);
   }
 
   async lift(sources: readonly string[]): Promise<void> {
@@ -108,19 +106,9 @@ export class MemoryBans implements AddressBans {
     }
   }
 
-  /** Sources that failed of late, and for how much longer they are banned, in ms; 0 when they are not. */
-  known(): [source: string, bannedForMs: number][] {
-    const sources = [...this.#sources.keys()].map((source): [string, number] => [source, this.bannedForMs(source)]);
-    return sources.filter(([source, bannedForMs]) => bannedForMs > 0 || this.hasFailures(source));
-  }
-
   /** For how much longer a source is banned, in milliseconds; 0 when it is not. */
-  bannedForMs(source: string): number {
+  #bannedForMs(source: string): number {
     return Math.max((this.#sources.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
-  }
-
-  hasFailures(source: string): boolean {
-    return (this.#sources.get(source)?.failed.count(this.#clock.monotonicMs()) ?? 0) > 0;
   }
 
   #noteFailure({ source, username, credential }: LoginAttempt): void {

@@ -43,7 +43,7 @@ export interface BanOverview {
 /**
  * Keeps those away who guess (docs/spec/authentication.md#brute-force). A source is banned after so many different wrong credentials within
  * the window, those under way included: each has a slot until its end. A name that was guessed at too often within a minute is refused to
- * sources that it was not accepted from. Implementations: memory, Redis for many nodes, workers.
+ * sources that it was not accepted from. Implementations: memory, Redis for many nodes.
  *
  * All methods throw ServiceError `unavailable` when what is known cannot be asked.
  */

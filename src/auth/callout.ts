@@ -37,8 +37,6 @@ export interface CalloutDependencies {
   log: Log;
   /** Told of every request to an endpoint and what came of it, for figures. */
   onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
-  /** Told when the start test changed the state. */
-  onState?: (() => void) | undefined;
 }
 
 /** The authentication callout: asks a remote endpoint, one POST for one validation (docs/spec/authentication.md#credentials-request). */
@@ -81,11 +79,6 @@ export class CalloutMethod implements AuthMethod {
     this.#repeat?.cancel();
     this.#endpoint.close();
     this.state = 'stopped';
-  }
-
-  /** Takes over the state that another process found out, in place of a start. */
-  adopt(state: MethodState): void {
-    if (!this.#isStopped) this.state = state;
   }
 
   get suspendedUrls(): number {
@@ -155,19 +148,14 @@ export class CalloutMethod implements AuthMethod {
     }
     this.#lastFault = `The test at the start failed: ${reason}.`;
     if (this.state !== 'failed') this.#emit(20157, { reason });
-    this.#enter('failed');
+    this.state = 'failed';
     this.#repeat = this.#dependencies.clock.after(testAgainMs, () => void this.#test());
   }
 
   #started(): void {
     this.#lastFault = undefined;
-    this.#enter('running');
+    this.state = 'running';
     this.#emit(20156);
-  }
-
-  #enter(state: MethodState): void {
-    this.state = state;
-    this.#dependencies.onState?.();
   }
 
   #emit(id: 20156 | 20157, data: Record<string, unknown> = {}): void {

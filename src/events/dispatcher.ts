@@ -52,11 +52,12 @@ export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** Makes events and puts them into a journal. */
-export abstract class SinkDispatcher implements EventDispatcher {
+/** The dispatcher of one server: makes events; journal first, then everybody who wants to know. */
+export class JournalledDispatcher implements EventDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
   readonly #clock: Clock;
+  readonly #blocking = new Map<string, BlockingHandler>();
   #onEvent: ((event: ServiceEvent) => void) | undefined;
 
   constructor(sink: EventSink, server: EventServer, clock: Clock) {
@@ -65,21 +66,19 @@ export abstract class SinkDispatcher implements EventDispatcher {
     this.#clock = clock;
   }
 
-  abstract emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }>;
-
   /** Names one who is told of every event, for figures; it must not throw. */
   observe(onEvent: (event: ServiceEvent) => void): void {
     this.#onEvent = onEvent;
   }
 
   emit(draft: EventDraft): ServiceEvent {
-    const event = this.create(draft);
+    const event = this.#create(draft);
     this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
   emitGrouped(draft: EventDraft): void {
-    this.#sink.appendGrouped(this.create(draft), { group: draft.context.group, takenBy: undefined }, dataJsonOf(draft));
+    this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, dataJsonOf(draft));
   }
 
   grouped(): Promise<void> | undefined {
@@ -88,7 +87,7 @@ export abstract class SinkDispatcher implements EventDispatcher {
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     noteChange(draft.context.request);
-    const event = this.create(draft);
+    const event = this.#create(draft);
     await this.#sink.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
@@ -97,42 +96,20 @@ export abstract class SinkDispatcher implements EventDispatcher {
     this.#sink.assertWritable();
   }
 
-  protected create(draft: EventDraft): ServiceEvent {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    this.#onEvent?.(event);
-    return event;
-  }
-}
-
-/** The dispatcher of one server: journal first, then everybody who wants to know. */
-export class JournalledDispatcher extends SinkDispatcher {
-  readonly #log: EventSink;
-  readonly #blocking = new Map<string, BlockingHandler>();
-
-  constructor(log: EventSink, server: EventServer, clock: Clock) {
-    super(log, server, clock);
-    this.#log = log;
-  }
-
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     noteChange(draft.context.request);
-    const event = this.create(draft);
-    return { event, delivery: await this.deliverAndWait(event, draft.context.group, handlerUuid) };
-  }
-
-  /** Like `emitAndWait`, for an event that was made elsewhere. @throws ServiceError `storage-full` or `internal` */
-  async deliverAndWait(event: ServiceEvent, group: string | undefined, handlerUuid: string): Promise<BackendDelivery> {
-    const marks = { group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
+    const event = this.#create(draft);
+    const marks = { group: draft.context.group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
     let position: LogPosition | undefined;
     try {
-      position = await this.#log.appendDurable(event, marks);
+      position = await this.#sink.appendDurable(event, marks);
     } catch (error) {
       this.#blocking.get(handlerUuid)?.abandon(event);
       throw error;
     }
     // Looked up now: a reload may have put another one in its place meanwhile.
     const handler = marks.takenBy === undefined ? undefined : this.#blocking.get(handlerUuid);
-    return handler ? handler.deliver(event, marks, position) : { outcome: 'unavailable' };
+    return { event, delivery: handler ? await handler.deliver(event, marks, position) : { outcome: 'unavailable' } };
   }
 
   /** Names the one who delivers for `emitAndWait`. @returns a function that takes it back */
@@ -141,5 +118,11 @@ export class JournalledDispatcher extends SinkDispatcher {
     return () => {
       if (this.#blocking.get(handlerUuid) === handler) this.#blocking.delete(handlerUuid);
     };
+  }
+
+  #create(draft: EventDraft): ServiceEvent {
+    const event = createEvent(draft, this.#server, this.#clock.nowMs());
+    this.#onEvent?.(event);
+    return event;
   }
 }

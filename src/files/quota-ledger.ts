@@ -62,8 +62,8 @@ class FolderUsage {
   moves = 0;
   /** Counts begun and ended so far. */
   counts = 0;
-  /** By owner, then by the owner's name of the upload. */
-  readonly claims = new Map<object, Map<number, Claim>>();
+  /** By the number of the upload. */
+  readonly claims = new Map<number, Claim>();
 }
 
 /**
@@ -82,40 +82,36 @@ export class QuotaLedger {
    * Takes room for an upload in place of what it had claimed before, when there is.
    *
    * @param folders what the quota counts together (`foldersOf`)
-   * @param id names the upload among those of its owner
+   * @param id names the upload
    * @param count a count that an earlier answer asked for
    */
-  claim(owner: object, folders: string, id: number, asked: QuotaClaim, count: Count | undefined): QuotaAnswer {
+  claim(folders: string, id: number, asked: QuotaClaim, count: Count | undefined): QuotaAnswer {
     const usage = this.#usageOf(folders);
     if (count) this.#adopt(usage, count);
     const ageMs = this.#clock.monotonicMs() - usage.countedAtMs;
     if (ageMs > countValidForMs) return { count: begin(usage) };
-    const own = usage.claims.get(owner) ?? new Map<number, Claim>();
     // A count under way may see what grows from now on.
-    if (asked.kept && !own.has(id)) usage.changes++;
-    if (usage.usedBytes + heldBytes(usage, own.get(id)) + asked.bytes - asked.replacedBytes > asked.limitBytes)
+    if (asked.kept && !usage.claims.has(id)) usage.changes++;
+    if (usage.usedBytes + heldBytes(usage, usage.claims.get(id)) + asked.bytes - asked.replacedBytes > asked.limitBytes)
       return usage.isExact && ageMs <= countFreshForMs ? 'refused' : { count: begin(usage) };
-    usage.claims.set(owner, own.set(id, { ...asked, isMove: false, counts: usage.counts }));
+    usage.claims.set(id, { ...asked, isMove: false, counts: usage.counts });
     return 'taken';
   }
 
   /** Something is about to get another place in the same folders; `release` says that it has. */
-  beginMove(owner: object, folders: string, id: number): void {
+  beginMove(folders: string, id: number): void {
     const usage = this.#usageOf(folders);
     usage.changes++;
     usage.moves++;
-    const own = usage.claims.get(owner) ?? new Map<number, Claim>();
-    usage.claims.set(owner, own.set(id, { limitBytes: 0, replacedBytes: 0, bytes: 0, isMove: true, counts: usage.counts }));
+    usage.claims.set(id, { limitBytes: 0, replacedBytes: 0, bytes: 0, isMove: true, counts: usage.counts });
   }
 
   /** Ends an upload's claim. @param isDone whether the file has its name, as was last claimed */
-  release(owner: object, folders: string, id: number, isDone: boolean): void {
+  release(folders: string, id: number, isDone: boolean): void {
     const usage = this.#usageOf(folders);
-    const own = usage.claims.get(owner);
-    const claim = own?.get(id);
-    if (!own || !claim) return;
-    own.delete(id);
-    if (own.size === 0) usage.claims.delete(owner);
+    const claim = usage.claims.get(id);
+    if (!claim) return;
+    usage.claims.delete(id);
     if (!isDone) return;
     const grownBytes = claim.bytes - claim.replacedBytes;
     const isCounted = claim.counts !== usage.counts;
@@ -143,15 +139,6 @@ export class QuotaLedger {
     return isKnown ? usage.usedBytes + heldBytes(usage, undefined) : { count: begin(usage) };
   }
 
-  /** An owner of claims is gone, perhaps between a rename and its report of it. */
-  lose(owner: object): void {
-    for (const usage of this.#usages.values()) {
-      if (!usage.claims.delete(owner)) continue;
-      usage.changes++;
-      usage.countedAtMs = Number.NEGATIVE_INFINITY;
-    }
-  }
-
   #usageOf(folders: string): FolderUsage {
     const usage = this.#usages.get(folders) ?? new FolderUsage();
     this.#usages.set(folders, usage);
@@ -172,7 +159,7 @@ export class QuotaLedger {
 
 function begin(usage: FolderUsage): CountBegun {
   usage.counts++;
-  const claims = [...usage.claims.values()].flatMap((ofOwner) => [...ofOwner.values()]);
+  const claims = [...usage.claims.values()];
   const isMoving = claims.some(({ isMove }) => isMove);
   const kept = claims.flatMap((claim) => claim.kept ?? []);
   return { grownBytes: usage.grownBytes, changes: usage.changes, moves: isMoving ? -1 : usage.moves, kept };
@@ -181,7 +168,6 @@ function begin(usage: FolderUsage): CountBegun {
 /** By how much the uploads under way, but for one, will make the folders grow. */
 function heldBytes(usage: FolderUsage, except: Claim | undefined): number {
   let bytes = 0;
-  for (const claims of usage.claims.values())
-    for (const claim of claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
+  for (const claim of usage.claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
   return bytes;
 }

@@ -5,7 +5,7 @@ import { isWithin } from '../lib/virtual-path.ts';
 import type { RealRoots } from './disk/real-roots.ts';
 import { isKeptName, isTemporaryName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
-import { type Count, type CountBegun, type KeptContent, type QuotaAnswer, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
+import { type Count, type CountBegun, type KeptContent, type QuotaClaim, QuotaLedger } from './quota-ledger.ts';
 
 /** What an upload of unknown length claims at a time, so that it need not ask for each piece. */
 const stepBytes = 1024 * 1024;
@@ -39,35 +39,14 @@ export const unlimited: QuotaReservation = {
   release() {},
 };
 
-/** The ledger of quotas, of this process or of the primary one. The first parameter of each method is what a quota counts together (`foldersOf`). */
-export interface QuotaBook {
-  claim(folders: string, id: number, claim: QuotaClaim, count: Count | undefined): Promise<QuotaAnswer> | QuotaAnswer;
-  release(folders: string, id: number, isDone: boolean): void;
-  beginMove(folders: string, id: number): void;
-  removed(folders: string): void;
-  used(folders: string, count: Count | undefined): Promise<number | { count: CountBegun }> | number | { count: CountBegun };
-}
-
-/** The ledger of a process that has no other beside it. */
-export function ownBook(clock: Clock): QuotaBook {
-  const ledger = new QuotaLedger(clock);
-  return {
-    claim: (folders, id, claim, count) => ledger.claim(ledger, folders, id, claim, count),
-    release: (folders, id, isDone) => ledger.release(ledger, folders, id, isDone),
-    beginMove: (folders, id) => ledger.beginMove(ledger, folders, id),
-    removed: (folders) => ledger.removed(folders),
-    used: (folders, count) => ledger.used(folders, count),
-  };
-}
-
 /** Keeps accounts within `quota_size`: all files in the account's real folders count together. */
 export class Quotas {
-  readonly #book: QuotaBook;
+  readonly #ledger: QuotaLedger;
   readonly #counting = new Map<string, Promise<Count>>();
   #ids = 0;
 
-  constructor(book: QuotaBook) {
-    this.#book = book;
+  constructor(clock: Clock) {
+    this.#ledger = new QuotaLedger(clock);
   }
 
   /**
@@ -114,43 +93,43 @@ export class Quotas {
       commit: async (sizeBytes, replaced, put) => {
         await claim(sizeBytes, replaced);
         const result = put();
-        this.#book.release(folders, id, true);
+        this.#ledger.release(folders, id, true);
         return result;
       },
       keep: async (sizeBytes) => {
         // It is on disk, whatever is said of it now; the next request will hear it.
         await claim(sizeBytes, 0).catch(() => {});
-        this.#book.release(folders, id, true);
+        this.#ledger.release(folders, id, true);
       },
-      release: () => this.#book.release(folders, id, false),
+      release: () => this.#ledger.release(folders, id, false),
     };
   }
 
   /** Notes that something in these folders was removed. */
   removed(roots: RealRoots): void {
-    this.#book.removed(foldersOf(roots));
+    this.#ledger.removed(foldersOf(roots));
   }
 
   /** Notes that something in these folders is about to get another place there. @returns what to call when it has */
   beginMove(roots: RealRoots): () => void {
     const folders = foldersOf(roots);
     const id = ++this.#ids;
-    this.#book.beginMove(folders, id);
-    return () => this.#book.release(folders, id, true);
+    this.#ledger.beginMove(folders, id);
+    return () => this.#ledger.release(folders, id, true);
   }
 
   /** Bytes that all files in these folders hold and uploads under way will add, at most five minutes old. */
   async usedBytes(roots: RealRoots): Promise<number> {
     const folders = foldersOf(roots);
-    const known = await this.#book.used(folders, undefined);
+    const known = this.#ledger.used(folders, undefined);
     if (typeof known === 'number') return known;
-    return (await this.#book.used(folders, await this.#count(roots, folders, known.count))) as number;
+    return this.#ledger.used(folders, await this.#count(roots, folders, known.count)) as number;
   }
 
   async #claim(roots: RealRoots, folders: string, id: number, claim: QuotaClaim): Promise<void> {
-    let answer = await this.#book.claim(folders, id, claim, undefined);
+    let answer = this.#ledger.claim(folders, id, claim, undefined);
     for (let counts = 0; typeof answer === 'object' && counts < mostCounts; counts++)
-      answer = await this.#book.claim(folders, id, claim, await this.#count(roots, folders, answer.count));
+      answer = this.#ledger.claim(folders, id, claim, await this.#count(roots, folders, answer.count));
     if (answer !== 'taken') throw new ServiceError('storage-full', 'The quota of this account is used up.');
   }
 

@@ -65,14 +65,11 @@ interface Look {
 /** The transfers under way in one process. Whoever looks pays for it; the transfers themselves only come and go. */
 export class Transfers {
   readonly #clock: Clock;
-  readonly #process: number;
   readonly #underWay = new Map<Transfer, Look | undefined>();
   #lastId = 0;
 
-  /** @param process number of this process, where there are several */
-  constructor(clock: Clock, process = 0) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#process = process;
   }
 
   enter(transfer: Transfer): void {
@@ -99,7 +96,7 @@ export class Transfers {
 
   #firstLook({ startedMs, formerBytes = 0 }: Transfer, nowMs: number): Look {
     const start = { atMs: startedMs, bytes: formerBytes };
-    const id = `${this.#process}-${++this.#lastId}`;
+    const id = String(++this.#lastId);
     return { id, startedMs: this.#clock.nowMs() - (nowMs - startedMs), earlier: start, later: start };
   }
 }
@@ -114,11 +111,4 @@ function shownTransfer({ files, path, direction, bytes, totalBytes }: Transfer, 
   const bytesPerSecond = Math.max(0, ((bytes - earlier.bytes) * 1000) / Math.max(nowMs - earlier.atMs, 1));
   const { account, context } = files;
   return { id, service: context.component.uuid, account: account.name, path, direction, bytes, totalBytes, bytesPerSecond, startedMs };
-}
-
-/** The transfers of several processes, those first that began first. */
-export function joinTransfers(processes: readonly ShownTransfers[]): ShownTransfers {
-  const all = processes.flatMap(({ shown }) => shown).sort((a, b) => a.startedMs - b.startedMs);
-  const leftOut = processes.reduce((sum, process) => sum + process.leftOut, 0);
-  return { shown: all.slice(0, mostShown), leftOut: leftOut + Math.max(all.length - mostShown, 0) };
 }

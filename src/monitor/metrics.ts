@@ -1,5 +1,4 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { figuresOf, figuresText, type MetricFigures, sumFigures } from './metric-figures.ts';
 import type { MonitorSources, ServiceFigures } from './sources.ts';
 import { SshMetrics } from './ssh-metrics.ts';
 
@@ -51,17 +50,15 @@ export class Metrics {
   >;
   readonly #traffic: Record<ServiceFigures['protocol'], { connections: Gauge; received: Counter; sent: Counter }>;
   readonly ssh: SshMetrics;
-  readonly #workers: { running: Gauge; restarts: Counter } | undefined;
 
   /**
    * @param sources asked at each scrape
    * @param version of the server, for `svc_info`
-   * @param process names this process where there are several
    */
-  constructor(sources: MonitorSources, version: string, process?: string) {
+  constructor(sources: MonitorSources, version: string) {
     this.#sources = sources;
     const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry, ...(process === undefined ? {} : { labels: { process } }) });
+    collectDefaultMetrics({ register: this.#registry });
     const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers });
     const gauge = (name: string, help: string, labelNames: string[] = []) => new Gauge({ name, help, labelNames, registers });
     const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
@@ -108,10 +105,6 @@ export class Metrics {
       notForwarded: gauge('svc_events_not_forwarded', "Events in this node's files that are not in the shared journal yet.", ['state']),
       stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
     };
-    this.#workers = sources.workers && {
-      running: gauge('svc_workers', 'Processes that answer requests.'),
-      restarts: counter('svc_worker_restarts_total', 'Workers that took the place of one that had ended.', []),
-    };
   }
 
   get contentType(): string {
@@ -152,20 +145,7 @@ export class Metrics {
   /** All figures as text; those of a source that cannot be asked stay as they were, so that alerts on them can fire. */
   async text(): Promise<string> {
     await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
-    if (!this.#sources.workers) return this.#registry.metrics();
-    const { running, restarts, figures } = await this.#sources.workers();
-    this.#workers?.running.set(running);
-    this.#workers?.restarts.reset();
-    this.#workers?.restarts.inc(restarts);
-    return figuresText(sumFigures([await figuresOf(this.#registry), ...figures]));
-  }
-
-  /** What was counted here, for the process that shows it. */
-  async counted(): Promise<MetricFigures> {
-    const isAsked = (name: string) => /^svc_(http|ssh)_(received|sent)_bytes_total$/.test(name);
-    return (await figuresOf(this.#registry)).filter(
-      ({ name, type }) => !isAsked(name) && (name.startsWith('svc_') ? String(type) !== 'gauge' : true),
-    );
+    return this.#registry.metrics();
   }
 
   async #collectServices(): Promise<void> {

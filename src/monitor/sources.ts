@@ -1,5 +1,3 @@
-import type { MetricFigures } from './metric-figures.ts';
-
 /** What the figures of a scrape and the answer of `/ready` are made of. */
 export interface MonitorSources {
   /** What must hold for requests to be served; a text says what does not. */
@@ -13,17 +11,6 @@ export interface MonitorSources {
   configHash(): string;
   /** What nodes share; undefined where there is one node alone. */
   shared(): Promise<SharedFigures | undefined>;
-  /** Processes that answer requests beside this one; undefined where there are none. */
-  workers?: (() => Promise<WorkerSources>) | undefined;
-}
-
-/** The processes that answer requests for this one. */
-export interface WorkerSources {
-  running: number;
-  /** How many took the place of one that had ended. */
-  restarts: number;
-  /** Figures of each, and what stays of those that are gone. */
-  figures: MetricFigures[];
 }
 
 /** The state that nodes share. */

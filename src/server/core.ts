@@ -11,7 +11,7 @@ import { MissingFolders } from '../files/disk/missing-folders.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { ownTurns } from '../files/disk/turns.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
-import { ownBook, Quotas } from '../files/quota.ts';
+import { Quotas } from '../files/quota.ts';
 import { Transfers } from '../files/transfers.ts';
 import { FileUploadStore } from '../files/uploads/file-upload-store.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
@@ -27,14 +27,14 @@ import { DeliveryLog, deliveriesFolder } from '../webhooks/records/delivery-log.
 import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import { fileRecords } from '../webhooks/records/delivery-records-file.ts';
 import type { Monitoring } from './monitoring.ts';
-import type { DeliveringState, SharedJournal } from './state.ts';
+import type { SharedJournal, State } from './state.ts';
 
 /** What the core has of the server. */
 interface CoreSurroundings {
   clock: Clock;
   log: Log;
   monitoring: Monitoring;
-  state: DeliveringState;
+  state: State;
   uploadLimits: () => UploadLimits;
 }
 
@@ -96,12 +96,11 @@ export class Core {
     events.observe((event) => monitoring.event(event));
     const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
     const temporaries = new Temporaries(dataFolder.path, log);
-    Temporaries.sweepWorkers(dataFolder.path, log);
     const files = {
       events,
       clock,
       temporaries,
-      quotas: new Quotas(ownBook(clock)),
+      quotas: new Quotas(clock),
       turns: ownTurns(),
       locks: state.locks,
       fileCache: new FileCache(clock, config.server.file_cache_size),
@@ -176,7 +175,7 @@ async function openOwn(
   makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
   config: Config,
   dataFolder: DataFolder,
-  { urlHealth }: DeliveringState,
+  { urlHealth }: State,
   clock: Clock,
   log: Log,
 ): Promise<SharedJournal> {

@@ -17,13 +17,13 @@ import type { SshService } from '../ssh/ssh-service.ts';
 import { type Announce, componentOf } from './listeners.ts';
 import type { Monitoring } from './monitoring.ts';
 import { type FileServiceOptions, methodsOf, type RequestParts } from './parts.ts';
-import type { SharedState } from './state.ts';
+import type { State } from './state.ts';
 
 /** What the services of one process share. */
 export interface ListenerSurroundings {
   events: EventDispatcher;
   files: FilesEnvironment;
-  state: SharedState;
+  state: State;
   monitoring: Monitoring;
   announce: Announce;
   recentChanges: HttpService['recentChanges'];
@@ -31,8 +31,8 @@ export interface ListenerSurroundings {
   log: Log;
   /** Keys of TLS session tickets; who made them renews them. */
   tickets: TicketKeys;
-  /** Where several processes share a listener. */
-  sharing?: HttpService['sharing'];
+  /** How many processes share the addresses of the services. */
+  processes: number;
   /** For host keys of SSH services. */
   dataFolderPath: string;
   /** Host keys that were read so far, by their paths: a process that is root no more cannot read them again. */
@@ -70,7 +70,7 @@ export function httpService(surroundings: ListenerSurroundings, setup: ServiceSe
       server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
       ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
     },
-    sharing: surroundings.sharing,
+    processes: surroundings.processes,
   };
 }
 

@@ -1,31 +1,10 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfEvents } from '../auth/auth-chain.ts';
-import type { SessionLifetimes, SessionOverview } from '../auth/sessions.ts';
+import type { SessionLifetimes } from '../auth/sessions.ts';
 import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
-import type { ServiceFigures } from '../monitor/sources.ts';
 import type { FileServiceOptions, RequestParts } from './parts.ts';
-
-/** Those who answer the requests of all file transfer services. Implementations: this process, and workers. */
-export interface Listeners {
-  /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */
-  start(parts: RequestParts): Promise<void>;
-  listening(): { uuid: string; name: string; url: string }[];
-  /**
-   * Makes ready for another configuration: whatever can fail is done, and nothing has changed yet.
-   *
-   * @throws ServiceError `unavailable` when an address cannot be had
-   */
-  prepare(parts: RequestParts): Promise<PreparedReload>;
-  figures(): Promise<ServiceFigures[]>;
-  /** The sessions of each service. */
-  sessions(): ReadonlyMap<string, SessionOverview>;
-  /** Goes on serving, but has every reply end its connection. */
-  leave(): void;
-  /** Stops accepting, lets requests finish. @returns whether all did in time */
-  stop(timeoutMs: number): Promise<boolean>;
-}
 
 /** A reload that can be made or dropped. */
 export interface PreparedReload {

@@ -4,10 +4,9 @@ import type { Config } from '../config/schema/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
 import type { Core } from './core.ts';
-import type { Fleet } from './fleet-listeners.ts';
-import type { Listeners } from './listeners.ts';
+import type { OwnListeners } from './own-listeners.ts';
 import type { RequestParts } from './parts.ts';
-import type { SharedState } from './state.ts';
+import type { State } from './state.ts';
 
 /** A server at one moment; what it has not opened yet is undefined. */
 export interface ServerView {
@@ -15,27 +14,24 @@ export interface ServerView {
   config: Config;
   core: Core | undefined;
   parts: RequestParts | undefined;
-  state: SharedState | undefined;
-  listeners: Listeners | undefined;
-  fleet: Fleet | undefined;
+  state: State | undefined;
+  listeners: OwnListeners | undefined;
 }
 
 /**
  * What the monitor asks a server.
  *
  * @param view the server as it is now; asked for figures once its core is open
- * @param hasWorkers whether other processes answer the requests
  */
-export function monitorSources(view: () => ServerView, clock: Clock, hasWorkers: boolean): MonitorSources {
+export function monitorSources(view: () => ServerView, clock: Clock): MonitorSources {
   const core = () => view().core as Core;
   return {
     async checks() {
-      const { phase, state, fleet } = view();
+      const { phase, state } = view();
       return {
         server: phase === 'ready' || phase,
         journal: core().journalCheck(),
         state: state?.check() ?? 'not opened',
-        ...(fleet && { workers: fleet.workers?.check() ?? 'not started' }),
       };
     },
     services: async () => view().listeners?.figures() ?? [],
@@ -54,6 +50,5 @@ export function monitorSources(view: () => ServerView, clock: Clock, hasWorkers:
     journalBytes: () => core().journal.sizeBytes(),
     configHash: () => configHash(view().config),
     shared: () => core().sharedFigures(),
-    workers: hasWorkers ? async () => view().fleet?.workers?.sources() ?? { running: 0, restarts: 0, figures: [] } : undefined,
   };
 }

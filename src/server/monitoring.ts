@@ -3,7 +3,6 @@ import type { ServiceEvent } from '../events/event.ts';
 import type { RequestObserver } from '../http/request/request-trace.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
-import type { MetricFigures } from '../monitor/metric-figures.ts';
 import type { Metrics } from '../monitor/metrics.ts';
 import type { MonitorServer } from '../monitor/monitor-server.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
@@ -16,20 +15,15 @@ export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
   readonly #running = new Map<string, MonitorServer>();
-  readonly #process: string | undefined;
   /** What consoles show. */
   readonly tally = new Tally();
   #metrics: Metrics | undefined;
   #countsRequests = false;
 
-  /**
-   * @param sources asked by `/ready` and at each scrape
-   * @param process names this process where there are several
-   */
-  constructor(sources: MonitorSources, log: Log, process?: string) {
+  /** @param sources asked by `/ready` and at each scrape */
+  constructor(sources: MonitorSources, log: Log) {
     this.#sources = sources;
     this.#log = log;
-    this.#process = process;
   }
 
   /**
@@ -58,17 +52,6 @@ export class Monitoring {
       await server.listen();
       this.#running.set(uuid, server);
     }
-  }
-
-  /** Counts, when a configuration has a service that shows it, and leaves the showing to another process. */
-  async countOnly(config: Config): Promise<void> {
-    this.#countsRequests = monitorServices(config).length > 0;
-    if (this.#countsRequests) await this.#makeMetrics();
-  }
-
-  /** What this process counted. */
-  async counted(): Promise<MetricFigures> {
-    return (await this.#metrics?.counted()) ?? [];
   }
 
   listening(): { uuid: string; name: string; url: string }[] {
@@ -114,7 +97,7 @@ export class Monitoring {
   async #makeMetrics(): Promise<Metrics> {
     if (!this.#metrics) {
       const { Metrics } = await import('../monitor/metrics.ts');
-      this.#metrics = new Metrics(this.#sources, SVC_VERSION, this.#process);
+      this.#metrics = new Metrics(this.#sources, SVC_VERSION);
     }
     return this.#metrics;
   }

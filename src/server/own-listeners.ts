@@ -11,7 +11,7 @@ import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
 import { httpService, type ListenerSurroundings, type ServiceSetup, sshService } from './file-service.ts';
-import { componentOf, type Listeners, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
+import { componentOf, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
 import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from './parts.ts';
 
 /** Share of the descriptors of a process that files and folders of SFTP clients may be; an upload may have two. */
@@ -24,7 +24,7 @@ interface Running {
 }
 
 /** The file transfer services that this process answers for. */
-export class OwnListeners implements Listeners {
+export class OwnListeners {
   readonly #surroundings: ListenerSurroundings;
   readonly #running = new Map<string, Running>();
   readonly #attempts: LoginAttempts;
@@ -37,11 +37,11 @@ export class OwnListeners implements Listeners {
     this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock, surroundings.log);
   }
 
+  /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
-    const { clock, sharing, tickets } = this.#surroundings;
-    // With workers, the primary process does it for all.
-    if (!sharing) this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => tickets.renew());
+    const { clock, tickets } = this.#surroundings;
+    this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => tickets.renew());
     for (const uuid of fileServices(parts.config)) await this.#start(uuid, parts);
   }
 
@@ -49,6 +49,11 @@ export class OwnListeners implements Listeners {
     return [...this.#running].map(([uuid, { server }]) => ({ uuid, name: server.service.component.name, url: server.url }));
   }
 
+  /**
+   * Makes ready for another configuration: whatever can fail is done, and nothing has changed yet.
+   *
+   * @throws ServiceError `unavailable` when an address cannot be had
+   */
   async prepare(parts: RequestParts): Promise<PreparedReload> {
     const added: string[] = [];
     const sshServices = new Map<string, SshService>();
@@ -84,21 +89,19 @@ export class OwnListeners implements Listeners {
     );
   }
 
+  /** The sessions of each service. */
   sessions(): ReadonlyMap<string, SessionStore> {
     // What a reload is making ready has no UUID of its own, and the sessions of the listener that it follows.
     const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
     return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
   }
 
-  /** Connections and bytes of each service. */
-  traffic(): Omit<ServiceFigures, 'sessions' | 'protocol'>[] {
-    return [...this.#running].map(([service, { server }]) => ({ service, ...server.traffic }));
-  }
-
+  /** Goes on serving, but has every reply end its connection. */
   leave(): void {
     for (const { server } of this.#running.values()) server.leave();
   }
 
+  /** Stops accepting, lets requests finish. @returns whether all did in time */
   async stop(timeoutMs: number): Promise<boolean> {
     this.#ticketRenewal?.cancel();
     const finished = await Promise.all([...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs)));

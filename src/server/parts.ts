@@ -41,16 +41,9 @@ export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] 
   return [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
 }
 
-/** What of the methods fails in this process, by their UUIDs. */
+/** What of the methods fails, by their UUIDs. */
 export function methodFaults({ methods }: RequestParts): Record<string, string> {
   return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
-}
-
-/** What fails in any of several processes. */
-export function joinFaults(processes: readonly Readonly<Record<string, string>>[]): Record<string, string> {
-  const texts = new Map<string, Set<string>>();
-  for (const [uuid, fault] of processes.flatMap(Object.entries)) texts.set(uuid, (texts.get(uuid) ?? new Set()).add(fault));
-  return Object.fromEntries([...texts].map(([uuid, faults]) => [uuid, [...faults].join(' ')]));
 }
 
 /** Options of a service that gives files. */

@@ -21,15 +21,13 @@ import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/consoles.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
-import type { Fleet } from './fleet-listeners.ts';
-import type { Listeners, PreparedReload } from './listeners.ts';
+import type { PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
 import { type ConfigFile, ServerFile } from './server-file.ts';
-import { type DeliveringState, memoryState } from './state.ts';
-import type { FleetOptions } from './workers/fleet.ts';
+import { memoryState, type State } from './state.ts';
 
 /** What one configuration makes, without listeners. */
 interface Parts extends RequestParts {
@@ -40,8 +38,6 @@ interface Parts extends RequestParts {
 export interface ServerSurroundings {
   clock: Clock;
   log: Log;
-  /** Lets other processes answer the requests. */
-  fleet?: FleetOptions | undefined;
   /** What the configuration was read from. */
   file?: ConfigFile;
 }
@@ -51,14 +47,12 @@ export class Server {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #verifier = new PasswordVerifier();
-  readonly #fleetOptions: FleetOptions | undefined;
   #loaded: LoadedConfig;
   #dataFolder: DataFolder | undefined;
   #core: Core | undefined;
   #parts: Parts | undefined;
-  #state: DeliveringState | undefined;
-  #listeners: Listeners | undefined;
-  #fleet: Fleet | undefined;
+  #state: State | undefined;
+  #listeners: OwnListeners | undefined;
   #control: ControlServer | undefined;
   #consoles: ConsoleServices | undefined;
   readonly #monitoring: Monitoring;
@@ -67,24 +61,14 @@ export class Server {
   #started: Promise<void> | undefined;
   #stopped: Promise<boolean> | undefined;
 
-  /**
-   * @param loaded a valid configuration
-   * @throws ServiceError `bad-request` for workers beside a state in Redis
-   */
-  constructor(loaded: LoadedConfig, { clock, log, fleet, file }: ServerSurroundings) {
-    if (fleet && loaded.config.server.state.type !== 'memory')
-      throw new ServiceError(
-        'bad-request',
-        '--workers shares state in the memory of one server; with server.state redis run several servers instead.',
-      );
+  /** @param loaded a valid configuration */
+  constructor(loaded: LoadedConfig, { clock, log, file }: ServerSurroundings) {
     this.#loaded = loaded;
     this.#clock = clock;
     this.#log = log;
-    this.#fleetOptions = fleet;
     this.#monitoring = new Monitoring(
-      monitorSources(() => this.#view(), clock, fleet !== undefined),
+      monitorSources(() => this.#view(), clock),
       log,
-      fleet && 'primary',
     );
     this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.reload(next), clock, log });
   }
@@ -120,7 +104,7 @@ export class Server {
       });
       this.#assertGoesOn();
       const { events } = this.#core;
-      this.#listeners = this.#fleet?.listeners(this.#core, this.#dataFolder.path) ?? this.#ownListeners(this.#core, this.#state);
+      this.#listeners = this.#ownListeners(this.#core, this.#state);
       this.#consoles = this.#makeConsoles(this.#dataFolder, this.#state);
       await this.#monitoring.apply(this.#config);
       this.#emit(20001, { version: SVC_VERSION });
@@ -192,7 +176,7 @@ export class Server {
 
   /** Has everything that listens make ready for a reload, or nothing. */
   async #prepare(parts: Parts): Promise<PreparedReload> {
-    const files = await (this.#listeners as Listeners).prepare(parts);
+    const files = await (this.#listeners as OwnListeners).prepare(parts);
     try {
       const consoles = await (this.#consoles as ConsoleServices).prepare(parts.config);
       const both = (step: keyof PreparedReload) => async () => {
@@ -229,7 +213,6 @@ export class Server {
     const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
     await this.#consoles?.stop();
     await this.#control?.close();
-    this.#fleet?.close();
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
     const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
     await this.#monitoring.stop();
@@ -245,22 +228,9 @@ export class Server {
     this.#core?.flushNow();
   }
 
-  async #openState(): Promise<DeliveringState> {
+  async #openState(): Promise<State> {
     const policy = () => this.#config.server.security_policy;
     const { state } = this.#config.server;
-    if (this.#fleetOptions) {
-      // Loaded only where it is wanted.
-      const { Fleet } = await import('./fleet-listeners.ts');
-      const parts = () => this.#parts;
-      this.#fleet = new Fleet(this.#fleetOptions, {
-        clock: this.#clock,
-        log: this.#log,
-        policy,
-        parts,
-        emit: (draft) => this.#core?.events.emit(draft),
-      });
-      return this.#fleet.state;
-    }
     if (state.type === 'memory') return memoryState(this.#clock, policy);
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./state-redis.ts');
@@ -282,13 +252,13 @@ export class Server {
   }
 
   #collections(): Collections {
-    const { locks, bans } = this.#state as DeliveringState;
+    const { locks, bans } = this.#state as State;
     const { files } = this.#core as Core;
     const sessions = () => this.#listeners?.sessions() ?? new Map();
     return controlledCollections({ sessions, locks, bans, files }, this.#clock);
   }
 
-  #makeConsoles(dataFolder: DataFolder, { bans, nodes }: DeliveringState): ConsoleServices {
+  #makeConsoles(dataFolder: DataFolder, { bans, nodes }: State): ConsoleServices {
     return makeConsoles(() => this.#view(), {
       dataFolder,
       nodes,
@@ -312,11 +282,10 @@ export class Server {
       parts: this.#parts,
       state: this.#state,
       listeners: this.#listeners,
-      fleet: this.#fleet,
     };
   }
 
-  #ownListeners({ events, files, journal }: Core, state: DeliveringState): Listeners {
+  #ownListeners({ events, files, journal }: Core, state: State): OwnListeners {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
     const { path } = this.#dataFolder as DataFolder;
     const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
@@ -330,6 +299,7 @@ export class Server {
       dataFolderPath: path,
       hostKeys: new Map(),
       tickets: new TicketKeys(),
+      processes: 1,
       clock,
       log,
     });
@@ -337,7 +307,7 @@ export class Server {
 
   #makeParts(config: Config): Parts {
     const core = this.#core as Core;
-    const state = this.#state as DeliveringState;
+    const state = this.#state as State;
     const parts = makeParts(config, {
       dataFolderPath: (this.#dataFolder as DataFolder).path,
       serverUuid: core.server.uuid,
@@ -348,7 +318,6 @@ export class Server {
       clock: this.#clock,
       log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
-      onState: () => this.#fleet?.workers?.tellMethods(),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
   }

@@ -14,14 +14,14 @@ import type { Log } from '../lib/log.ts';
 import { RedisLink } from '../lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../lib/redis/url-health-redis.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
-import { ownPlaces } from '../lib/turns/places.ts';
+import { Places } from '../lib/turns/places.ts';
 import { SharedDeliveryEngine } from '../webhooks/engine/delivery-engine-redis.ts';
 import { redisRecords, redisReplayLog } from '../webhooks/records/delivery-records-redis.ts';
 import { DeliveryStore } from '../webhooks/records/delivery-store-redis.ts';
 import { HandlerOrders } from '../webhooks/records/handler-orders-redis.ts';
 import { NodeBoard } from './nodes/node-board.ts';
 import { NodeQuestions } from './nodes/node-questions.ts';
-import type { DeliveringState } from './state.ts';
+import type { State } from './state.ts';
 
 const dayMs = 86_400_000;
 
@@ -42,13 +42,13 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
 export async function openRedisState(
   options: StateOptions,
   surroundings: { clock: Clock; log: Log; policy: () => SecurityPolicy; uploadLimits: () => UploadLimits },
-): Promise<DeliveringState> {
+): Promise<State> {
   const { clock, log, policy } = surroundings;
   const link = redisLinkOf(options, clock, log);
-  const state: DeliveringState = {
+  const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock),
-    places: ownPlaces(),
+    places: new Places(),
     uploads: new RedisUploadStore(link, clock, surroundings.uploadLimits),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),

@@ -12,8 +12,8 @@ import type { LockStore } from '../files/locks/lock-store.ts';
 import { MemoryLocks } from '../files/locks/memory-locks.ts';
 import type { UploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
-import { MemoryUrlHealth, type UrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
-import { ownPlaces, type SharedPlaces } from '../lib/turns/places.ts';
+import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
+import { Places } from '../lib/turns/places.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
@@ -31,17 +31,17 @@ export interface SharedJournal {
 }
 
 /** Where the state that requests share is kept: in this process, or in Redis for many nodes. */
-export interface SharedState {
+export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
   /** Those of the connections of this server, whatever other nodes have. */
-  readonly places: SharedPlaces;
+  readonly places: Places;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
   readonly uploads?: UploadStore;
   /** @param onTimeout told of each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */
-  urlHealth(scope: string): UrlHealth;
+  urlHealth(scope: string): UrlSuspensions;
   accepted(method: string, lifetimeMs: number): AcceptedCredentials;
   /**
    * Opens what the nodes share of journal and deliveries; undefined where each process has its own.
@@ -59,17 +59,12 @@ export interface SharedState {
   close(): Promise<void>;
 }
 
-/** The state of a process that delivers events. */
-export interface DeliveringState extends SharedState {
-  urlHealth(scope: string): UrlSuspensions;
-}
-
 /** The state of a single process. */
-export function memoryState(clock: Clock, policy: () => SecurityPolicy): DeliveringState {
+export function memoryState(clock: Clock, policy: () => SecurityPolicy): State {
   return {
     bans: new MemoryBans(clock, policy),
     locks: new MemoryLocks(clock),
-    places: ownPlaces(),
+    places: new Places(),
     sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ account }) => onTimeout(account)),
     urlHealth: () => new MemoryUrlHealth(clock),
     accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),

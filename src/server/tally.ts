@@ -57,18 +57,6 @@ export function newestErrors(lists: readonly (readonly RecentError[])[]): Recent
 }
 
 /** The figures of a process that has counted nothing yet. */
-export function noTally(): TallyFigures {
+function noTally(): TallyFigures {
   return { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0, errors: [] };
-}
-
-/** What several processes counted together, with the newest errors of all. */
-export function sumTallies(tallies: readonly TallyFigures[]): TallyFigures {
-  const sum = (name: Exclude<keyof TallyFigures, 'errors'>) => tallies.reduce((total, tally) => total + tally[name], 0);
-  return {
-    events: sum('events'),
-    failures: sum('failures'),
-    deliveries: sum('deliveries'),
-    failedDeliveries: sum('failedDeliveries'),
-    errors: newestErrors(tallies.map(({ errors }) => errors)),
-  };
 }

@@ -8,23 +8,8 @@ import { startNodes } from '../support/node-process.ts';
 import { freePort, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { startFleet } from '../support/workers.ts';
 
 const expectedErrors = /401|INCOMPLETE_CHUNKED/;
-
-test('with workers an operator mends what a single process has', { timeout: 110_000 }, async (t) => {
-  const page = await openBrowser(t, { expectedErrors });
-  if (!page) return;
-  const receiver = await failingReceiver(t);
-  const { service, ...config } = workConfig(receiver);
-  const services = { web: { type: 'http', port: 0, ...service }, console: await consoleService() };
-  const fleet = await startFleet(t, 2, { ...config, services });
-  const [, url = ''] = await fleet.running.line(/console listening on (\S+)\/\n/);
-  const console = new ConsoleClient(url);
-  await signIn(page, url);
-  await mendAndReplay(page, { console, files: [fleet], receiver });
-  await endSessionAndLiftBan(page, { console, files: [fleet] });
-});
 
 test('on three nodes an operator mends what all have, and sees one that was killed', { timeout: 110_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import { run, start } from '../support/child.ts';
-import { Client } from '../support/client.ts';
+import { Client, within } from '../support/client.ts';
 import { control, listed } from '../support/control.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { within } from '../support/workers.ts';
 
 /** A server whose accounts are alice and bob, with the sessions of both. */
 async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder: string; alice: string; bob: string }> {

@@ -3,12 +3,11 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Running, start } from '../support/child.ts';
+import { isRunning, type Running, start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
 import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { childrenOf, isRunning } from '../support/workers.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 
@@ -107,26 +106,4 @@ test('a fault in the journal writer ends the process with 70, though it comes up
   await client.put('/home/planted-journal', 'x', { mayFail: true }).catch(() => {});
   assert.equal((await running.ended).code, 70);
   assert.ok(logged('planted journal') ?? logged('The event journal could not be written. (planted journal)'));
-});
-
-test('with workers: a fault of a request ends nothing; one of no request ends the worker, which is replaced, or the primary process', async (t) => {
-  const { client, running, pid, internalErrors, logged, journal } = await startPlanted(t, {}, ['--workers', '2']);
-  const workers = childrenOf(pid);
-  assert.equal(workers.length, 2);
-  const digest = `sha-256=:${createHash('sha256').update('planted-chunk').digest('base64')}:`;
-  const put = () => client.put('/home/a', 'planted-chunk', { headers: { 'content-digest': digest }, mayFail: true });
-  for (const { status } of await Promise.all([put(), put(), put(), put()])) assert.equal(status, 500);
-  assert.deepEqual(childrenOf(pid), workers, 'no worker died');
-  assert.equal(await internalErrors(), 4);
-  const [first = 0] = workers;
-  process.kill(first, 'SIGUSR2');
-  await until('another takes its place', () => !isRunning(first) && childrenOf(pid).filter(isRunning).length === 2);
-  assert.match(running.stderr(), /a worker ended and is replaced.*"reason":"exit code 70"/);
-  assert.equal((await client.put('/home/b', 'x')).status, 201);
-  assert.ok(journal().includes('"id":"40003"'));
-  const last = childrenOf(pid);
-  running.child.kill('SIGUSR2');
-  assert.equal((await running.ended).code, 70);
-  assert.ok(logged('planted signal'));
-  await until('the workers end, too', () => !last.some(isRunning));
 });

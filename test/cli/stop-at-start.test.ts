@@ -41,27 +41,25 @@ test('a stop at any moment of a start leaves nothing open, and the data folder t
   );
 });
 
-for (const workers of [1, 2]) {
-  test(`SIGTERM while a callout is tested at the start ends the server at once: ${workers} process(es)`, async (t) => {
-    let asked = 0;
-    const endpoint = createHttpServer(() => {
-      asked++;
-    });
-    await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
-    t.after(() => endpoint.closeAllConnections());
-    t.after(() => endpoint.close());
-    const folder = temporaryFolder(t);
-    const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
-    const config = {
-      groups: { DEFAULT_GROUP: { home_folder_path: folder } },
-      authentications: { remote: { type: 'http', url, timeout: 600, test_at_start: true } },
-      services: { web: { type: 'http', port: 0 } },
-    };
-    writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
-    const server = start(t, ['serve', '--workers', String(workers)], { cwd: folder });
-    await until('the callout is asked', () => asked > 0);
-    server.child.kill('SIGTERM');
-    const { code, stdout } = await server.ended;
-    assert.deepEqual([code, stdout], [0, '']);
+test('SIGTERM while a callout is tested at the start ends the server at once', async (t) => {
+  let asked = 0;
+  const endpoint = createHttpServer(() => {
+    asked++;
   });
-}
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  t.after(() => endpoint.closeAllConnections());
+  t.after(() => endpoint.close());
+  const folder = temporaryFolder(t);
+  const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
+  const config = {
+    groups: { DEFAULT_GROUP: { home_folder_path: folder } },
+    authentications: { remote: { type: 'http', url, timeout: 600, test_at_start: true } },
+    services: { web: { type: 'http', port: 0 } },
+  };
+  writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
+  const server = start(t, ['serve'], { cwd: folder });
+  await until('the callout is asked', () => asked > 0);
+  server.child.kill('SIGTERM');
+  const { code, stdout } = await server.ended;
+  assert.deepEqual([code, stdout], [0, '']);
+});

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { decision } from '../../src/config/cases/decision-steps.ts';
 import { authTestReport } from '../../src/config/probe/probe-report.ts';
+import { within } from '../support/client.ts';
 import { asOperator, asViewer, startConsole } from '../support/console.ts';
 import { begin, hidden } from '../support/draft-uploads.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
-import { within } from '../support/workers.ts';
 
 interface Listed {
   items: Record<string, string>[];

@@ -5,10 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { start } from '../support/child.ts';
 import { asOperator, asViewer, ConsoleClient, consoleService } from '../support/console.ts';
 import { assertNoSecret, configure, secrets } from '../support/marked-secrets.ts';
-import { cheapHash } from '../support/passwords.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { startFleet, within } from '../support/workers.ts';
 
 interface Section {
   [name: string]: Section;
@@ -99,27 +97,4 @@ test('the configuration in force, the findings of its file and what a reload wou
   assert.match(journal, /"action":"configuration-reload"/);
   for (const [index, text] of texts.entries()) assertNoSecret(text, `text ${index}`);
   assert.equal(texts.join('').includes('$scrypt$'), false);
-});
-
-test('with workers a session ends everywhere, and a reload reaches all', { timeout: 60_000 }, async (t) => {
-  const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
-  const account = { password: await cheapHash('marker-Fl33t-pw') };
-  const fleet = await startFleet(t, 2, { services, accounts: { fred: account } });
-  const [, url = ''] = await fleet.running.line(/console listening on (\S+)\/\n/);
-  const console = new ConsoleClient(url);
-  const session = await fleet.login();
-  const before = await fleet.everywhere(2, () => fleet.get('/home/', within(session)));
-  assert.deepEqual([...new Set(before.map(({ status }) => status))], [200]);
-  assert.deepEqual((await console.send('DELETE', '/api/sessions?account=alice', asOperator)).json(), { removed: 1 });
-  const after = await fleet.everywhere(2, () => fleet.get('/home/', within(session)));
-  assert.deepEqual([...new Set(after.map(({ status }) => status))], [401]);
-  await fleet.configure({
-    services: { ...services, web: { type: 'http', port: 0, headers: { 'x-reloaded': 'yes' } } },
-    accounts: { fred: account },
-  });
-  assert.deepEqual((await console.send('POST', '/api/configuration/reload', asOperator)).json<{ changes: string[] }>().changes, [
-    'services.web.headers',
-  ]);
-  const replies = await fleet.everywhere(2, () => fleet.get('/home/'));
-  assert.ok(replies.every(({ headers }) => headers['x-reloaded'] === 'yes'));
 });

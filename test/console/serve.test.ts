@@ -8,8 +8,8 @@ import { asOperator, asViewer, ConsoleClient, consoleService, cookieOf } from '.
 import { testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('svc serve --console with workers: the printed link logs in; figures and bans are those of all processes', async (t) => {
-  const server = start(t, ['serve', '--port', '0', '--console', '0', '--workers', '2', '--user', 'bob:pass-Word-77'], {
+test('svc serve --console: the printed link logs in; figures and bans are those of all services', async (t) => {
+  const server = start(t, ['serve', '--port', '0', '--console', '0', '--user', 'bob:pass-Word-77'], {
     cwd: temporaryFolder(t),
   });
   const consoleUrl = (await server.line(/Console listening on (http:\S+)\/\n/))[1] ?? '';
@@ -41,13 +41,10 @@ test('svc serve --console with workers: the printed link logs in; figures and ba
       ['console', 0],
     ],
   );
-  assert.ok(
-    overview.errors.some(({ id }) => id === '20021'),
-    'an error of a worker',
-  );
+  assert.ok(overview.errors.some(({ id }) => id === '20021'));
   for (let guess = 0; guess < 10; guess++) await client.post('/api/login', { username: 'operator', password: `guess-${guess}` });
   const banned = await files.get('/home/', { user: 'bob:pass-Word-77' });
-  assert.equal(banned.status, 429, 'guesses at the console count for the files, in each worker');
+  assert.equal(banned.status, 429, 'guesses at the console count for the files');
   server.child.kill('SIGTERM');
   assert.equal((await server.ended).code, 0);
 });

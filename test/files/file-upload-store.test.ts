@@ -30,28 +30,6 @@ test('a record that was torn or spoilt is an upload that nobody can go on with; 
   assert.deepEqual(await later.find(whole.id), whole);
 });
 
-test('what a lost worker held is free, and who waits behind what it only waited for still waits for those before', async (t) => {
-  const { store } = open(t);
-  const { id } = await store.add(orderOf('/srv/1'), 1);
-  const [worker, other] = [{}, {}];
-  const first = await store.holdFor(worker, id, () => {});
-  const lost = store.holdFor(other, id, () => {});
-  let isHeld = false;
-  const last = store
-    .hold(id, () => {})
-    .then((hold) => {
-      isHeld = true;
-      return hold;
-    });
-  store.lose(other);
-  await new Promise(setImmediate);
-  assert.equal(isHeld, false);
-  store.lose(worker);
-  await lost;
-  (await last).release();
-  first.release();
-});
-
 test('a thousand changes of how far an upload is leave one file of the same size', async (t) => {
   const { options, store } = open(t);
   const { id } = await store.add(orderOf('/srv/1'), 2 ** 40);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { joinTransfers, mostShown, type Transfer, Transfers } from '../../src/files/transfers.ts';
+import { mostShown, type Transfer, Transfers } from '../../src/files/transfers.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -15,7 +15,7 @@ function upload(clock: ManualClock, more: Partial<Transfer> = {}) {
 
 test('the speed is that of the last seconds, however often somebody looks, and not the mean', () => {
   const clock = new ManualClock();
-  const transfers = new Transfers(clock, 3);
+  const transfers = new Transfers(clock);
   const transfer = upload(clock, { totalBytes: 10_000_000 });
   const speed = () => transfers.look().shown[0]?.bytesPerSecond;
   transfers.enter(transfer);
@@ -37,7 +37,7 @@ test('the speed is that of the last seconds, however often somebody looks, and n
   assert.equal(speed(), 0, 'it stands still');
   const [shown] = transfers.look().shown;
   const { id, service, account, path, direction, bytes, totalBytes, startedMs } = shown ?? assert.fail();
-  const expected = { id: '3-1', service: 'web', account: 'alice', path: '/file', direction: 'upload', bytes: 2_500_000 };
+  const expected = { id: '1', service: 'web', account: 'alice', path: '/file', direction: 'upload', bytes: 2_500_000 };
   assert.deepEqual({ id, service, account, path, direction, bytes }, expected);
   assert.deepEqual([totalBytes, startedMs], [10_000_000, clock.nowMs() - 3_607_500]);
   transfers.leave(transfer);
@@ -58,20 +58,16 @@ test('what was there before an upload went on does not count as speed; nor does 
   assert.equal(transfers.look().shown[0]?.bytesPerSecond, 0);
 });
 
-test('of many those are shown that began first, of several processes too, and the others are counted', () => {
+test('of many those are shown that began first, and the others are counted', () => {
   const clock = new ManualClock();
-  const processes = [1, 2].map((number) => new Transfers(clock, number));
-  for (let number = 0; number < mostShown; number++) {
-    for (const transfers of processes) transfers.enter(upload(clock));
+  const transfers = new Transfers(clock);
+  for (let number = 0; number <= mostShown; number++) {
+    transfers.enter(upload(clock));
     clock.advance(1);
   }
-  processes[0]?.enter(upload(clock));
-  const [first, second] = processes.map((transfers) => transfers.look());
-  assert.deepEqual([first?.shown.length, first?.leftOut, second?.leftOut], [mostShown, 1, 0]);
-  const all = joinTransfers([first ?? assert.fail(), second ?? assert.fail()]);
-  assert.deepEqual([all.shown.length, all.leftOut], [mostShown, mostShown + 1]);
-  assert.equal(new Set(all.shown.map(({ id }) => id)).size, mostShown);
-  assert.ok(all.shown.every(({ startedMs }, index) => index === 0 || startedMs >= (all.shown[index - 1]?.startedMs ?? 0)));
+  const { shown, leftOut } = transfers.look();
+  assert.deepEqual([new Set(shown.map(({ id }) => id)).size, leftOut], [mostShown, 1]);
+  assert.ok(shown.every(({ startedMs }, index) => index === 0 || startedMs >= (shown[index - 1]?.startedMs ?? 0)));
 });
 
 test('files that SFTP clients have open are transfers until they are closed, or the connection is lost', async (t) => {

@@ -188,15 +188,6 @@ test('request lines, versions and headers of all kinds: the process that answers
   await assertWhole(live, before);
 });
 
-test('the same with workers: each of them lives on', async (t) => {
-  if (!hasProgram(t, 'openssl')) return;
-  const live = await startLive(t, ['--workers', '2']);
-  const before = live.pids();
-  assert.equal(before.length, 3);
-  await fuzzHeads(t, live);
-  await assertWhole(live, before);
-});
-
 const fieldNames = [
   ':authority',
   ':scheme',

@@ -3,12 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { HandlerView, NodeReload, Overview, ReplayView } from '../../src/console/sources.ts';
+import { within } from '../support/client.ts';
 import { asOperator, asViewer, ConsoleClient, consoleService } from '../support/console.ts';
 import { configPath, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { testSections } from '../support/server.ts';
 import { HeldClients } from '../support/transfers.ts';
-import { within } from '../support/workers.ts';
 
 function consoleOf({ service }: TestNode): ConsoleClient {
   return new ConsoleClient(service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');

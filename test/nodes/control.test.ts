@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { within } from '../support/client.ts';
 import { control, listed } from '../support/control.ts';
 import { startNodes } from '../support/node-process.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { within } from '../support/workers.ts';
 
 test('any node lists and removes the sessions of all; while Redis is away it says so', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { runHosted, startHostedMock } from './hosted-commands.ts';
@@ -150,4 +151,22 @@ function learnInput(args: readonly string[], { env = {}, input }: Options): void
     if (/pass|secret|token|key/i.test(name)) learnSecret(value, `${name} of svc's environment`);
   const readsPassword = args.includes('hash-password') || args.includes('--password-stdin');
   if (readsPassword && input !== undefined) learnSecret(input.toString().split('\n')[0], 'what svc read from standard input');
+}
+
+/** Child processes of a process (proc(5)). */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a process is there and no zombie. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }

@@ -170,3 +170,8 @@ function sessionOf(status: number, headers: IncomingHttpHeaders, text: string): 
   const cookie = /SVC_HTTP_SESSION=([^;]+)/.exec(String(headers['set-cookie']))?.[1];
   return cookie ?? (status === 200 ? /^\{"results":\[\{"session":"([^"]+)"/.exec(text)?.[1] : undefined);
 }
+
+/** A request within a session. */
+export function within(session: string, more: TestRequest = {}): TestRequest {
+  return { ...more, headers: { accept: 'application/json', authorization: `session ${session}`, ...more.headers } };
+}

@@ -3,11 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { selfSigned } from './certificates.ts';
-import { type Running, start } from './child.ts';
+import { childrenOf, isRunning, type Running, start } from './child.ts';
 import { Client } from './client.ts';
 import { writeConfig } from './server.ts';
 import { temporaryFolder } from './temp.ts';
-import { childrenOf, isRunning } from './workers.ts';
 
 /** A server in a process of its own, with a file `/home/a`. */
 export interface Live {

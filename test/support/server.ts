@@ -5,12 +5,10 @@ import { configFromObject } from '../../src/config/reading/load.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { createLog, type Log } from '../../src/lib/log.ts';
+import { createLog } from '../../src/lib/log.ts';
 import { Server } from '../../src/server/server.ts';
-import type { FleetOptions } from '../../src/server/workers/fleet.ts';
 import { Client } from './client.ts';
 import { readEvents } from './journal.ts';
-import { forkHere } from './loopback.ts';
 import { cheapHash } from './passwords.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnFromText, testPassword } from './secrets.ts';
@@ -85,7 +83,7 @@ export async function startServer(t: TestContext, config: TestConfig = {}, clock
   mkdirSync(join(folder, 'home'));
   const log: string[] = [];
   const toList = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => log.push(line) });
-  const service = new Server(await testConfig(folder, config), { clock, log: toList, fleet: fleetHere(toList) });
+  const service = new Server(await testConfig(folder, config), { clock, log: toList });
   await service.start();
   let running = true;
   const stop = () => {
@@ -108,15 +106,4 @@ export async function startServer(t: TestContext, config: TestConfig = {}, clock
 
 function assertNoBadLine(reason: string): never {
   throw new Error(`The journal has a bad line: ${reason}`);
-}
-
-// SVC_TEST_WORKERS=1: requests are answered as by a worker, with all that lies between it and the primary process.
-function fleetHere(log: Log): FleetOptions | undefined {
-  if (process.env.SVC_TEST_WORKERS !== '1') return undefined;
-  return {
-    workers: 1,
-    fork: () => forkHere(log),
-    log: { level: 'debug', format: 'json', colour: false },
-    onGivenUp: (reason) => assertNoBadLine(reason),
-  };
 }

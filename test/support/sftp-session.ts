@@ -14,7 +14,7 @@ import { ownTurns } from '../../src/files/disk/turns.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
 import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
-import { ownBook, Quotas } from '../../src/files/quota.ts';
+import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
 import { FileUploadStore } from '../../src/files/uploads/file-upload-store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -74,7 +74,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     events: dispatcher,
     clock: systemClock,
     temporaries,
-    quotas: new Quotas(ownBook(systemClock)),
+    quotas: new Quotas(systemClock),
     turns: ownTurns(),
     locks: new MemoryLocks(systemClock),
     fileCache: new FileCache(systemClock, 0),

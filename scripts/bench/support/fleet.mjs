@@ -6,7 +6,6 @@ export const names = {
   svc: 'svc',
   former: 'svc before',
   basic: 'svc, Basic',
-  workers: 'svc, 2 workers',
   silent: 'svc, no events of reads',
   nginx: 'nginx',
   /** The same, where it has its module for PUT and PROPFIND. */
@@ -37,7 +36,6 @@ export class Fleet {
         const svc = await this.get(names.svc);
         return { ...svc, name: names.basic, headers: svc.basicHeaders };
       },
-      [names.workers]: () => servers.svc({ workers: 2, name: names.workers }),
       [names.silent]: async () => servers.svc({ name: names.silent, executable: await buildWithoutReadEvents(folder) }),
       [names.nginx]: () => servers.nginx(),
       [names.nginxDav]: async () => {

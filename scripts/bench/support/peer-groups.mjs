@@ -5,7 +5,7 @@ import { memoryOfConnections } from './connections.mjs';
 import { names } from './fleet.mjs';
 import { bulk, throughput, timed } from './load.mjs';
 
-const { svc, former, basic, workers, silent, nginx, nginxDav, apache, caddy, rclone, limit, limitOfTwo, hono } = names;
+const { svc, former, basic, silent, nginx, nginxDav, apache, caddy, rclone, limit, limitOfTwo, hono } = names;
 const mine = [svc, former];
 
 export const groupNames = ['downloads', 'uploads', 'listings', 'archives', 'connections', 'start'];
@@ -50,7 +50,7 @@ export function peerGroups({ isSmoke, folder, home, withAnother }) {
         {
           name: 'GET 1 KiB, 64 connections',
           unit: '/s',
-          on: [...mine, basic, silent, workers, nginx, apache, caddy, rclone, limit, limitOfTwo, hono],
+          on: [...mine, basic, silent, nginx, apache, caddy, rclone, limit, limitOfTwo, hono],
           action: (server) => throughput(server, { ...load, path: server.at('small'), connections: 64 }),
         },
         {
@@ -77,7 +77,6 @@ export function peerGroups({ isSmoke, folder, home, withAnother }) {
         ['GET 1 KiB, 64 connections', svc, nginx, '≥', 0.45],
         ['GET 1 KiB, 64 connections', svc, rclone, '≥', 3.5],
         ['GET 1 KiB, 64 connections', svc, hono, '≤', 1.3, 'cpuUs'],
-        ['GET 1 KiB, 64 connections', workers, caddy, '≥', 1.3],
         ['GET 1 KiB, 64 connections', basic, svc, '≥', 0.8],
         ['GET 1 KiB, 64 connections', svc, silent, '≥', 0.85],
         ['GET 1 GiB, 1 stream', svc, nginx, '≥', 0.9],
@@ -91,7 +90,7 @@ export function peerGroups({ isSmoke, folder, home, withAnother }) {
         {
           name: 'PUT 1 KiB, 32 connections',
           unit: '/s',
-          on: [...mine, workers, nginxDav, apache, rclone, limit],
+          on: [...mine, nginxDav, apache, rclone, limit],
           action: (server) => throughput(server, { ...load, path: server.at('put/file'), method: 'PUT', connections: 32 }),
         },
         {

@@ -34,11 +34,11 @@ export class Servers extends ServerGroup {
   }
 
   /**
-   * @param options.workers processes; @param options.executable a bundle other than the built one; @param options.name in the table
+   * @param options.executable a bundle other than the built one; @param options.name in the table
    * @param options.node the interpreter, and @param options.nodeArgs its options
    * @param options.more `accounts`: so many in a file of accounts; `permissions`: of the group
    */
-  async svc({ workers = 1, executable = built, name = 'svc', node = process.execPath, nodeArgs = [], more = {} } = {}) {
+  async svc({ executable = built, name = 'svc', node = process.execPath, nodeArgs = [], more = {} } = {}) {
     const { port, folder: cwd } = await this.place(name.replaceAll(/\W+/g, '-'));
     const hash = hashOf(password);
     const others = Array.from({ length: more.accounts ?? 0 }, (_, index) => `  user-${index}:\n    password: ${hash}\n`);
@@ -51,7 +51,7 @@ export class Servers extends ServerGroup {
       services: { files: { type: 'http', port, maximum_concurrent_connections: manyConnections, idle_connection_timeout: 300 } },
     };
     writeFileSync(join(cwd, 'svc.config.json'), JSON.stringify(config), { mode: 0o600 });
-    const args = [...nodeArgs, executable, 'serve', '--log-level', 'error', ...(workers > 1 ? ['--workers', String(workers)] : [])];
+    const args = [...nodeArgs, executable, 'serve', '--log-level', 'error'];
     const server = await this.#started({ name, port, firstStatus: 401, at: (path) => `/home/${path}` }, node, args, { cwd });
     const startCpuMs = cpuSeconds(server.pid) * 1000;
     const url = `http://127.0.0.1:${port}`;

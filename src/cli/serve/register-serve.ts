@@ -12,8 +12,6 @@ function workerCount(text: string): number {
 const serveHelp = `
 Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
 
-With --workers 2 and more this process keeps journal, deliveries and sessions, and so many others answer the requests; 1 is one process for everything. Workers share the memory of this server, so not with server.state redis.
-
 Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
 
 Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no worker can be started), 70 a fault of the program ended it, with the journal flushed (see the log, and have it started again), 130 and 143 a signal ended it before all transfers were done.
@@ -51,7 +49,6 @@ export const registerServe: Register = (program, run) => {
     .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))
     .addHelpText('after', serveHelp)
     .action((options) => run(async () => (await import('./serve.ts')).serve(options)));
-  program.command('__worker', { hidden: true }).action(() => run(async () => (await import('./worker.ts')).worker()));
   program
     .command('reload')
     .description('make the running service read its configuration again')

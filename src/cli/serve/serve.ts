@@ -9,7 +9,6 @@ import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/log.ts';
 import { Server } from '../../server/server.ts';
-import type { FleetOptions } from '../../server/workers/fleet.ts';
 import { exitCode } from '../exit-codes.ts';
 import { folderFault } from '../file-fault.ts';
 import { complain, complainFindings, Excerpts, findingText, hasColour, paint, print } from '../output.ts';
@@ -34,6 +33,11 @@ export interface ServeOptions {
 
 /** Runs the server until it is told to stop. @returns the exit code */
 export async function serve(options: ServeOptions): Promise<number> {
+  if ((options.workers ?? 1) > 1)
+    throw new ServiceError(
+      'bad-request',
+      '--workers is being made anew over Redis; run one process, or several nodes with server.state redis.',
+    );
   const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
   if (!file) return serveFolder(options);
   refuseFolderOptions(options, file);
@@ -41,12 +45,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
-  const watcher = new FleetWatcher();
   const noExcerpts = new Excerpts('');
   const service = new Server(loaded, {
     clock: systemClock,
     log,
-    fleet: await fleetOf(options, loaded, watcher),
     file: { path: file, env: process.env, textOf: (finding) => findingText(finding, noExcerpts, process.stderr) },
   });
   const dataFolderPath = loaded.config.server.data_folder_path;
@@ -58,7 +60,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       throw error;
     }
   };
-  return run(service, { log, watcher, afterStart });
+  return run(service, { log, afterStart });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -90,8 +92,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       process.cwd(),
     );
     prepareProcess(loaded, process.env, log);
-    const watcher = new FleetWatcher();
-    const service = new Server(loaded, { clock: systemClock, log, fleet: await fleetOf(options, loaded, watcher) });
+    const service = new Server(loaded, { clock: systemClock, log });
     try {
       await service.start();
     } catch (error) {
@@ -102,7 +103,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
     const link = service.consoleLink(trialAdministrator);
     if (link !== undefined) complain(`Console: ${link}   (once, within five minutes)`);
-    return run(service, { log, watcher, isStarted: true });
+    return run(service, { log, isStarted: true });
   }
 }
 
@@ -140,53 +141,27 @@ function accountOf(user: string | undefined): { name: string; password: string; 
 }
 
 function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
-  return createLog({ ...logOptions(options, loaded), clock: systemClock, write: (line) => process.stderr.write(line) });
-}
-
-function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
   const configured = loaded?.config.server.log;
-  return {
+  return createLog({
+    clock: systemClock,
+    write: (line) => process.stderr.write(line),
     level: options.logLevel ?? configured?.level ?? 'info',
     format: options.logFormat ?? configured?.format ?? (process.stderr.isTTY ? 'pretty' : 'json'),
     colour: hasColour(process.stderr),
-  };
-}
-
-/** Ties the fleet, which is made first, to the run that ends when the fleet gives up. */
-class FleetWatcher {
-  onGivenUp: (reason: string) => void = () => {};
-}
-
-/** The workers that the options ask for; undefined when this process is to answer requests itself. */
-async function fleetOf(options: ServeOptions, loaded: LoadedConfig, watcher: FleetWatcher): Promise<FleetOptions | undefined> {
-  const workers = options.workers ?? 1;
-  if (workers === 1) return undefined;
-  const { workerForks } = await import('./fork-workers.ts');
-  const log = logOptions(options, loaded.file === '' ? undefined : loaded);
-  return { workers, fork: await workerForks(), log, onGivenUp: (reason) => watcher.onGivenUp(reason) };
+  });
 }
 
 interface Surroundings {
   log: Log;
   isStarted?: boolean;
-  watcher: FleetWatcher;
   /** Runs once all addresses are bound. */
   afterStart?: () => Promise<void>;
 }
 
-async function run(service: Server, { log, afterStart, watcher, isStarted = false }: Surroundings): Promise<number> {
+async function run(service: Server, { log, afterStart, isStarted = false }: Surroundings): Promise<number> {
   endByFault(log, () => service.flushNow());
   let isStopping = false;
   const stopped = new Promise<number>((done) => {
-    watcher.onGivenUp = (reason) => {
-      if (isStopping) return;
-      isStopping = true;
-      log.error('no worker can be started; the server ends', { reason });
-      service.stop().then(
-        () => done(exitCode.cannotRun),
-        () => done(exitCode.cannotRun),
-      );
-    };
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
       if (isStopping) process.exit(signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated);
       isStopping = true;

@@ -104,7 +104,7 @@ const serverOptions = z
     events: journalOptions.prefault({}),
     file_cache_size: integer(0, 2 ** 34)
       .default(32 * 1024 * 1024)
-      .describe('Bytes of memory for the content of small files (up to 128 KiB) on local disks; workers share them. 0 = none is kept.'),
+      .describe('Bytes of memory for the content of small files (up to 128 KiB) on local disks. 0 = none is kept.'),
     uploads: uploadOptions.prefault({}),
     password_policy: passwordPolicyOptions.prefault({}),
     security_policy: securityPolicyOptions.prefault({}),

@@ -6,7 +6,6 @@ import {
   ftruncateSync,
   lstatSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -23,11 +22,8 @@ import { freeInBackground } from './freeing.ts';
 const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept)$/;
 
 const removedPattern = /^\.nfs[0-9a-f]{24}$/;
-const workerRecord = /^uploads-under-way-(\d+)$/;
 
-function recordName(worker: number | undefined): string {
-  return worker === undefined ? 'uploads-under-way' : `uploads-under-way-${worker}`;
-}
+const recordName = 'uploads-under-way';
 
 /** The record is emptied when it is larger than this and no upload runs. */
 const compactAboveBytes = 64 * 1024;
@@ -135,24 +131,13 @@ export class Temporaries {
    * Opens the record and removes what an earlier run left behind.
    *
    * @param dataFolderPath the service's own folder, already locked against other processes
-   * @param worker number of a worker, which has a record of its own
    */
-  constructor(dataFolderPath: string, log: Log, worker?: number) {
+  constructor(dataFolderPath: string, log: Log) {
     this.#log = log;
-    const path = join(dataFolderPath, recordName(worker));
+    const path = join(dataFolderPath, recordName);
     this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
     syncFolder(dataFolderPath);
     this.#sweep(readFileSync(path, 'utf8'));
-  }
-
-  /** Removes what workers that are gone left behind: one of them, or all when none runs. */
-  static sweepWorkers(dataFolderPath: string, log: Log, worker?: number): void {
-    for (const name of readdirSync(dataFolderPath)) {
-      const number = workerRecord.exec(name)?.[1];
-      if (number === undefined || (worker !== undefined && Number(number) !== worker)) continue;
-      new Temporaries(dataFolderPath, log, Number(number)).close();
-      rmSync(join(dataFolderPath, name), { force: true });
-    }
   }
 
   /**

@@ -41,7 +41,7 @@ export class FileUploadStore implements UploadStore {
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
   readonly #countOf = new Map<string, number>();
-  readonly #holds = new UploadHolds<object | undefined>();
+  readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
 
   /** Reads what an earlier run left. A file that cannot be read is an upload that nobody can go on with. */
@@ -100,32 +100,16 @@ export class FileUploadStore implements UploadStore {
   }
 
   hold(id: string, onWanted: () => void): Promise<UploadHold> {
-    return this.#holds.take(undefined, id, onWanted);
-  }
-
-  /** The same for a worker. */
-  holdFor(holder: object, id: string, onWanted: () => void): Promise<UploadHold> {
-    return this.#holds.take(holder, id, onWanted);
+    return this.#holds.take(id, onWanted);
   }
 
   async enter(upload: PassingUpload): Promise<() => void> {
-    return this.enterFor(undefined, upload);
-  }
-
-  /** The same for a worker. */
-  enterFor(holder: object | undefined, upload: PassingUpload): () => void {
     this.#requireRoom(upload.accountUuid);
-    return this.#passing.enter(upload, holder);
+    return this.#passing.enter(upload);
   }
 
   async dismiss(realPath: string): Promise<void> {
     this.#passing.dismiss(realPath);
-  }
-
-  /** A worker is gone. */
-  lose(holder: object): void {
-    this.#holds.lose(holder);
-    this.#passing.lose(holder);
   }
 
   async within(realPath: string): Promise<UploadRecord[]> {

@@ -9,14 +9,14 @@ export interface PassingUpload {
   readonly onGone: () => void;
 }
 
-/** The uploads of this kind that are under way, with who told of each: a worker, or a process itself. */
+/** The uploads of this kind that are under way. */
 export class PassingUploads {
-  readonly #holderOf = new Map<PassingUpload, object | undefined>();
+  readonly #underWay = new Set<PassingUpload>();
   readonly #countOf = new Map<string, number>();
 
   /** @returns tells that it has ended, once or more often */
-  enter(upload: PassingUpload, holder?: object): () => void {
-    this.#holderOf.set(upload, holder);
+  enter(upload: PassingUpload): () => void {
+    this.#underWay.add(upload);
     this.#countOf.set(upload.accountUuid, this.countOf(upload.accountUuid) + 1);
     return () => this.#leave(upload);
   }
@@ -28,16 +28,11 @@ export class PassingUploads {
 
   /** Tells those in a folder, or below it, that it is gone. */
   dismiss(realPath: string): void {
-    for (const { folder, onGone } of [...this.#holderOf.keys()]) if (folder === realPath || isWithin(folder, realPath)) onGone();
-  }
-
-  /** A holder is gone, and its uploads with it. */
-  lose(holder: object): void {
-    for (const [upload, of] of [...this.#holderOf]) if (of === holder) this.#leave(upload);
+    for (const { folder, onGone } of [...this.#underWay]) if (folder === realPath || isWithin(folder, realPath)) onGone();
   }
 
   #leave(upload: PassingUpload): void {
-    if (!this.#holderOf.delete(upload)) return;
+    if (!this.#underWay.delete(upload)) return;
     const count = this.countOf(upload.accountUuid) - 1;
     if (count === 0) this.#countOf.delete(upload.accountUuid);
     else this.#countOf.set(upload.accountUuid, count);

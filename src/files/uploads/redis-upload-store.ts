@@ -95,7 +95,7 @@ export class RedisUploadStore implements UploadStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
-  readonly #holds = new UploadHolds<undefined>();
+  readonly #holds = new UploadHolds();
   /** Of this node. */
   readonly #passing = new PassingUploads();
 
@@ -142,7 +142,7 @@ export class RedisUploadStore implements UploadStore {
 
   // First among the requests of this node, then among the nodes.
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
-    const own = await this.#holds.take(undefined, id, onWanted);
+    const own = await this.#holds.take(id, onWanted);
     try {
       return await this.#holdForAll(id, own, onWanted);
     } catch (error) {

@@ -1,23 +1,19 @@
 import type { UploadHold } from './upload-store.ts';
 
-interface Hold<Holder> {
-  readonly holder: Holder;
+interface Hold {
   /** Resolves once this one and all before it have released the upload. */
   readonly over: Promise<void>;
   want(): void;
   release(): void;
 }
 
-/**
- * Gives each upload to one request at a time, in the order in which they asked, and has all older ones hurry. `Holder` is who asks: a
- * worker, or a process itself.
- */
-export class UploadHolds<Holder> {
+/** Gives each upload to one request at a time, in the order in which they asked, and has all older ones hurry. */
+export class UploadHolds {
   /** Of each upload, oldest first. */
-  readonly #holds = new Map<string, Hold<Holder>[]>();
+  readonly #holds = new Map<string, Hold[]>();
 
-  /** Resolves when it is the holder's turn. @see UploadStore.hold */
-  async take(holder: Holder, id: string, onWanted: () => void): Promise<UploadHold> {
+  /** Resolves when it is the request's turn. @see UploadStore.hold */
+  async take(id: string, onWanted: () => void): Promise<UploadHold> {
     const holds = this.#holds.get(id) ?? [];
     this.#holds.set(id, holds);
     const before = holds.at(-1);
@@ -27,8 +23,7 @@ export class UploadHolds<Holder> {
       release = resolve;
     });
     const over = (before?.over ?? Promise.resolve()).then(() => released);
-    const hold: Hold<Holder> = {
-      holder,
+    const hold: Hold = {
       over,
       release,
       want: () => {
@@ -55,10 +50,5 @@ export class UploadHolds<Holder> {
   /** Whether somebody has an upload, or waits for it. */
   has(id: string): boolean {
     return this.#holds.has(id);
-  }
-
-  /** A holder is gone: what it had is free. */
-  lose(holder: Holder): void {
-    for (const holds of [...this.#holds.values()]) for (const hold of [...holds]) if (hold.holder === holder) hold.release();
   }
 }

@@ -20,7 +20,7 @@ import { createNodeServer } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 import { hasSameAuthorities, readTlsContext, type TlsContext } from './tls-context.ts';
-import { createTlsServer, tlsContextOf } from './tls-server.ts';
+import { createTlsServer } from './tls-server.ts';
 import { watchTlsFiles } from './tls-watch.ts';
 
 /** A client has so long to send its header section. */
@@ -55,14 +55,12 @@ export class HttpServer {
     const { server, answer, answerStream } = createNodeServer(() => this.#service);
     this.#http1 = server;
     this.#answerStream = answerStream;
-    if (service.options.type === 'https') this.#useTls(tlsContextOf(service));
+    if (service.options.type === 'https') this.#useTls(readTlsContext(service.options));
     this.#server = this.#tls ? createServer({ noDelay: true }) : server;
     const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
       this.#requests++;
-      this.#afterCongestion(outgoing, () => {
-        const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
-        if (!isTaken) refuseFlood(this.#service, incoming, outgoing);
-      });
+      const isTaken = this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing, expectsContinue));
+      if (!isTaken) refuseFlood(this.#service, incoming, outgoing);
     };
     const reply = (_: IncomingMessage, outgoing: ServerResponse) => outgoing;
     const beginning = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -127,12 +125,12 @@ export class HttpServer {
 
   /** @throws ServiceError `unavailable` when `replace` could not take over such options */
   checkReplaceable(options: HttpServiceOptions): void {
-    if (options.type === 'https') tlsContextOf({ ...this.#service, options });
+    if (options.type === 'https') readTlsContext(options);
   }
 
   /** Takes over new options; requests under way keep the old ones. */
   replace(service: HttpService): void {
-    const context = this.#tls && tlsContextOf(service);
+    const context = this.#tls && readTlsContext(service.options);
     this.#service = service;
     if (context) this.#useTls(context);
     this.#applyLimits();
@@ -176,7 +174,7 @@ export class HttpServer {
   #applyLimits(): void {
     const idleMs = this.#idleMs;
     // A process that shares its address would pass what is too many on to the others, and these back again, for ever.
-    this.#server.maxConnections = this.#service.sharing ? Number.POSITIVE_INFINITY : this.#connectionLimit();
+    this.#server.maxConnections = this.#service.processes > 1 ? Number.POSITIVE_INFINITY : this.#connectionLimit();
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
     // A large upload may take any time; a stalled one is ended by the idle timeout.
@@ -190,8 +188,8 @@ export class HttpServer {
   }
 
   #connectionLimit(): number {
-    const { options, sharing } = this.#service;
-    return Math.ceil(options.maximum_concurrent_connections / (sharing?.processes ?? 1));
+    const { options, processes } = this.#service;
+    return Math.ceil(options.maximum_concurrent_connections / processes);
   }
 
   // What the HTTP parser refused has no request to answer; it gets a bare reply and the connection ends.
@@ -209,7 +207,7 @@ export class HttpServer {
   }
 
   #accept(socket: Socket): void {
-    if (this.#service.sharing && this.#connections.count >= this.#connectionLimit()) return void socket.destroy();
+    if (this.#service.processes > 1 && this.#connections.count >= this.#connectionLimit()) return void socket.destroy();
     this.#connections.add(socket);
     this.#tls?.emit('connection', socket);
   }
@@ -231,20 +229,10 @@ export class HttpServer {
   #onStream(request: StreamRequest): void {
     this.#requests++;
     const { stream, headers } = request;
-    this.#afterCongestion(stream, () => {
-      if (stream.destroyed) return;
-      const { expect } = headers;
-      const expectsContinue = expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);
-      if (expect === undefined || expectsContinue) this.#answerStream(request, expectsContinue);
-      else refuseExpectation(this.#service, request, stream);
-    });
-  }
-
-  /** Runs what begins a request, once the events of before are taken in. */
-  #afterCongestion(outgoing: Outgoing, begin: () => void): void {
-    const congestion = this.#service.sharing?.congestion();
-    if (!congestion) begin();
-    else congestion.then(() => this.#afterCongestion(outgoing, begin)).catch((error) => this.#cut(error, outgoing));
+    const { expect } = headers;
+    const expectsContinue = expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);
+    if (expect === undefined || expectsContinue) this.#answerStream(request, expectsContinue);
+    else refuseExpectation(this.#service, request, stream);
   }
 
   /** Listens to a server. A fault ends what `victim` picks of the arguments, and nothing else. */

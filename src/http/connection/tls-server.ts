@@ -1,23 +1,12 @@
 import { constants } from 'node:crypto';
 import { createServer, DEFAULT_CIPHERS, type Server } from 'node:tls';
 import type { HttpService } from '../request/exchange.ts';
-import { readTlsContext, type TlsContext } from './tls-context.ts';
+import type { TlsContext } from './tls-context.ts';
 
 /** It takes ten rounds a block where AES-256, which Node.js puts before it, takes fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
-
-/** Certificate and key of a service. @throws ServiceError `unavailable` when the files cannot be used and none were kept */
-export function tlsContextOf({ uuid, options, sharing }: HttpService): TlsContext {
-  try {
-    return readTlsContext(options);
-  } catch (error) {
-    const kept = sharing?.tlsContext(uuid);
-    if (!kept) throw error;
-    return kept;
-  }
-}
 
 /**
  * Shakes hands on the connections of an https service that are given to it (`emit('connection', socket)`). What has shaken hands is a

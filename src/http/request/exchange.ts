@@ -17,7 +17,6 @@ import { guarded } from '../../lib/guarded.ts';
 import type { Log } from '../../lib/log.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
 import type { TicketKeys } from '../connection/ticket-keys.ts';
-import type { TlsContext } from '../connection/tls-context.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
@@ -50,18 +49,8 @@ export interface HttpService {
   readonly baseHeaders: ReplyHeaders;
   /** Told of every finished request, for figures and the log; undefined when nobody asks. */
   readonly observe: RequestObserver | undefined;
-  /** Set where several processes share the service's address. */
-  readonly sharing?: SharedListener | undefined;
-}
-
-/** What a process has to know that shares an address with others. */
-export interface SharedListener {
-  /** How many processes share the connections. */
+  /** How many processes share the service's address. */
   readonly processes: number;
-  /** Resolves when the events of before are taken in; undefined when there is nothing to wait for. */
-  congestion(): Promise<void> | undefined;
-  /** TLS files of a service as they were at the start, for a process that may not read them. */
-  tlsContext(service: string): TlsContext | undefined;
 }
 
 /** One request and its reply on the way through the service. */

@@ -1,14 +1,13 @@
 import { hostname } from 'node:os';
 import type { Counts } from '../../console/samples.ts';
-import { joinTransfers, type ShownTransfer } from '../../files/transfers.ts';
+import type { ShownTransfer } from '../../files/transfers.ts';
 import type { ServiceFigures } from '../../monitor/sources.ts';
 import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import { jobView } from '../console/replays.ts';
 import type { Core } from '../core.ts';
 import type { ServerView } from '../monitor-sources.ts';
-import { joinFaults, methodFaults } from '../parts.ts';
-import { sumTallies, type TallyFigures } from '../tally.ts';
-import type { ProcessFigures } from '../workers/fleet-figures.ts';
+import { methodFaults } from '../parts.ts';
+import type { TallyFigures } from '../tally.ts';
 import type { NodeReport } from './node-messages.ts';
 
 /** What a report has beside what a `ServerView` has. */
@@ -23,22 +22,23 @@ interface Surroundings {
   jobs: ReplayJobs;
 }
 
-/** How this node is, with its workers, at this moment. */
+/** How this node is at this moment. */
 export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Surroundings): Promise<NodeReport> {
-  const [services, workers] = await Promise.all([view.listeners?.figures() ?? [], view.fleet?.workers?.processes()]);
-  const own = ownFigures(view, tally());
-  const { tally: counted, transfers, methodFaults: faults, memoryBytes } = workers ? joined(own, workers) : own;
+  const services = (await view.listeners?.figures()) ?? [];
+  const { server, files } = view.core as Core;
+  const counted = tally();
+  const transfers = files.transfers.look();
   return {
-    name: (view.core as Core).server.name,
+    name: server.name,
     host: hostname(),
     version: SVC_VERSION,
     phase: view.phase,
     started,
     counts: countsOf(services, counted),
     connections: sumOf(services, 'connections'),
-    memory_bytes: memoryBytes,
+    memory_bytes: process.memoryUsage.rss(),
     services: servicesOf(view, listening(), services),
-    methods: methodsOf(view, faults),
+    methods: methodsOf(view),
     transfers: transfers.shown.map(shownTransfer),
     transfers_left_out: transfers.leftOut,
     errors: counted.errors,
@@ -46,22 +46,8 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
   };
 }
 
-/** This process by itself. */
-function ownFigures({ core, parts }: ServerView, tally: TallyFigures): ProcessFigures {
-  const transfers = (core as Core).files.transfers.look();
-  return { tally, transfers, methodFaults: parts ? methodFaults(parts) : {}, memoryBytes: process.memoryUsage.rss() };
-}
-
-function joined(own: ProcessFigures, workers: ProcessFigures): ProcessFigures {
-  return {
-    tally: sumTallies([own.tally, workers.tally]),
-    transfers: joinTransfers([own.transfers, workers.transfers]),
-    methodFaults: joinFaults([own.methodFaults, workers.methodFaults]),
-    memoryBytes: own.memoryBytes + workers.memoryBytes,
-  };
-}
-
-function methodsOf({ parts, config }: ServerView, faults: Readonly<Record<string, string>>): NodeReport['methods'] {
+function methodsOf({ parts, config }: ServerView): NodeReport['methods'] {
+  const faults = parts ? methodFaults(parts) : {};
   return [...(parts?.methods.values() ?? [])].map(({ uuid, name, type, state }) => {
     const isDisabled = config.authentications[uuid]?.enabled === false;
     return { uuid, name, type, state, reason: isDisabled ? 'It is disabled in the configuration.' : (faults[uuid] ?? '') };
