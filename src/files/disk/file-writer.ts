@@ -234,7 +234,10 @@ export class FileWriter implements RandomWriter {
         const time = timeToSet(options.modifiedMs);
         await futimesAsync(this.#fd, options.accessedMs === undefined ? time : timeToSet(options.accessedMs), time);
       }
-      await fsyncAsync(this.#fd);
+      await fsyncAsync(this.#fd).catch((error) => {
+        this.#syncFailure = error;
+        throw error;
+      });
       const entry = entryOf(name, fstatSync(this.#fd));
       const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
       this.#state = 'ended';

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, sep } from 'node:path';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { asServiceError } from './system-errors.ts';
 
 const descriptorsFolder = '/proc/self/fd';
@@ -33,14 +33,18 @@ export function isBelow(path: string, root: string): boolean {
 export class RealRoots {
   readonly #roots: readonly string[];
   readonly #excluded: readonly string[];
+  /** Roots on a disk that failed: whether they exist is not known. */
+  readonly #failed: readonly string[];
 
   /**
    * @param roots real folders; those that do not exist are left out
    * @param excluded real folders inside them that stay out of reach all the same (the data folder)
    */
   constructor(roots: readonly string[], excluded: readonly string[]) {
-    this.#roots = roots.flatMap(existingRealPath);
-    this.#excluded = excluded.flatMap(existingRealPath);
+    const failed: string[] = [];
+    this.#roots = roots.flatMap((root) => existingRealPath(root, () => failed.push(root)));
+    this.#excluded = excluded.flatMap((folder) => existingRealPath(folder));
+    this.#failed = failed;
   }
 
   /** The real paths, links resolved, of the folders that exist. */
@@ -75,7 +79,7 @@ export class RealRoots {
     }
     try {
       const realPath = openedPath(fd, path);
-      if (!this.contains(realPath)) throw new ServiceError('not-found', 'Path not found.');
+      if (!this.contains(realPath)) throw this.#failed.some((root) => isBelow(path, root)) ? unreachable() : notFound();
       return { fd, realPath };
     } catch (error) {
       closeSync(fd);
@@ -84,13 +88,23 @@ export class RealRoots {
   }
 }
 
-function existingRealPath(path: string): string[] {
+/** @param onFailure told that the disk cannot say whether the path exists */
+function existingRealPath(path: string, onFailure?: () => void): string[] {
   try {
     // The native form: the other one asks lstat(2) about every folder on the way.
     return [realpathSync.native(path)];
-  } catch {
+  } catch (error) {
+    if (isServiceError(asServiceError(error), 'internal', 'unavailable')) onFailure?.();
     return [];
   }
+}
+
+function notFound(): ServiceError {
+  return new ServiceError('not-found', 'Path not found.');
+}
+
+function unreachable(): ServiceError {
+  return new ServiceError('unavailable', 'The file system cannot be read, try again.');
 }
 
 /** A path with the links of its folder resolved, and the last name as it is; as it was given where that folder is missing. */
@@ -108,7 +122,7 @@ function openedPath(fd: number, path: string): string {
   const realPath = realpathSync(path);
   const opened = fstatSync(fd, { bigint: true });
   const found = lstatSync(realPath, { bigint: true });
-  if (opened.ino !== found.ino || opened.dev !== found.dev) throw new ServiceError('not-found', 'Path not found.');
+  if (opened.ino !== found.ino || opened.dev !== found.dev) throw notFound();
   return realPath;
 }
 

@@ -15,12 +15,12 @@ import { endUpload } from './end-upload.ts';
 import { eventUuidOf, resumedData } from './upload-events.ts';
 import type { UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
-/** Faults after which a later request may still go on: nothing is wrong with the upload itself. */
-const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests'] as const;
+/** Faults after which a later request may still go on: nothing is wrong with the upload itself. `internal` is a disk that fails, for example. */
+const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
 
 /** Whether a fault is the end of an upload: every later request would meet it again, or must not begin. */
 export function isFinal(error: unknown): boolean {
-  return !isServiceError(error, ...passing);
+  return !isServiceError(asServiceError(error), ...passing);
 }
 
 /** So much of the content is read at a time. */
@@ -96,14 +96,24 @@ export class ResumableUpload {
     try {
       await this.#open(announces);
     } catch (error) {
-      if (this.#endsWith(error)) await this.end(error);
-      else this.release();
+      await this.fail(error);
       throw asServiceError(error);
     }
   }
 
-  #endsWith(error: unknown): boolean {
-    return !this.isTold || isFinal(error);
+  /** Ends a request that met a fault: the upload is over with it, or kept for another request where the fault may pass. */
+  async fail(error: unknown): Promise<void> {
+    if (!this.isTold || isFinal(error)) await this.end(error);
+    else if (this.#receiving) await this.#goBack();
+    else this.release();
+  }
+
+  async #goBack(): Promise<void> {
+    try {
+      if (this.#record.completion) this.#record = await this.#store.change(this.#record.id, { completion: undefined });
+    } finally {
+      await this.keep(false);
+    }
   }
 
   async #open(announces: boolean): Promise<void> {
@@ -239,15 +249,9 @@ export class ResumableUpload {
     } catch (error) {
       // The file has its name: whoever looks after uploads tells of it as soon as that can be done.
       if (!this.#receiving) this.release();
-      else if (this.#endsWith(error)) await this.end(error);
-      else await this.#goBack();
+      else await this.fail(error);
       throw asServiceError(error);
     }
-  }
-
-  async #goBack(): Promise<void> {
-    await this.#store.change(this.#record.id, { completion: undefined });
-    await this.keep(false);
   }
 
   async #commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {

@@ -48,7 +48,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
     const mismatch = whole?.mismatch();
     if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
   } catch (error) {
-    await upload.end(error);
+    await upload.fail(error);
     throw error;
   }
   const result = await upload.commit(verify);

@@ -106,7 +106,7 @@ async function refusalOf(
   try {
     if (lengthBytes !== undefined) await upload.setLength(lengthBytes);
   } catch (error) {
-    await upload.end(error);
+    await upload.fail(error);
     throw afterFault(exchange, error, upload.record);
   }
   return undefined;

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { journalFolder } from '../../../src/events/journal/file-event-log.ts';
+import { start } from '../../support/child.ts';
+import { Client } from '../../support/client.ts';
+import { append, part, sha256, uploads } from '../../support/draft-uploads.ts';
+import { readEvents } from '../../support/journal.ts';
+import { until } from '../../support/receiver.ts';
+import { writeConfig } from '../../support/server.ts';
+import { temporaryFolder } from '../../support/temp.ts';
+import { WatchedRequest } from '../../support/watched-request.ts';
+
+const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');
+const content = randomBytes(300_000);
+const firstBytes = 100_000;
+const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
+
+/** A server in a process of its own, whose disk fails when it is told so. */
+async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
+  const control = join(folder, 'failing');
+  await writeConfig(folder, {});
+  const running = start(t, ['serve', '--log-level', 'error'], {
+    cwd: folder,
+    env: { NODE_OPTIONS: `--require ${preload}`, FAILING_DISK: control },
+  });
+  const [, url = ''] = await running.line(/(http:\S+)\/\n/);
+  const home = join(folder, 'home');
+  const stop = async () => {
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
+  };
+  return {
+    stop,
+    client: new Client(url),
+    folder,
+    home,
+    stored: (name: string) => readFileSync(join(home, name)),
+    hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
+    /** @param fault lines `FUNCTION PART`, as test/support/failing-disk.cjs has it */
+    async whileFailing<T>(fault: string, action: () => Promise<T>): Promise<T> {
+      writeFileSync(control, fault.replaceAll('HOME', home));
+      try {
+        return await action();
+      } finally {
+        rmSync(control);
+      }
+    },
+    /** The events of uploads, by path. */
+    async told(): Promise<Map<string, string[]>> {
+      await stop();
+      const ids = new Map<string, string[]>();
+      const bad = ({ reason }: { reason: string }) => assert.fail(reason);
+      for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, bad)) {
+        const path = String(event.data.path);
+        if (['40017', '40021', '40022'].includes(event.id)) ids.set(path, [...(ids.get(path) ?? []), event.id]);
+      }
+      return ids;
+    },
+  };
+}
+
+/** Where the disk may fail under a request that goes on with an upload. */
+const faults = {
+  'content that cannot be written': 'writev .kept\nwritevSync .kept',
+  'content that cannot be synced': 'fdatasync .kept\nfsync .kept',
+  'content that cannot be opened': 'openSync .kept',
+  'content that cannot be looked at': 'fstatSync .kept',
+  'content that cannot be read': 'read .kept',
+  'content that cannot be renamed': 'renameSync .kept\nlinkSync .kept',
+  'a folder that cannot be opened': 'openSync HOME',
+  'a target that cannot be looked at': 'lstatSync HOME/a',
+  'a record that cannot be written': 'fdatasync /uploads/\nopen /uploads/',
+};
+
+test('a disk that fails for a while ends no upload: what was confirmed stays, and its client goes on', async (t) => {
+  const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
+  for (const [index, [what, fault]] of Object.entries(faults).entries()) {
+    const name = `a${index}`;
+    const headers = { ...part, 'repr-digest': sha256(content) };
+    const begun = await client.put(`/home/${name}`, content.subarray(0, firstBytes), { headers });
+    assert.equal(begun.status, 201, begun.text);
+    const url = String(begun.headers.location);
+    let offset = firstBytes;
+    for (const isLast of [false, true]) {
+      const request = {
+        headers: append(offset, isLast),
+        body: content.subarray(offset, isLast ? undefined : offset + 1000),
+        mayFail: true,
+      };
+      const reply = await whileFailing(fault, () => client.send('PATCH', url, request));
+      if (isLast || reply.status !== 204) {
+        assert.ok([500, 503].includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
+        assert.equal(reply.headers['upload-complete'] ?? '?0', '?0', what);
+      }
+      const head = await client.send('HEAD', url);
+      assert.equal(head.status, 204, `${what}: ${head.text}`);
+      const now = Number(head.headers['upload-offset']);
+      assert.ok(now >= offset && now < content.length, `${what}: ${now} after ${offset}`);
+      offset = now;
+    }
+    const last = await client.send('PATCH', url, { headers: append(offset, true), body: content.subarray(offset) });
+    assert.equal(last.status, 201, last.text);
+    assert.deepEqual(stored(name), content, what);
+  }
+  assert.deepEqual(hidden(), []);
+  const events = await told();
+  for (const index of Object.keys(Object.keys(faults))) assert.deepEqual(events.get(`/a${index}`), ['40021', '40017']);
+});
+
+test('nor one of tus, and nothing of content with a digest is confirmed that could not be put on the disk', async (t) => {
+  const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
+  const metadata = { 'upload-length': String(content.length), 'upload-metadata': `path ${Buffer.from('/a').toString('base64')}` };
+  const created = await client.send('POST', uploads, { headers: { ...tus, ...metadata }, body: content.subarray(0, firstBytes) });
+  assert.equal(created.status, 201, created.text);
+  const url = String(created.headers.location);
+  for (const [what, fault] of Object.entries(faults)) {
+    const headers = { ...tus, 'upload-offset': String(firstBytes), 'upload-checksum': 'sha1 AAAAAAAAAAAAAAAAAAAAAAAAAAA=' };
+    const reply = await whileFailing(fault, () =>
+      client.send('PATCH', url, { headers, body: content.subarray(firstBytes), mayFail: true }),
+    );
+    // What fails only at the end is not reached: the digest is wrong.
+    assert.ok([500, 503, 460].includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
+    const head = await client.send('HEAD', url, { headers: tus });
+    assert.deepEqual([head.status, head.headers['upload-offset']], [200, String(firstBytes)], what);
+  }
+  const last = await client.send('PATCH', url, {
+    headers: { ...tus, 'upload-offset': String(firstBytes) },
+    body: content.subarray(firstBytes),
+  });
+  assert.equal(last.status, 204, last.text);
+  assert.deepEqual(stored('a'), content);
+  assert.deepEqual(hidden(), []);
+  assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
+});
+
+test('a disk that fails while the first request of a client that knows the URL is under way ends nothing', async (t) => {
+  const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
+  const first = new WatchedRequest(client, 'PUT', '/home/a', {
+    'upload-draft-interop-version': '9',
+    'upload-complete': '?1',
+    'content-length': String(content.length),
+  });
+  const url = await first.location();
+  await first.write(content.subarray(0, firstBytes));
+  await until('it is there', () => hidden().some((name) => stored(name).length === firstBytes));
+  const reply = await whileFailing('fdatasync .kept', () => first.end(content.subarray(firstBytes)));
+  // Its end needs no fdatasync.
+  assert.equal(reply.status, 201, reply.text);
+  const second = new WatchedRequest(client, 'PUT', '/home/b', {
+    'upload-draft-interop-version': '9',
+    'upload-complete': '?1',
+    'content-length': String(content.length),
+  });
+  const other = await second.location();
+  await second.write(content.subarray(0, firstBytes));
+  await until('it is there', () => hidden().some((name) => stored(name).length === firstBytes));
+  const failed = await whileFailing('fsync .kept', () => second.end(content.subarray(firstBytes)));
+  assert.equal(failed.status, 500, failed.text);
+  const offset = Number((await client.send('HEAD', other)).headers['upload-offset']);
+  const last = await client.send('PATCH', other, { headers: append(offset, true), body: content.subarray(offset) });
+  assert.equal(last.status, 201, last.text);
+  assert.deepEqual([stored('a'), stored('b'), url === other], [content, content, false]);
+  assert.deepEqual((await told()).get('/b'), ['40021', '40017']);
+});
+
+test('a home folder that cannot be resolved for a while ends no upload', async (t) => {
+  const before = await startOnFailingDisk(t);
+  const begun = await before.client.put('/home/a', content.subarray(0, firstBytes), { headers: part });
+  const url = String(begun.headers.location);
+  await before.stop();
+  const { client, whileFailing, stored, told } = await startOnFailingDisk(t, before.folder);
+  const go = () => client.send('PATCH', url, { headers: append(firstBytes, true), body: content.subarray(firstBytes), mayFail: true });
+  // The first request of an account resolves its folders.
+  const refused = await whileFailing('realpathSync HOME', go);
+  assert.equal(refused.status, 503, refused.text);
+  const last = await go();
+  assert.equal(last.status, 201, last.text);
+  assert.deepEqual(stored('a'), content);
+  assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
+});

@@ -1,0 +1,53 @@
+// Loaded before svc (NODE_OPTIONS=--require): calls to the file system fail with EIO while the file that FAILING_DISK names has a line
+// `FUNCTION PART`, for paths, or paths of descriptors, that contain PART.
+const fs = require('node:fs');
+const { syncBuiltinESMExports } = require('node:module');
+
+const { lstatSync, readFileSync, readlinkSync } = fs;
+const functions = [
+  ...['fdatasync', 'fstatSync', 'fsync', 'linkSync', 'lstatSync', 'openSync', 'read', 'renameSync'],
+  ...['writev', 'writevSync'],
+];
+
+function pathOf(target) {
+  if (typeof target === 'number') return readlinkSync(`/proc/self/fd/${target}`);
+  const text = String(target);
+  const [, fd, rest] = /^\/proc\/self\/fd\/(\d+)(.*)$/.exec(text) ?? [];
+  return fd === undefined ? text : readlinkSync(`/proc/self/fd/${fd}`) + rest;
+}
+
+function fails(name, target) {
+  const control = process.env.FAILING_DISK;
+  if (!lstatSync(control, { throwIfNoEntry: false })) return false;
+  const lines = readFileSync(control, 'utf8').split('\n');
+  return lines.some((line) => line.startsWith(`${name} `) && pathOf(target).includes(line.slice(name.length + 1)));
+}
+
+function fault(name) {
+  return Object.assign(new Error(`EIO: i/o error, ${name}`), { code: 'EIO', errno: -5, syscall: name });
+}
+
+for (const name of functions) {
+  const call = fs[name];
+  fs[name] = (target, ...rest) => {
+    if (target === process.env.FAILING_DISK || !fails(name, target)) return call(target, ...rest);
+    if (name.endsWith('Sync')) throw fault(name);
+    setImmediate(rest.at(-1), fault(name));
+  };
+  // Those with several results have a promise of their own.
+  Object.defineProperties(fs[name], Object.getOwnPropertyDescriptors(call));
+}
+
+const { native } = fs.realpathSync;
+fs.realpathSync.native = (path, ...rest) => {
+  if (fails('realpathSync', path)) throw fault('realpath');
+  return native(path, ...rest);
+};
+
+const { open } = fs.promises;
+fs.promises.open = async (path, ...rest) => {
+  if (fails('open', path)) throw fault('open');
+  return open(path, ...rest);
+};
+
+syncBuiltinESMExports();
