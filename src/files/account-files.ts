@@ -46,14 +46,14 @@ export class AccountFiles {
 
   /**
    * @param context who and which component, for the events
-   * @param locks what the client may do in spite of locks; undefined where the service keeps none
+   * @param locks what the client may do in spite of locks
    * @param requestData what the events carry besides
    */
   constructor(
     account: Account,
     environment: FilesEnvironment,
     context: EventContext,
-    locks?: LockGuard,
+    locks: LockGuard,
     mounts = mountsOf(account, environment.excludedPaths),
     requestData?: Readonly<Record<string, unknown>>,
   ) {
@@ -198,8 +198,7 @@ export class AccountFiles {
    */
   async openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     try {
-      const upload = await startUpload(this.#paths, path, await this.#writableFile(path), options);
-      return this.#paths.locks ? this.#lockedUpload(path, upload) : upload;
+      return await startUpload(this.#paths, path, await this.#writableFile(path), options);
     } catch (error) {
       throw this.#paths.reported(40022, path, error, { metadata: options.metadata });
     }
@@ -301,7 +300,7 @@ export class AccountFiles {
   }
 
   /**
-   * The locks of a path, for a service that keeps them.
+   * The locks of a path, for a client that takes and ends them.
    *
    * @throws ServiceError `forbidden` without `write`
    */
@@ -312,7 +311,7 @@ export class AccountFiles {
 
   /** The same files for a client that has just taken one more lock. */
   withToken(token: string): AccountFiles {
-    return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks?.withToken(token), this.mounts);
+    return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks.withToken(token), this.mounts);
   }
 
   /** The locks that cover a path, for whoever may look at it. */
@@ -350,14 +349,5 @@ export class AccountFiles {
   /** Like `emit`; the event is on disk when the promise resolves. For changes. */
   async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
     await this.#paths.emitDurable(id, path, data);
-  }
-
-  // An upload may take hours: a lock that somebody took meanwhile counts at its end too.
-  #lockedUpload(path: VirtualPath, upload: FileUpload): FileUpload {
-    const commit = async () => {
-      await this.#paths.requireUnlocked(path, 'content');
-      return upload.commit();
-    };
-    return { ...upload, commit };
   }
 }

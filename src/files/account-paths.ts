@@ -10,13 +10,10 @@ import { isHiddenName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 import { type Entry, entryOf, virtualEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
-import { type LockGuard, requireUnlocked } from './locks/lock-guard.ts';
+import type { Change, LockGuard } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 import { eventIdFor } from './ssh-events.ts';
-
-/** What an operation is about to do to a path, as far as locks care. */
-export type Change = 'content' | 'membership' | 'tree';
 
 /**
  * What every operation on an account's files begins and ends with: permissions, the way from a virtual path to a real
@@ -28,7 +25,8 @@ export class AccountPaths {
   readonly environment: FilesEnvironment;
   /** Who and which component. */
   readonly context: EventContext;
-  readonly locks: LockGuard | undefined;
+  /** What the client may do in spite of locks. */
+  readonly locks: LockGuard;
   readonly #requestData: Readonly<Record<string, unknown>>;
 
   /** @param requestData what the events of this request carry besides */
@@ -37,7 +35,7 @@ export class AccountPaths {
     mounts: Mounts,
     environment: FilesEnvironment,
     context: EventContext,
-    locks: LockGuard | undefined,
+    locks: LockGuard,
     requestData: Readonly<Record<string, unknown>> = {},
   ) {
     this.account = account;
@@ -94,19 +92,19 @@ export class AccountPaths {
   }
 
   /**
-   * Refuses a change that a lock forbids, where the service keeps locks.
+   * Refuses a change that a lock forbids, whichever service it was taken through.
    *
    * @throws ServiceError `locked`
    */
   async requireUnlocked(path: VirtualPath, change: Change): Promise<void> {
     const location = this.mounts.locate(path);
-    if (this.locks && location.kind === 'real') await requireUnlocked(this.locks, this.mounts.roots, location.realPath, change);
+    if (location.kind === 'real') await this.locks.requireUnlocked(this.mounts.roots, location.realPath, change);
   }
 
   /** Forgets the locks of what was deleted or moved away (RFC 4918 §9.6, §9.9); those that cannot be reached end by themselves. */
   async forgetLocks(path: VirtualPath): Promise<void> {
     const location = this.mounts.locate(path);
-    if (!this.locks || location.kind !== 'real') return;
+    if (location.kind !== 'real') return;
     try {
       await this.locks.forget(this.mounts.roots, location.realPath);
     } catch (error) {

@@ -4,7 +4,7 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventContext } from '../events/event.ts';
 import { AccountFiles } from '../files/account-files.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
-import { LockGuard } from '../files/locks/lock-guard.ts';
+import { LockGuard, noTokens } from '../files/locks/lock-guard.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { Sparing } from '../lib/sparing.ts';
@@ -14,9 +14,6 @@ import type { SshObserver } from './ssh-observer.ts';
 
 /** Requests that cannot be read are told of at most so often: they would fill the journal. */
 const badRequestsEveryMs = 1000;
-
-/** An SFTP client has no way to say that it holds a lock. */
-const noTokens: ReadonlySet<string> = new Set();
 
 /** What both sides agreed on, by the names of the protocol; the same in both directions unless the client wanted otherwise. */
 export interface NegotiatedAlgorithms {

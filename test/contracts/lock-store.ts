@@ -106,6 +106,22 @@ export function lockStoreContract(
     assert.deepEqual(await store.within('/'), []);
   });
 
+  test(`${name}: it is empty until a lock is taken, and once all of them are released or over`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store, advance } = made;
+    assert.equal(await store.isEmpty(), true);
+    const result = await store.take(request('/a', true));
+    assert.ok('taken' in result);
+    assert.equal(await store.isEmpty(), false);
+    await store.release(result.taken.token);
+    assert.equal(await store.isEmpty(), true);
+    await store.take(request('/b', false, 'alice', 1000));
+    advance(1001);
+    assert.deepEqual(await store.covering('/b'), []);
+    assert.equal(await store.isEmpty(), true);
+  });
+
   test(`${name}: an account holds a limited number of locks`, async (t) => {
     const made = await make(t);
     if (!made) return;

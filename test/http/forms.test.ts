@@ -3,27 +3,14 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { type FormPart, formBoundary, multipart } from '../support/multipart.ts';
 import { until } from '../support/receiver.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-type Part = [name: string, value: string | Buffer, fileName?: string];
-const boundary = 'b0undary';
-
-function multipart(parts: Part[]): Buffer {
-  const pieces = parts.flatMap(([name, value, fileName]) => [
-    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${fileName === undefined ? '' : `; filename="${fileName}"`}\r\n\r\n`,
-    value,
-    '\r\n',
-  ]);
-  return Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece)));
-}
-
-function post(server: TestServer, parts: Part[], headers: Record<string, string> = {}) {
-  return server.send('POST', '/home/', {
-    body: multipart(parts),
-    headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, ...headers },
-  });
+function post(server: TestServer, parts: FormPart[], headers: Record<string, string> = {}) {
+  const { body, type } = multipart(parts);
+  return server.send('POST', '/home/', { body, headers: { 'content-type': type, ...headers } });
 }
 
 test('upload, create, trigger, delete: 303 back to the folder with a message shown once', async (t) => {
@@ -142,7 +129,7 @@ test('paths in file names are not followed, awkward names are shown harmlessly',
 
 test('bad forms: a clear refusal, nothing done', async (t) => {
   const server = await startServer(t);
-  const cases: [Part[], number][] = [
+  const cases: [FormPart[], number][] = [
     [[], 400],
     [[['new-folder', 'd']], 400],
     [[['action', 'create-folder']], 400],
@@ -202,7 +189,7 @@ test('bad forms: a clear refusal, nothing done', async (t) => {
   for (const [parts, status] of cases) assert.equal((await post(server, parts)).status, status, JSON.stringify(parts).slice(0, 100));
   const raw = (body: string, type: string) => server.send('POST', '/home/', { body, headers: { 'content-type': type } });
   assert.equal((await raw('x', 'multipart/form-data')).status, 400);
-  assert.equal((await raw('no boundary here', `multipart/form-data; boundary=${boundary}`)).status, 400);
+  assert.equal((await raw('no boundary here', `multipart/form-data; boundary=${formBoundary}`)).status, 400);
   assert.equal(
     (
       await raw(
@@ -210,9 +197,9 @@ test('bad forms: a clear refusal, nothing done', async (t) => {
           ['action', 'upload-file'],
           ['upload-file', 'x', 'cut.txt'],
         ])
-          .toString()
+          .body.toString()
           .slice(0, -12),
-        `multipart/form-data; boundary=${boundary}`,
+        `multipart/form-data; boundary=${formBoundary}`,
       )
     ).status,
     400,
@@ -240,13 +227,13 @@ test('a client that disappears in the middle of a form leaves nothing', async (t
   const socket = connect(server.port, '127.0.0.1');
   const basic = Buffer.from(testUser).toString('base64');
   socket.write(
-    `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,
+    `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${formBoundary}\r\nContent-Length: 9999999\r\n\r\n`,
   );
   socket.write(
     multipart([
       ['action', 'upload-file'],
       ['upload-file', 'x'.repeat(2_000_000), 'a'],
-    ]).subarray(0, 1_500_000),
+    ]).body.subarray(0, 1_500_000),
   );
   await until('the upload is under way', () => readdirSync(server.home).length === 2);
   socket.destroy();
@@ -256,7 +243,7 @@ test('a client that disappears in the middle of a form leaves nothing', async (t
 
 test('files before the field "action" are open until it comes: only so many are taken', async (t) => {
   const server = await startServer(t);
-  const files = (count: number) => Array.from({ length: count }, (_, index): Part => ['upload-file', 'x', `f${index}`]);
+  const files = (count: number) => Array.from({ length: count }, (_, index): FormPart => ['upload-file', 'x', `f${index}`]);
   const socket = connect(server.port, '127.0.0.1');
   const basic = Buffer.from(testUser).toString('base64');
   let reply = '';
@@ -264,9 +251,9 @@ test('files before the field "action" are open until it comes: only so many are 
     reply += chunk;
   });
   socket.write(
-    `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,
+    `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${formBoundary}\r\nContent-Length: 9999999\r\n\r\n`,
   );
-  socket.write(multipart(files(101)).subarray(0, -10));
+  socket.write(multipart(files(101)).body.subarray(0, -10));
   await until('it is refused', () => reply.startsWith('HTTP/1.1 400 '));
   socket.destroy();
   await until('nothing is left', () => readdirSync(server.home).length === 0);
@@ -279,11 +266,11 @@ test('a client that disappears while several of its files wait does not end the 
   for (let round = 0; round < 4; round++) {
     const socket = connect(server.port, '127.0.0.1');
     const basic = Buffer.from(testUser).toString('base64');
-    const parts = Array.from({ length: 50 }, (_, index): Part => ['upload-file', 'x'.repeat(2000), `f${index}`]);
+    const parts = Array.from({ length: 50 }, (_, index): FormPart => ['upload-file', 'x'.repeat(2000), `f${index}`]);
     socket.write(
-      `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 9999999\r\n\r\n`,
+      `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${formBoundary}\r\nContent-Length: 9999999\r\n\r\n`,
     );
-    socket.write(multipart([['action', 'upload-file'], ...parts]).subarray(0, -30));
+    socket.write(multipart([['action', 'upload-file'], ...parts]).body.subarray(0, -30));
     await until('the first file is there', () => readdirSync(server.home).length > 0);
     socket.destroy();
     await until('the failure is told', async () => (await server.eventIds()).filter((id) => id === 40022).length > round);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestReply } from '../support/client.ts';
@@ -238,19 +238,4 @@ test('an upload that began before a lock was taken does not overwrite what is lo
   assert.equal(await status, 423);
   assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'old');
   assert.deepEqual(readdirSync(server.home), ['a']);
-});
-
-test('a service without webdav_compatibility beside one with it goes its own way', async (t) => {
-  const server = await startServer(t, {
-    services: { strict: { type: 'http', port: 0 }, relaxed: { type: 'http', port: 0, webdav_compatibility: true } },
-  });
-  writeFileSync(join(server.home, 'a'), '');
-  const { Client } = await import('../support/client.ts');
-  const urls = new Map(server.service.listening().map(({ uuid, url }) => [uuid, url]));
-  const relaxed = new Client(urls.get('relaxed') ?? '');
-  const granted = await relaxed.send('LOCK', '/home/a', { headers: finder, body: lockBody() });
-  assert.equal(granted.status, 200);
-  assert.equal((await relaxed.put('/home/a', 'x')).status, 423);
-  assert.equal((await new Client(urls.get('strict') ?? '').put('/home/a', 'x')).status, 201);
-  assert.ok(existsSync(join(server.home, 'a')));
 });

@@ -13,6 +13,7 @@ import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import { ownTurns } from '../../src/files/disk/turns.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
+import { LockGuard, noTokens } from '../../src/files/locks/lock-guard.ts';
 import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
 import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
@@ -90,7 +91,13 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   };
   const groups = new Map([['DEFAULT_GROUP', { enabled: true, home_folder_path: home, ...group }]]);
   const account: Account = effectiveAccount('alice', {}, groups, { uuid: 'local', type: 'application' });
-  return { files: new AccountFiles(account, environment, context), environment, uploadLimits, home, events };
+  return {
+    files: new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid, noTokens)),
+    environment,
+    uploadLimits,
+    home,
+    events,
+  };
 }
 
 /** An SFTP session over a stream in memory, with a client that sends raw packets. */

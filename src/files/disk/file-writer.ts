@@ -225,7 +225,7 @@ export class FileWriter implements RandomWriter {
    *
    * @returns the new file's entry, and whether there was a file of its name
    */
-  async finish(options: FinishOptions = {}): Promise<{ entry: Entry; isReplacement: boolean }> {
+  async finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
     const { parent, name } = this.#target;
     try {
       await this.#syncing;
@@ -239,6 +239,7 @@ export class FileWriter implements RandomWriter {
         throw error;
       });
       const entry = entryOf(name, fstatSync(this.#fd));
+      await options.requireUnlocked();
       const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
       this.#state = 'ended';
       await syncOpenedFolder(parent.fd);

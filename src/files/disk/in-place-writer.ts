@@ -66,7 +66,13 @@ export class InPlaceWriter implements RandomWriter {
     if (this.#failure !== undefined) throw asServiceError(this.#failure);
   }
 
-  async finish({ modifiedMs, accessedMs, reservation = unlimited }: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
+  async finish({
+    modifiedMs,
+    accessedMs,
+    reservation = unlimited,
+    requireUnlocked,
+  }: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
+    await requireUnlocked();
     await this.#kept(async () => {
       if (modifiedMs !== undefined) await futimesAsync(this.fd, timeToSet(accessedMs ?? modifiedMs), timeToSet(modifiedMs));
       await fsyncAsync(this.fd);

@@ -12,7 +12,6 @@ export class LockedPath {
   readonly #takenBy: NonNullable<FileLock['takenBy']>;
 
   constructor(paths: AccountPaths, path: VirtualPath) {
-    if (!paths.locks) throw new Error('This service keeps no locks.');
     this.#guard = paths.locks;
     this.#takenBy = { account: paths.account.name, address: paths.context.account.peer.address };
     const location = paths.mounts.locate(path);

@@ -3,6 +3,8 @@ import type { QuotaReservation } from '../quota.ts';
 
 /** How a written file gets its name. */
 export interface FinishOptions {
+  /** Refuses by throwing what a lock on the path forbids. Writing may take hours: one that somebody took meanwhile counts, too. */
+  requireUnlocked: () => Promise<void>;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
   /** Access time to set with it; else it is the same. */

@@ -103,6 +103,11 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
+  // Those that are over are removed by the scripts of whoever asks on.
+  async isEmpty(): Promise<boolean> {
+    return (await this.#link.call(['EXISTS', this.#key])) === 0;
+  }
+
   async covering(path: string): Promise<FileLock[]> {
     return ((await this.#run(listScript, path, 'covering')) as unknown[]).map(lockOf);
   }

@@ -38,6 +38,10 @@ export class MemoryLocks implements LockStore {
     return this.#locks.delete(token);
   }
 
+  async isEmpty(): Promise<boolean> {
+    return this.#active().length === 0;
+  }
+
   async covering(path: string): Promise<FileLock[]> {
     return this.#active().filter((lock) => covers(lock, path));
   }

@@ -128,13 +128,13 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
       await reservation.take(chunk.length);
       await writer.write([chunk]);
     }
-    await paths.requireUnlocked(copy.to, 'content');
     paths.environment.events.assertWritable();
     const verify = (current: Entry | undefined) => {
       if (current && options.mayReplace === 'nothing') throw destinationExists();
       options.verify?.(copy.source);
     };
-    return (await writer.finish({ modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
+    const requireUnlocked = () => paths.requireUnlocked(copy.to, 'content');
+    return (await writer.finish({ requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
   } catch (error) {
     await writer.discard();
     throw error;

@@ -90,7 +90,12 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     },
     async commit() {
       events.assertWritable();
-      const { entry, isReplacement } = await writer.finish({ modifiedMs: options.modifiedMs, verify: options.verify, reservation });
+      const { entry, isReplacement } = await writer.finish({
+        requireUnlocked: () => files.requireUnlocked(path, 'content'),
+        modifiedMs: options.modifiedMs,
+        verify: options.verify,
+        reservation,
+      });
       transfers.leave(transfer);
       const draft = files.draft(40017, path, { ...eventData(), replaced: isReplacement || undefined });
       if (options.backendUuid === undefined) {

@@ -189,12 +189,13 @@ export class RandomContent {
   }
 
   /** Makes what comes before the first gap the content of a file of that name. Not for what is written in place. */
-  async keepBeginning(openTarget: (() => WriteTarget) | undefined): Promise<void> {
+  async keepBeginning({ requireUnlocked }: Pick<FinishOptions, 'requireUnlocked'>, openTarget?: () => WriteTarget): Promise<void> {
+    await requireUnlocked();
     await this.#fillGaps(0, this.#baseBytes);
     const [gap] = this.#extents.gaps(0, this.#sizeBytes);
     if (gap) await this.#writer.truncate(gap.start);
     if (openTarget) this.retarget(openTarget);
-    await this.#writer.finish({ reservation: this.#reservation });
+    await this.#writer.finish({ requireUnlocked, reservation: this.#reservation });
   }
 
   /** Drops what was written; the old file stays as it was, unless it was written in place. Closes only, after `finish` or `keepBeginning` succeeded. */

@@ -125,6 +125,7 @@ export class RandomUpload implements Transfer {
     return this.#queue.run(() =>
       this.#mayFail(async () => {
         if (sizeBytes === this.#content.sizeBytes) return;
+        await this.#requireChangeable();
         await this.#content.truncate(sizeBytes);
         this.#noteChange();
       }),
@@ -134,6 +135,7 @@ export class RandomUpload implements Transfer {
   /** Sets times and mode of the file to come. @throws ServiceError `forbidden` for another owner */
   setAttributes(change: AttributeChange): Promise<void> {
     return this.#whileOpen(async () => {
+      await this.#requireChangeable();
       checkOwner(change.owner, fstatSync(this.#content.fd));
       if (change.mode !== undefined) fchmodSync(this.#content.fd, change.mode & 0o777);
       this.#change = { times: change.times ?? this.#change.times, mode: change.mode ?? this.#change.mode };
@@ -210,9 +212,9 @@ export class RandomUpload implements Transfer {
     if (this.#isRemoved) return this.#dropRemoved();
     if (!this.#isChanged) return this.#leaveAsItWas();
     events.assertWritable();
-    await this.#paths.requireUnlocked(this.#path, 'content');
     const { times } = this.#change;
     const isReplacement = await this.#content.finish({
+      requireUnlocked: () => this.#requireUnlocked(),
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
@@ -235,6 +237,7 @@ export class RandomUpload implements Transfer {
   async #leaveAsItWas(): Promise<void> {
     const { times, mode } = this.#change;
     const isSet = times !== undefined || mode !== undefined;
+    if (isSet) await this.#requireUnlocked();
     if (isSet) applyToOpened(this.#content.unchangedFd, this.#change);
     await this.#content.discard();
     if (isSet) await this.#paths.emitDurable(30038, this.#path, changeData(this.#change));
@@ -243,7 +246,10 @@ export class RandomUpload implements Transfer {
 
   async #keep({ path, realPath }: { path: VirtualPath; realPath: string }): Promise<VirtualPath | undefined> {
     try {
-      await this.#content.keepBeginning(path === this.#path ? undefined : () => openWriteTarget(this.#paths.mounts.roots, realPath));
+      await this.#content.keepBeginning(
+        { requireUnlocked: () => this.#paths.requireUnlocked(path, 'content') },
+        path === this.#path ? undefined : () => openWriteTarget(this.#paths.mounts.roots, realPath),
+      );
       return path;
     } catch {
       // Then it is dropped, which its event tells.
@@ -262,8 +268,18 @@ export class RandomUpload implements Transfer {
 
   async #write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
     if (bytes === 0) return;
+    await this.#requireChangeable();
     await this.#content.write(chunks, offset, bytes);
     this.#noteChange();
+  }
+
+  #requireUnlocked(): Promise<void> {
+    return this.#paths.requireUnlocked(this.#path, 'content');
+  }
+
+  // The file itself changes with each write in place, and not only at the end.
+  async #requireChangeable(): Promise<void> {
+    if (this.#content.isInPlace) await this.#requireUnlocked();
   }
 
   #noteChange(): void {

@@ -259,7 +259,6 @@ export class ResumableUpload {
     const { writer, reservation, target } = this.#opened;
     const { id, lengthBytes, path, backendUuid, modifiedMs } = this.#record;
     events.assertWritable();
-    await this.#paths.requireUnlocked(path, 'content');
     await this.#noted;
     if (this.#failure !== undefined) throw this.#failure;
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
@@ -268,7 +267,12 @@ export class ResumableUpload {
     const data = this.#eventData();
     const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data };
     this.#record = await this.#store.change(id, { completion });
-    const { entry, isReplacement } = await writer.finish({ modifiedMs, verify, reservation });
+    const { entry, isReplacement } = await writer.finish({
+      requireUnlocked: () => this.#paths.requireUnlocked(path, 'content'),
+      modifiedMs,
+      verify,
+      reservation,
+    });
     this.#stopReceiving();
     const draft = {
       ...this.#paths.draft(40017, path, { ...data, replaced: isReplacement || undefined }),

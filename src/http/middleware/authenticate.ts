@@ -6,7 +6,7 @@ import type { Credentials } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
 import { AccountFiles } from '../../files/account-files.ts';
-import { LockGuard } from '../../files/locks/lock-guard.ts';
+import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
@@ -167,13 +167,11 @@ function accept(exchange: Exchange, account: Account, session: Session | undefin
   exchange.client = { account, session, context, files };
 }
 
-// Where the service keeps locks they bind every client, whether it could take one itself or not.
-function lockGuard(exchange: Exchange, account: Account): LockGuard | undefined {
-  const { options, files } = exchange.service;
-  if (!options.webdav_compatibility) return undefined;
+// Locks bind every client, whether it could take one itself or not, and through this service or not.
+function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
-  const tokens = condition === undefined ? new Set<string>() : submittedTokens(parseIfHeader(condition));
-  return new LockGuard(files.locks, account.uuid, tokens);
+  const tokens = condition === undefined ? noTokens : submittedTokens(parseIfHeader(condition));
+  return new LockGuard(exchange.service.files.locks, account.uuid, tokens);
 }
 
 /** Reads Basic credentials (RFC 7617), UTF-8; nonsense gives empty ones, which nobody accepts. */

@@ -96,7 +96,6 @@ function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
 }
 
 async function tokensOf(exchange: Exchange, path: VirtualPath): Promise<ReadonlySet<string>> {
-  if (!exchange.service.options.webdav_compatibility) return new Set();
   try {
     const locks = await clientOf(exchange).files.locksOf(path).covering();
     return new Set(locks.map((lock) => lock.token));
