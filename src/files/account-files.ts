@@ -28,8 +28,9 @@ import { sortedByName } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
 import { removeUpload, renameUpload } from './operations/upload-names.ts';
 import type { Transfer } from './transfers.ts';
-import { beginUpload, findUpload, type ResumableOptions } from './uploads/open-upload.ts';
+import { beginUpload, findUpload, lookAtUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
+import type { UploadRecord } from './uploads/upload-store.ts';
 
 /**
  * An account's files, for every protocol: each method checks the permission, acts on what it opened and
@@ -227,6 +228,15 @@ export class AccountFiles {
    */
   async resumable(id: string, onWanted: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
+  }
+
+  /**
+   * What is known of such an upload. Requests that bring content to it come to their end first; other queries go on.
+   *
+   * @throws ServiceError `not-found`, `unavailable` while its end is looked after
+   */
+  lookAtResumable(id: string): Promise<UploadRecord> {
+    return lookAtUpload(this.#paths, id);
   }
 
   /** Where a file is written, once all that may refuse it was asked. */

@@ -172,4 +172,27 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(order, [2, 3]);
     assert.equal((await store.hold(id, () => {})).isWanted, false);
   });
+
+  contract('queries end one another not, and whoever has an upload only if they came later', async ({ store, reopen }) => {
+    const { id } = await store.add(orderOf('/srv/1'), 1);
+    const stores = [store, await reopen()];
+    // Nobody has it: any number at once.
+    await Promise.all(Array.from({ length: 40 }, (_, index) => stores[index % 2]?.quiet(id)));
+    let isTold = false;
+    const hold = await store.hold(id, () => {
+      isTold = true;
+    });
+    let answered = 0;
+    const queries = Array.from({ length: 10 }, async () => {
+      await store.quiet(id);
+      answered++;
+    });
+    while (!isTold) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.deepEqual([hold.isWanted, answered], [true, 0]);
+    hold.release();
+    await Promise.all(queries);
+    const next = await store.hold(id, () => {});
+    assert.equal(next.isWanted, false, 'queries that came before');
+    next.release();
+  });
 }

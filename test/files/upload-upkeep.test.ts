@@ -154,6 +154,7 @@ function past(store: UploadStore, expired: UploadStore['expired']): UploadStore 
     change: (...args) => store.change(...args),
     remove: (id) => store.remove(id),
     hold: (...args) => store.hold(...args),
+    quiet: (id) => store.quiet(id),
     within: (path) => store.within(path),
     enter: (upload) => store.enter(upload),
     dismiss: (path) => store.dismiss(path),

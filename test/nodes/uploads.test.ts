@@ -32,3 +32,14 @@ test('another node goes on with an upload, and cuts the request of the first one
   assert.deepEqual(readFileSync(join(home, 'a')), content);
   assert.equal((await here.send('HEAD', url)).headers['upload-complete'], '?1');
 });
+
+test('queries of one upload at two nodes are all answered', async (t) => {
+  const begun = await startNodesOnRedis(t, 2, {});
+  if (!begun) return;
+  const { nodes } = begun;
+  const [here] = nodes;
+  const created = await here?.put('/home/a', 'abc', { headers: { 'upload-complete': '?0' } });
+  const url = String(created?.headers.location);
+  const heads = await Promise.all(Array.from({ length: 60 }, (_, index) => nodes[index % 2]?.send('HEAD', url)));
+  for (const head of heads) assert.deepEqual([head?.status, head?.headers['upload-offset']], [204, '3']);
+});

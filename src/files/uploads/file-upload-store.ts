@@ -103,6 +103,10 @@ export class FileUploadStore implements UploadStore {
     return this.#holds.take(id, onWanted);
   }
 
+  quiet(id: string): Promise<void> {
+    return this.#holds.quiet(id);
+  }
+
   async enter(upload: PassingUpload): Promise<() => void> {
     this.#requireRoom(upload.accountUuid);
     return this.#passing.enter(upload);

@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -54,20 +55,37 @@ export async function findUpload(
   request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: () => void },
 ): Promise<ResumableUpload> {
   const { uploads, clock } = paths.environment;
-  const isOwn = (record: UploadRecord | undefined): record is UploadRecord => record?.accountUuid === paths.account.uuid;
   // Before anybody is made to wait, or is cut: of others' uploads nothing is told.
-  if (!isUploadId(id) || !isOwn(await uploads.find(id))) throw unknownUpload();
+  await ownUpload(paths, id);
   const hold: UploadHold = await uploads.hold(id, request.onWanted);
   try {
     if (hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
-    const record = await uploads.find(id);
-    if (!isOwn(record) || record.expiresMs <= clock.nowMs()) throw unknownUpload();
-    if (record.completion && !record.outcome) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
+    const record = settled(await ownUpload(paths, id), clock);
     return new ResumableUpload(paths, record, hold, () => request.realPath(record.path));
   } catch (error) {
     hold.release();
     throw error;
   }
+}
+
+/** What is known of an upload that was begun before: requests that bring content to it come to their end first. @see AccountFiles.lookAtResumable */
+export async function lookAtUpload(paths: AccountPaths, id: string): Promise<UploadRecord> {
+  const { uploads, clock } = paths.environment;
+  await ownUpload(paths, id);
+  await uploads.quiet(id);
+  return settled(await ownUpload(paths, id), clock);
+}
+
+async function ownUpload({ environment, account }: AccountPaths, id: string): Promise<UploadRecord> {
+  const record = isUploadId(id) ? await environment.uploads.find(id) : undefined;
+  if (record?.accountUuid !== account.uuid) throw unknownUpload();
+  return record;
+}
+
+function settled(record: UploadRecord, clock: Clock): UploadRecord {
+  if (record.expiresMs <= clock.nowMs()) throw unknownUpload();
+  if (record.completion && !record.outcome) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
+  return record;
 }
 
 function unknownUpload(): ServiceError {

@@ -60,23 +60,51 @@ redis.call('ZREM', KEYS[3], ARGV[2])
 redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('SREM', KEYS[5], ARGV[1])`);
 
-/** KEYS hold, wish; ARGV token, lease in ms. Returns whether it was taken; if not, the wish is noted. */
-const holdScript = redisScript(`
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
-  return 1
+/*
+ * A hold is a hash: whose it is (`token`), since when he wanted it (`ticket`) and until when he has it (`ends`), and since when the newest
+ * of the others wants the upload (`wish`); times of Redis in microseconds.
+ */
+const readHold = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local token, ticket, ends, wish = unpack(redis.call('HMGET', KEYS[1], 'token', 'ticket', 'ends', 'wish'))
+local isHeld = token and tonumber(ends) > now
+local function text(number) return string.format('%.0f', number) end
+local function wishSince(since)
+  if tonumber(wish or 0) < tonumber(since) then redis.call('HSET', KEYS[1], 'wish', since) end
 end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return 0`);
+`;
 
-/** KEYS hold, wish; ARGV token, lease in ms. Returns 'lost', 'wanted' or 'held', and renews what is held. */
-const renewScript = redisScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return redis.call('EXISTS', KEYS[2]) == 1 and 'wanted' or 'held'`);
+/** KEYS hold; ARGV token, lease in us, life in ms, ticket if there is one. Returns the ticket, and whether the upload was taken; if not, the wish is noted. */
+const holdScript = redisScript(`${readHold}
+local own = ARGV[4] == '' and text(now) or ARGV[4]
+if isHeld then
+  wishSince(own)
+  return {own, 0}
+end
+redis.call('HSET', KEYS[1], 'token', ARGV[1], 'ticket', own, 'ends', text(now + ARGV[2]))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {own, 1}`);
+
+/** KEYS hold; ARGV ticket if there is one. Returns the ticket, and whether nobody has the upload who had it before; if not, the wish is noted. */
+const quietScript = redisScript(`${readHold}
+local own = ARGV[1] == '' and text(now) or ARGV[1]
+if not isHeld or tonumber(ticket) > tonumber(own) then return {own, 1} end
+wishSince(own)
+return {own, 0}`);
+
+/** KEYS hold; ARGV token, lease in us, life in ms. Returns 'lost', 'wanted' or 'held', and renews what is held. */
+const renewScript = redisScript(`${readHold}
+if token ~= ARGV[1] then return 'lost' end
+redis.call('HSET', KEYS[1], 'ends', text(now + ARGV[2]))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return wish and tonumber(wish) > tonumber(ticket) and 'wanted' or 'held'`);
 
 /** KEYS hold; ARGV token. */
-const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
+const releaseScript = redisScript(`if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
+
+/** KEYS hold. Returns whether somebody has the upload. */
+const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
 /** A node that is gone keeps an upload from the others for so long. */
 const leaseMs = 10_000;
@@ -153,8 +181,9 @@ export class RedisUploadStore implements UploadStore {
 
   async #holdForAll(id: string, own: UploadHold, onWanted: () => void): Promise<UploadHold> {
     const token = randomUUID();
-    const keys = [this.#key(`upload-hold:${id}`), this.#key(`upload-wish:${id}`)];
-    while ((await this.#link.run(holdScript, keys, [token, leaseMs])) !== 1) await this.#clock.sleep(askEveryMs);
+    const keys = [this.#key(`upload-hold:${id}`)];
+    const lease = [token, leaseMs * 1000, marginMs];
+    await this.#askUntilDone((ticket) => this.#link.run(holdScript, keys, [...lease, ticket]));
     let isWanted = false;
     let confirmedMs = this.#clock.monotonicMs();
     const want = () => {
@@ -163,7 +192,7 @@ export class RedisUploadStore implements UploadStore {
       onWanted();
     };
     const renew = async () => {
-      const answer = await this.#link.run(renewScript, keys, [token, leaseMs]).catch(() => undefined);
+      const answer = await this.#link.run(renewScript, keys, lease).catch(() => undefined);
       if (answer !== undefined) confirmedMs = this.#clock.monotonicMs();
       // What was not confirmed for most of the lease may be another node's soon.
       if (String(answer) === 'lost' || String(answer) === 'wanted' || this.#clock.monotonicMs() - confirmedMs > leaseMs / 2) want();
@@ -175,10 +204,26 @@ export class RedisUploadStore implements UploadStore {
       },
       release: () => {
         timer.cancel();
-        const released = this.#link.run(releaseScript, keys.slice(0, 1), [token]).catch(() => {});
+        const released = this.#link.run(releaseScript, keys, [token]).catch(() => {});
         void released.then(() => own.release());
       },
     };
+  }
+
+  async quiet(id: string): Promise<void> {
+    await this.#holds.quiet(id);
+    await this.#askUntilDone((ticket) => this.#link.run(quietScript, [this.#key(`upload-hold:${id}`)], [ticket]));
+  }
+
+  // The first answer has the ticket: the newest of all who wait for an upload wins.
+  async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<void> {
+    let ticket = '';
+    for (;;) {
+      const [own, isDone] = (await ask(ticket)) as [unknown, number];
+      if (isDone === 1) return;
+      ticket = String(own);
+      await this.#clock.sleep(askEveryMs);
+    }
   }
 
   async within(realPath: string): Promise<UploadRecord[]> {
@@ -223,7 +268,7 @@ export class RedisUploadStore implements UploadStore {
   async #unheld(ids: readonly string[]): Promise<UploadRecord[]> {
     const records: UploadRecord[] = [];
     for (const id of ids) {
-      if (this.#holds.has(id) || (await this.#link.call(['EXISTS', this.#key(`upload-hold:${id}`)])) === 1) continue;
+      if (this.#holds.has(id) || (await this.#link.run(isHeldScript, [this.#key(`upload-hold:${id}`)], [])) === 1) continue;
       const record = await this.find(id);
       if (record) records.push(record);
       else await this.remove(id);

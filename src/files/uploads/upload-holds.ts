@@ -47,6 +47,13 @@ export class UploadHolds {
     };
   }
 
+  /** Has all come to their end that have an upload, or wait for it now, and waits until they have. */
+  async quiet(id: string): Promise<void> {
+    const last = this.#holds.get(id)?.at(-1);
+    last?.want();
+    await last?.over;
+  }
+
   /** Whether somebody has an upload, or waits for it. */
   has(id: string): boolean {
     return this.#holds.has(id);

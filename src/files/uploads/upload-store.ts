@@ -112,6 +112,8 @@ export interface UploadStore {
    * @param onWanted told when a newer request wants it
    */
   hold(id: string, onWanted: () => void): Promise<UploadHold>;
+  /** Has those come to their end that have the upload, or wait for it; resolves when none of them has it. Takes nothing: for queries. */
+  quiet(id: string): Promise<void>;
   /** The uploads whose content lies below a real folder, that are not over. */
   within(realPath: string): Promise<UploadRecord[]>;
   /**

@@ -1,4 +1,5 @@
 import { isOverrun, type ResumableUpload } from '../../files/uploads/resumable-upload.ts';
+import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { HttpContext } from '../environment.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
@@ -18,11 +19,14 @@ export function uploadOf(exchange: Exchange): Promise<ResumableUpload> {
   return clientOf(exchange).files.resumable(uploadIdOf(exchange), () => exchange.outgoing.destroy());
 }
 
+/** What a query tells of an upload: whoever brings content to it is cut, other queries are not. @throws ServiceError `not-found` for others' too */
+export function recordOf(exchange: Exchange): Promise<UploadRecord> {
+  return clientOf(exchange).files.lookAtResumable(uploadIdOf(exchange));
+}
+
 /** HEAD and GET of an upload: how far it is (docs/spec/uploads.md#the-draft). */
 export async function showUpload(c: HttpContext): Promise<Response> {
-  const upload = await uploadOf(c.env);
-  upload.release();
-  const { record } = upload;
+  const record = await recordOf(c.env);
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') return respond(c, overReply(c.env, outcome));
   const headers = {

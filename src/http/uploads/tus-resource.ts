@@ -6,19 +6,18 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { completeUpload, headersOfLines } from './complete-upload.ts';
-import { cancel, uploadOf } from './draft-resource.ts';
+import { cancel, recordOf, uploadOf } from './draft-resource.ts';
 import { checkRequestSize, receiveContent } from './receive-content.ts';
 import { tus, tusFault, UploadOver } from './tus-faults.ts';
 import { bytesField, checksumOf, tusContentType, tusState } from './tus-fields.ts';
 
 /** HEAD of tus: how far the upload is. */
 export const showTusUpload = tus(async (c: HttpContext) => {
-  const upload = await uploadOf(c.env);
-  upload.release();
-  const { lengthBytes, outcome, notes } = upload.record;
+  const record = await recordOf(c.env);
+  const { lengthBytes, outcome, notes } = record;
   if (outcome?.kind === 'failed') throw overOf(outcome);
   const headers = {
-    ...tusState(upload.record),
+    ...tusState(record),
     ...(lengthBytes === undefined ? { 'upload-defer-length': '1' } : { 'upload-length': lengthBytes }),
     'upload-metadata': notes['upload-metadata'],
     'cache-control': 'no-store',

@@ -35,3 +35,14 @@ test('DELETE cuts a request that brings content, and nothing is left', async (t)
   assert.deepEqual(hidden(server), []);
   assert.deepEqual(await told(server), ['40021', '40069', '40022']);
 });
+
+test('any number of queries at once are answered; they cut what brings content, not one another', async (t) => {
+  const server = await startServer(t);
+  const url = await begin(server, 'a', content.subarray(0, 1000));
+  const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(1000, true), 'content-length': String(content.length - 1000) });
+  await stuck.write(content.subarray(1000, 5000));
+  await until('it is there', () => hidden(server).some((name) => stored(server, name).length === 5000));
+  const heads = await Promise.all(Array.from({ length: 50 }, () => new WatchedRequest(server, 'HEAD', url).end()));
+  assert.equal((await stuck.done).status, 0);
+  for (const { status, headers } of heads) assert.deepEqual([status, headers['upload-offset']], [204, '5000']);
+});
