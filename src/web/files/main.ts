@@ -1,28 +1,138 @@
+import { byId, make } from '../shared/dom.ts';
+import { sizeText } from '../shared/locale.ts';
 import { startMenu } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
+import { loadPart } from '../shared/parts.ts';
 import { startThemes } from '../shared/theme.ts';
 import { startDrag } from './actions/drag.ts';
 import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
 import { startCopy, startMove } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
-import { showDate } from './dates.ts';
+import { growsOlder, showDate, timeOf, wholeTime } from './dates.ts';
+import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
-import { may } from './navigation/folder.ts';
+import { text } from './language.ts';
+import { folderUrl, may } from './navigation/folder.ts';
 import { startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startOpening } from './opening.ts';
 import { startFilter } from './rows/filter.ts';
+import { isWritten, type Row } from './rows/row-cells.ts';
 import { startRowClicks } from './rows/row-clicks.ts';
-import { startRowDates } from './rows/row-dates.ts';
-import { finishRows, rowsAreWhole, startRows } from './rows/rows.ts';
+import { allRows, finishRows, rowsAreWhole, startRows, whenRowIsWritten } from './rows/rows.ts';
 import { selectedRows, startSelection } from './rows/selection.ts';
-import { startSearchPage } from './search/search-page.ts';
-import { startSpace } from './space.ts';
+import { leadToPreview } from './search/preview-link.ts';
+import { scriptHeaders } from './server.ts';
 import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
-import { startView } from './view.ts';
+
+/** Takes over the switch between list and grid, so that a choice needs no new page. */
+function startView(): void {
+  const [toList, toGrid] = ['list', 'grid'].map((view) => document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`));
+  for (const [view, link] of [
+    ['list', toList],
+    ['grid', toGrid],
+  ] as const) {
+    link?.addEventListener('click', (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      const list = byId('list');
+      list.classList.toggle('grid', view === 'grid');
+      byId('main').dataset.view = view;
+      // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
+      document.cookie = `SVC_VIEW=${view}; Path=/home/; SameSite=strict; Max-Age=31536000`;
+      list.dispatchEvent(new Event('viewchange'));
+      document.querySelector<HTMLElement>(view === 'grid' ? '#tools .to-list' : '#tools .to-grid')?.focus();
+    });
+  }
+}
+
+const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
+
+/** Shows how full the storage is, or the account's part of it, whenever the menu opens. */
+function startSpace(): void {
+  byId('menu').addEventListener('beforetoggle', (event) => {
+    if ((event as ToggleEvent).newState === 'open') void show(byId('space'));
+  });
+}
+
+async function show(place: HTMLElement): Promise<void> {
+  const reply = await askSpace();
+  const bytesOf = (name: string) => Number(reply?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
+  const used = bytesOf('quota-used-bytes');
+  const total = used + bytesOf('quota-available-bytes');
+  place.hidden = !(total > 0);
+  if (place.hidden) return;
+  const words = text('spaceUsed', { used: sizeText(used), total: sizeText(total) });
+  const percent = Math.round((used / total) * 100);
+  const bar = make('span');
+  bar.style.width = `${percent}%`;
+  const attributes = { role: 'meter', 'aria-label': text('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
+  place.replaceChildren(
+    make('p', { className: 'hint' }, words),
+    make('div', { className: percent < 90 ? 'meter' : 'meter full', attributes }, bar),
+  );
+}
+
+// RFC 4331. XMLHttpRequest parses the reply without the DOM's own parser, which the page's policy refuses texts.
+function askSpace(): Promise<Document | undefined> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open('PROPFIND', folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl());
+    request.responseType = 'document';
+    for (const [name, value] of Object.entries({ ...scriptHeaders, depth: '0', 'content-type': 'application/xml' }))
+      request.setRequestHeader(name, value);
+    request.onloadend = () => resolve(request.status === 207 ? (request.responseXML ?? undefined) : undefined);
+    request.send(question);
+  });
+}
+
+let underWay: AbortController | undefined;
+
+/** Starts what works on the page of a search; of another page it ends the search that went before. */
+function startSearchPage(): void {
+  underWay?.abort();
+  const list = document.querySelector<HTMLElement>('.found');
+  if (!list) return;
+  for (const link of list.querySelectorAll<HTMLAnchorElement>('a.i')) leadToPreview(link);
+  if (list.dataset.pending === undefined) return;
+  const controller = new AbortController();
+  underWay = controller;
+  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
+}
+
+const minuteMs = 60_000;
+
+let growingOlder: ReturnType<typeof setInterval> | undefined;
+
+/** Writes the times of rows as the reader says them, keeps them true, and tells the whole time where the pointer rests. */
+function startRowDates(): void {
+  whenRowIsWritten(showTime);
+  clearInterval(growingOlder);
+  growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renewTime), minuteMs);
+  // A tooltip for each row would take longer to write than its date.
+  byId('list').addEventListener('pointerover', ({ target }) => {
+    const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
+    const cell = shown?.closest('td');
+    if (shown && cell) shown.title = wholeTime(timeOf(cell));
+  });
+}
+
+function showTime(row: Row): void {
+  const cell = timeCell(row);
+  if (cell) showDate(cell);
+}
+
+function renewTime(row: Row): void {
+  const cell = timeCell(row);
+  if (cell && growsOlder(cell)) showDate(cell);
+}
+
+function timeCell(row: Row): HTMLElement | null {
+  return row.querySelector<HTMLElement>('[data-time]');
+}
 
 await pageHasCome();
 startThemes();

@@ -1,13 +1,79 @@
+import { byId } from '../../shared/dom.ts';
 import { deleteRows } from '../actions/members.ts';
 import { openRowMenu } from '../actions/row-menu.ts';
 import { undoLast } from '../actions/undo.ts';
 import { may } from '../navigation/folder.ts';
-import { focusFilter } from '../rows/filter.ts';
-import { focusedRow, focusRow } from '../rows/rows.ts';
+import { comparableName, focusFilter, normalised } from '../rows/filter.ts';
+import { tilesOfLine } from '../rows/row-window.ts';
+import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
 import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 import { hasShortcuts, showHelp, startHelp } from './help.ts';
-import { stepTo } from './steps.ts';
-import { isTypingAhead, typeAhead } from './type-ahead.ts';
+
+/** Time in milliseconds after which a letter begins a new name. */
+const pauseMs = 1000;
+
+let typed = '';
+let typedAtMs = 0;
+
+/** Whether letters are being typed, so that a space is one of them. */
+function isTypingAhead(): boolean {
+  return typed !== '' && Date.now() - typedAtMs < pauseMs;
+}
+
+/** Goes to the next name that begins with the letters typed so far; the same letter again goes on to the next name with it. */
+function typeAhead(key: string): void {
+  const letter = normalised(key);
+  typed = isTypingAhead() ? typed + letter : letter;
+  typedAtMs = Date.now();
+  const isOneLetter = [...typed].every((other) => other === letter);
+  const wanted = isOneLetter ? letter : typed;
+  const rows = shownRows();
+  const from = focusedRow();
+  const at = (from ? rows.indexOf(from) : -1) + (isOneLetter ? 1 : 0);
+  const ordered = [...rows.slice(Math.max(at, 0)), ...rows.slice(0, Math.max(at, 0))];
+  const row = ordered.find((candidate) => comparableName(candidate).startsWith(wanted));
+  if (row) focusRow(row);
+}
+
+/** Where a key leads from the row that has the focus. @returns undefined when it leads nowhere */
+type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
+
+function by(count: number): Step {
+  return (rows, from) => {
+    const at = from ? rows.indexOf(from) + count : count > 0 ? 0 : rows.length - 1;
+    return rows[Math.max(0, Math.min(at, rows.length - 1))];
+  };
+}
+
+/** To the tile above or below; the nearest one where a line is shorter. */
+function line(direction: 1 | -1): Step {
+  return (rows, from) => {
+    if (!from) return by(direction)(rows, from);
+    const tiles = tilesOfLine();
+    const [at, last] = [rows.indexOf(from), rows.length - 1];
+    const next = at + direction * tiles;
+    const hasNext = next >= 0 && Math.floor(Math.min(next, last) / tiles) !== Math.floor(at / tiles);
+    return hasNext ? rows[Math.min(next, last)] : from;
+  };
+}
+
+const inAList: Readonly<Record<string, Step>> = { ArrowDown: by(1), ArrowUp: by(-1) };
+const inAGrid: Readonly<Record<string, Step>> = { ArrowDown: line(1), ArrowUp: line(-1), ArrowRight: by(1), ArrowLeft: by(-1) };
+const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End: (rows) => rows.at(-1) };
+
+/**
+ * The row that a key leads to.
+ *
+ * @returns undefined when the key leads nowhere, or there is no row
+ */
+function stepTo(key: string): Row | undefined {
+  const from = focusedRow();
+  const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;
+  // Home and End are the page's own until a row has the focus; so are the arrows to the sides.
+  const isFree = from !== undefined || key === 'ArrowDown' || key === 'ArrowUp';
+  const step = isFree ? (arrows[key] ?? toTheEnds[key]) : undefined;
+  return step?.(shownRows(), from);
+}
 
 type KeyAction = (event: KeyboardEvent) => void;
 

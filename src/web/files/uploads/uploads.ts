@@ -4,13 +4,68 @@ import { text } from '../language.ts';
 import { askMetadata } from '../metadata.ts';
 import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
 import { refreshRows } from '../rows/rows.ts';
-import { chosenFiles, droppedFiles } from './dropped-files.ts';
 import { ensureFolder } from './folders.ts';
 import { UploadPanel } from './panel.ts';
-import { startPaste } from './paste.ts';
+import { pastedName } from './pasted-name.ts';
 import { UploadQueue } from './queue.ts';
 import { Unfinished } from './unfinished.ts';
-import type { Upload } from './upload.ts';
+import { newUpload, type Upload } from './upload.ts';
+
+/** Takes files and pictures that are pasted anywhere but into a field. @param take takes them while the event is handled */
+function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => void) => void): void {
+  document.addEventListener('paste', (event) => {
+    const { clipboardData, target } = event;
+    const isTyping = target instanceof Element && target.matches('input:not([type="checkbox"]), textarea');
+    if (!clipboardData?.types.includes('Files') || isTyping || document.querySelector('dialog[open]')) return;
+    event.preventDefault();
+    take(clipboardData, (upload) => {
+      upload.name = pastedName(upload.file, Date.now(), text('screenshot'));
+    });
+  });
+}
+
+/** What a drop brought: files in their folders, and folders that hold nothing. */
+interface Dropped {
+  /** URL path of the folder on whose page it was. */
+  home: string;
+  uploads: Upload[];
+  emptyFolders: string[];
+}
+
+/** Reads what was dropped, whole folders with all they hold. Must be called while the event is handled. */
+async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
+  // The items are gone as soon as the event is over, so they are taken before the first wait.
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
+  const home = folderUrl();
+  const dropped: Dropped = { home, uploads: [], emptyFolders: [] };
+  if (entries.length === 0) dropped.uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '')));
+  for (const entry of entries) await gather(entry, '', dropped);
+  return dropped;
+}
+
+/** What a field for files brought; one for folders says where each file lies. */
+function chosenFiles(files: FileList): Upload[] {
+  return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/')));
+}
+
+async function gather(entry: FileSystemEntry, folder: string, dropped: Dropped): Promise<void> {
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    dropped.uploads.push(newUpload(file, dropped.home, folder));
+    return;
+  }
+  const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  let isEmpty = true;
+  for (;;) {
+    // A reader gives at most 100 entries a time; an empty list is the end.
+    const members = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (members.length === 0) break;
+    isEmpty = false;
+    for (const member of members) await gather(member, path, dropped);
+  }
+  if (isEmpty) dropped.emptyFolders.push(path);
+}
 
 type Add = (uploads: Upload[]) => void;
 

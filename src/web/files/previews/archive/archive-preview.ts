@@ -4,14 +4,56 @@ import { icon, make, makeButton } from '../../../shared/dom.ts';
 import { formatTag, sizeText } from '../../../shared/locale.ts';
 import { text } from '../../language.ts';
 import { growingList } from '../growing-list.ts';
-import { previewText } from '../preview-text.ts';
-import type { RemoteFile } from '../remote-file.ts';
+import { type PreviewTextName, previewText } from '../preview-text.ts';
+import { Refusal, type RemoteFile } from '../remote-file.ts';
 import { Archive } from './archive.ts';
-import { faultText } from './fault-text.ts';
-import { memberFile } from './member-file.ts';
 import { showMember } from './show-member.ts';
 import { tailBytes } from './zip-directory.ts';
+import { ZipFault, type ZipFaultReason } from './zip-fault.ts';
 import type { ZipMember } from './zip-member.ts';
+
+/** A larger member is not unpacked, in bytes: the browser has to hold it as a whole. */
+const mostBytes = 500_000_000;
+
+/** What is gathered of this size, in bytes, goes to the browser, which may keep it on its disk. */
+const partBytes = 8 * 1024 * 1024;
+
+/**
+ * A member as a file of no type, so that the browser saves it whatever is in it.
+ *
+ * @throws ZipFault
+ */
+async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
+  if (member.sizeBytes > mostBytes) throw new ZipFault('too-large');
+  const type = 'application/octet-stream';
+  const parts: Blob[] = [];
+  let pieces: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for await (const piece of archive.content(member, signal)) {
+    pieces.push(piece as Uint8Array<ArrayBuffer>);
+    size += piece.length;
+    if (size < partBytes) continue;
+    parts.push(new Blob(pieces, { type }));
+    [pieces, size] = [[], 0];
+  }
+  return new Blob([...parts, ...pieces], { type });
+}
+
+const texts: Readonly<Record<ZipFaultReason, PreviewTextName>> = {
+  'no-archive': 'noArchive',
+  damaged: 'damagedArchive',
+  encrypted: 'encryptedMember',
+  'unknown-packing': 'unknownPacking',
+  'in-parts': 'archiveInParts',
+  'too-large': 'tooLargeToUnpack',
+};
+
+/** What is wrong with an archive or a member, for people. @throws `error` when it is nothing of the kind */
+function faultText(error: unknown): string {
+  if (error instanceof ZipFault) return previewText(texts[error.reason]);
+  if (error instanceof Refusal) return error.message;
+  throw error;
+}
 
 /** Members that are shown at first, and so many more each time. */
 const batch = 500;

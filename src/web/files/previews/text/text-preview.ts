@@ -1,13 +1,134 @@
 import { make, makeButton } from '../../../shared/dom.ts';
 import { previewText } from '../preview-text.ts';
-import { fillCode } from './code-view.ts';
+import { pause } from '../turns.ts';
+import { Colours } from './colours.ts';
 import { readJson } from './json.ts';
 import { showJson } from './json-tree.ts';
-import { languageOf } from './languages.ts';
+import { type Language, languageOf } from './languages.ts';
 import { showMarkdown } from './markdown.ts';
 import type { DocumentPlace } from './markdown-links.ts';
-import { showTable } from './table.ts';
-import { decodeText } from './text-decoding.ts';
+import { scrollable } from './scrollable.ts';
+import { readSeparatedValues } from './separated-values.ts';
+
+/**
+ * The text of the beginning of a file: in Unicode, else as Western European text of old (windows-1252, which Latin-1 is part of).
+ *
+ * @returns undefined for what is no text
+ */
+function decodeText(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
+  const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
+  if (utf16 !== undefined) return new TextDecoder(utf16).decode(bytes);
+  if (bytes.includes(0)) return undefined;
+  try {
+    // The end may be in the middle of a character.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
+const mostRows = 1000;
+const mostColumns = 100;
+const mostCells = 10_000;
+
+/** Characters of a value that are shown. */
+const mostCharacters = 500;
+
+/**
+ * Shows separated values as a table: the first rows and columns.
+ *
+ * @param isWhole whether the text is the whole file
+ * @returns undefined when there is nothing to show
+ */
+async function showTable(source: string, isWhole: boolean, signal: AbortSignal): Promise<Node | undefined> {
+  const { records, isCut } = readSeparatedValues(source, mostRows + 1, isWhole);
+  const [names, ...rows] = records;
+  if (names === undefined) return undefined;
+  const width = Math.max(...records.map((record) => record.length));
+  const columns = Math.min(width, mostColumns);
+  const most = Math.min(mostRows, Math.floor(mostCells / columns));
+  const body = make('tbody');
+  for (const row of rows.slice(0, most)) {
+    body.append(cells(row, columns, 'td'));
+    await pause(signal);
+  }
+  const hints = [
+    (isCut || rows.length > most) &&
+      (rows.length === 0 ? previewText('previewCut') : previewText('firstRows', { count: Math.min(rows.length, most) })),
+    width > columns && previewText('firstColumns', { count: columns }),
+  ];
+  const shown = hints.filter((hint) => hint !== false).join(' ');
+  const table = make('table', {}, make('thead', {}, cells(names, columns, 'th')), body);
+  return make(
+    'div',
+    { className: 'values' },
+    shown !== '' && make('p', { className: 'hint' }, shown),
+    scrollable(table, previewText('table')),
+  );
+}
+
+function cells(record: readonly string[], columns: number, name: 'td' | 'th'): HTMLElement {
+  const row = make('tr');
+  for (let index = 0; index < columns; index++) {
+    const value = record[index] ?? '';
+    const isNumber = name === 'td' && /^[-+]?[\d.,\s]*\d%?$/.test(value) && value.length < 40;
+    const shown = value.length > mostCharacters ? `${value.slice(0, mostCharacters)}…` : value;
+    row.append(make(shown.trim() === '' ? 'td' : name, { className: isNumber ? 'right' : '' }, shown));
+  }
+  return row;
+}
+
+/** Lines that the browser lays out together, when they come into sight. */
+const groupLines = 50;
+
+/** Longer lines, in characters, have no colours. */
+const longestColoured = 2000;
+
+/** Longer lines are laid out in pieces: the browser takes the square of the length to break one. */
+const longestPiece = 10_000;
+
+/**
+ * Fills an element with a text, in turns with the page, so that neither many lines nor long ones hold it up.
+ *
+ * @param language undefined for a text without colours
+ * @throws the reason of `signal`, once nobody wants the outcome any more
+ */
+async function fillCode(element: HTMLElement, text: string, language: Language | undefined, signal: AbortSignal): Promise<void> {
+  const colours = language && new Colours(language);
+  let group: Node[] = [];
+  const finish = () => {
+    if (group.length > 0) element.append(make('span', { className: 'lines' }, ...group));
+    group = [];
+  };
+  for (let at = 0, count = 1; at < text.length; count++) {
+    const found = text.indexOf('\n', at);
+    const end = found < 0 ? text.length : found + 1;
+    const line = text.slice(at, end);
+    at = end;
+    if (line.length > longestColoured) {
+      finish();
+      for (let from = 0; from < line.length; from += longestPiece) {
+        group.push(new Text(line.slice(from, from + longestPiece)));
+        finish();
+        await pause(signal);
+      }
+    } else {
+      group.push(...(colours ? coloured(colours, line) : [new Text(line)]));
+    }
+    if (count % groupLines === 0) finish();
+    await pause(signal);
+  }
+  finish();
+}
+
+function coloured(colours: Colours, line: string): Node[] {
+  const [, content = '', end = ''] = /^(.*?)(\r?\n)?$/s.exec(line) ?? [];
+  const parts = colours
+    .partsOf(content)
+    .map(({ text, colour }) => (colour === undefined ? new Text(text) : make('span', { className: `c-${colour}` }, text)));
+  return [...parts, new Text(end)];
+}
 
 /** Bytes of a text that are shown. */
 export const mostBytes = 512 * 1024;
