@@ -9,13 +9,12 @@ import type { EventComponent } from '../events/event.ts';
 import { clientPeer } from '../http/connection/client-peer.ts';
 import { garbageReply, headerLimitBytes } from '../http/connection/garbage-reply.ts';
 import { PendingReplies } from '../http/connection/pending-replies.ts';
-import { hasSameAuthorities, readTlsContext, type TlsContext } from '../http/connection/tls-context.ts';
-import { watchTlsFiles } from '../http/connection/tls-watch.ts';
+import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext } from '../http/connection/tls-context.ts';
+import { TlsWatch } from '../http/connection/tls-watch.ts';
 import { isClientGone } from '../http/reply/outgoing.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
 import { acceptAnyHead } from '../lib/adapter-request.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
-import type { Timer } from '../lib/clock.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import { guarded } from '../lib/guarded.ts';
 import { authority, listen } from '../lib/listen.ts';
@@ -56,7 +55,7 @@ export class ConsoleServer {
   readonly #server: Server | HttpsServer;
   readonly #sockets = new Set<Socket>();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
-  #tlsWatch: Timer | undefined;
+  #tlsWatch: TlsWatch | undefined;
   #tlsContext: TlsContext | undefined;
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
@@ -100,9 +99,9 @@ export class ConsoleServer {
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
     await listen(this.#server, this.#service.options, onError);
     if (!('setSecureContext' in this.#server)) return;
-    this.#tlsWatch = watchTlsFiles(
+    this.#tlsWatch = new TlsWatch(
       () => this.#service,
-      () => this.#useTls(readTlsContext(this.#service.options)),
+      () => this.#useTls(readTlsContext(this.#service.options, this.#service.clock.nowMs(), this.#tlsContext)),
     );
   }
 
@@ -131,15 +130,17 @@ export class ConsoleServer {
 
   /** @throws ServiceError `unavailable` when `replace` could not take over such options */
   checkReplaceable(options: ConsoleOptions): void {
-    if (usesTls(options)) readTlsContext(options);
+    if (usesTls(options)) readTlsContext(options, this.#service.clock.nowMs());
   }
 
   /** Takes over new options; requests under way keep the old ones. Who is no administrator as before any more is logged out. */
   replace(options: ConsoleOptions): void {
-    const context = 'setSecureContext' in this.#server ? readTlsContext(options) : undefined;
+    const { options: before, clock } = this.#service;
+    const context = this.#tlsContext && nextTlsContext(before, options, this.#tlsContext, clock.nowMs());
     this.#service = this.#make(this.#service.uuid, options);
     this.#server.maxConnections = options.maximum_concurrent_connections;
     if (context) this.#useTls(context);
+    this.#tlsWatch?.look(true);
     this.#sessions.keepOnly(this.#service.administrators);
     this.#streams.keepOnly(this.#service.administrators);
   }
@@ -196,7 +197,7 @@ export class ConsoleServer {
       };
       const serverOptions = { ...options, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };
       if (!usesTls(this.#service.options)) return createHttpServer(serverOptions, onRequest);
-      const context = readTlsContext(this.#service.options);
+      const context = readTlsContext(this.#service.options, this.#service.clock.nowMs());
       this.#tlsContext = context;
       const needsCertificate = context.ca !== undefined;
       return createHttpsServer(

@@ -138,6 +138,12 @@ export const eventCatalogue: readonly EventDefinition[] = [
     ['administration', 'success'],
     ['action', 'target', 'administrator'],
   ),
+  event(
+    20192,
+    'New TLS files of "{name}" cannot be used; those before stay in use.',
+    [...component, 'failure'],
+    ['name', 'type', 'uuid', 'details'],
+  ),
   event(30011, 'An SFTP session started.', ['ssh', 'session', 'authenticated', 'informational'], ['client_version', 'algorithms']),
   event(30012, 'An SFTP session ended.', ['ssh', 'session', 'authenticated', 'informational'], ['client_version', 'duration']),
   event(30013, 'The key exchange with an SSH client failed: {details}', ['ssh', 'failure'], ['client', 'details']),

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { watchTlsFiles } from '../../src/http/connection/tls-watch.ts';
+import { TlsWatch } from '../../src/http/connection/tls-watch.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
+
+const silentEvents = { emit: () => ({}) as never };
 
 test('a certificate that becomes a link to itself changes nothing, and what comes in its place is taken', (t) => {
   const folder = temporaryFolder(t);
@@ -14,8 +16,9 @@ test('a certificate that becomes a link to itself changes nothing, and what come
   const clock = new ManualClock();
   let renewals = 0;
   const options = { tls_certificate_path: path, tls_key_path: '', tls_client_ca_path: '' };
-  const watch = watchTlsFiles(
-    () => ({ uuid: 'web', options, clock, log: silentLog }),
+  const service = { options, component: { uuid: 'web', type: 'https', name: 'web' }, events: silentEvents, clock, log: silentLog };
+  const watch = new TlsWatch(
+    () => service,
     () => renewals++,
   );
   t.after(() => watch.cancel());

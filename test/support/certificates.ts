@@ -12,15 +12,15 @@ export function openssl(folder: string, ...args: string[]): void {
 }
 
 /**
- * Makes a key and a certificate that is its own authority, for two days.
+ * Makes a key and a certificate that is its own authority.
  *
  * @param files names of the files in the folder
  * @param subject for example `/CN=localhost`
  * @param names for example `DNS:localhost`
  */
-export function selfSign(folder: string, files: { key: string; cert: string }, subject: string, names?: string): void {
+export function selfSign(folder: string, files: { key: string; cert: string }, subject: string, names?: string, days = 2): void {
   const extension = names === undefined ? [] : ['-addext', `subjectAltName=${names}`];
-  openssl(folder, 'req', '-x509', ...newKey, '-keyout', files.key, '-out', files.cert, '-days', '2', '-subj', subject, ...extension);
+  openssl(folder, 'req', '-x509', ...newKey, '-keyout', files.key, '-out', files.cert, '-days', `${days}`, '-subj', subject, ...extension);
 }
 
 /** Makes `<name>.key` and `<name>.crt`, signed by `ca.key` and `ca.crt` of the same folder. */

@@ -4,7 +4,6 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { processAccount } from '../../events/event-factory.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
-import type { Timer } from '../../lib/clock.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import { listen, urlOf } from '../../lib/listen.ts';
@@ -19,9 +18,9 @@ import { speakHttp2 } from './http2-session.ts';
 import { createNodeServer } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
-import { hasSameAuthorities, readTlsContext, type TlsContext } from './tls-context.ts';
+import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext } from './tls-context.ts';
 import { createTlsServer } from './tls-server.ts';
-import { watchTlsFiles } from './tls-watch.ts';
+import { TlsWatch } from './tls-watch.ts';
 
 /** A client has so long to send its header section. */
 const headerTimeoutMs = 30_000;
@@ -43,7 +42,7 @@ export class HttpServer {
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
   #tlsContext: TlsContext | undefined;
-  #tlsWatch: Timer | undefined;
+  #tlsWatch: TlsWatch | undefined;
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
@@ -55,7 +54,7 @@ export class HttpServer {
     const { server, answer, answerStream } = createNodeServer(() => this.#service);
     this.#http1 = server;
     this.#answerStream = answerStream;
-    if (service.options.type === 'https') this.#useTls(readTlsContext(service.options));
+    if (service.options.type === 'https') this.#useTls(readTlsContext(service.options, service.clock.nowMs()));
     this.#server = this.#tls ? createServer({ noDelay: true }) : server;
     const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
       this.#requests++;
@@ -97,9 +96,9 @@ export class HttpServer {
     if (!this.#tls) return;
     // Has the server of HTTP/1 look after the times of connections that another one accepts.
     this.#http1.emit('listening');
-    this.#tlsWatch = watchTlsFiles(
+    this.#tlsWatch = new TlsWatch(
       () => this.#service,
-      () => this.#useTls(readTlsContext(this.#service.options)),
+      () => this.#useTls(readTlsContext(this.#service.options, this.#service.clock.nowMs(), this.#tlsContext)),
     );
   }
 
@@ -125,14 +124,15 @@ export class HttpServer {
 
   /** @throws ServiceError `unavailable` when `replace` could not take over such options */
   checkReplaceable(options: HttpServiceOptions): void {
-    if (options.type === 'https') readTlsContext(options);
+    if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
 
   /** Takes over new options; requests under way keep the old ones. */
   replace(service: HttpService): void {
-    const context = this.#tls && readTlsContext(service.options);
+    const context = this.#tlsContext && nextTlsContext(this.#service.options, service.options, this.#tlsContext, service.clock.nowMs());
     this.#service = service;
     if (context) this.#useTls(context);
+    this.#tlsWatch?.look(true);
     this.#applyLimits();
   }
 

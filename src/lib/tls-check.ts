@@ -1,0 +1,131 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { certificateBlocks, type TlsPair, tlsPairs } from './tls-pairs.ts';
+
+/** Something wrong with files of TLS. Errors make them unusable; with a warning TLS runs, though clients may refuse it. */
+export interface TlsFault {
+  severity: 'error' | 'warning';
+  code: 'tls-unusable' | 'tls-mismatch' | 'tls-expired' | 'tls-expires-soon' | 'tls-chain' | 'tls-weak';
+  /** The file at fault. */
+  file: 'certificate' | 'key' | 'authorities';
+  message: string;
+  hint?: string;
+}
+
+const dayMs = 86_400_000;
+
+/** How long before its end a certificate is reported. */
+const soonDays = 30;
+
+/** Keys below this can be broken, or are refused by clients (NIST SP 800-131A, CA/Browser Forum 6.1.5). */
+const leastRsaBits = 2048;
+const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1', 'secp192k1']);
+
+// sha1WithRSAEncryption, ecdsa-with-SHA1 and md5WithRSAEncryption as DER object identifiers (RFC 3279).
+const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a864886f70d010104'].map((hex) => Buffer.from(hex, 'hex'));
+
+/**
+ * What is wrong with certificates and keys: each chain parses, fits together and is valid now, and each key belongs to its certificate.
+ *
+ * @param certificates text of the certificates' file
+ * @param keys text of the keys' file; undefined for one that cannot be read, which is not looked at then
+ * @param nowMs Unix time in milliseconds
+ */
+export function faultsOfPairs(certificates: string, keys: string | undefined, nowMs: number): TlsFault[] {
+  return tlsPairs(certificates, keys ?? '').flatMap((pair) => {
+    const { chain, faults } = certificatesOf(pair.certificate, 'certificate');
+    if (faults.length > 0) return faults;
+    return [...faultsOfChain(chain, nowMs), ...(keys === undefined ? [] : faultsOfKey(pair))];
+  });
+}
+
+/** What is wrong with certificates of authorities. @param nowMs Unix time in milliseconds */
+export function faultsOfAuthorities(pem: string, nowMs: number): TlsFault[] {
+  const { chain, faults } = certificatesOf(pem, 'authorities');
+  return [...faults, ...(faults.length > 0 ? [] : chain.flatMap((certificate) => faultsOfTime(certificate, 'authorities', nowMs)))];
+}
+
+/** The certificates of a PEM text; each one that does not parse is a fault. */
+function certificatesOf(pem: string, file: TlsFault['file']): { chain: X509Certificate[]; faults: TlsFault[] } {
+  const blocks = certificateBlocks(pem);
+  if (blocks.length === 0) {
+    const isKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
+    const message = isKey ? 'the file holds a private key, no certificate' : 'the file holds no certificate in PEM';
+    return { chain: [], faults: [unusable(file, message)] };
+  }
+  const chain: X509Certificate[] = [];
+  const faults: TlsFault[] = [];
+  for (const [index, block] of blocks.entries()) {
+    try {
+      chain.push(new X509Certificate(block));
+    } catch (error) {
+      faults.push(unusable(file, `certificate ${index + 1} of the file does not parse: ${(error as Error).message}`));
+    }
+  }
+  return { chain, faults };
+}
+
+function faultsOfChain(chain: readonly X509Certificate[], nowMs: number): TlsFault[] {
+  return chain.flatMap((certificate, index) => {
+    const faults = [...faultsOfTime(certificate, 'certificate', nowMs), ...faultsOfStrength(certificate)];
+    const next = chain[index + 1];
+    if (next && !certificate.checkIssued(next))
+      faults.push(warning('tls-chain', 'certificate', `certificate ${index + 2} of the file did not issue certificate ${index + 1}`));
+    return faults;
+  });
+}
+
+function faultsOfTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: number): TlsFault[] {
+  const name = certificate.subject.split('\n').at(-1) ?? '';
+  const fromMs = Date.parse(certificate.validFrom);
+  const toMs = Date.parse(certificate.validTo);
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  if (nowMs < fromMs) return [warning('tls-expired', file, `the certificate ${name} is not valid before ${day(fromMs)}`)];
+  if (nowMs > toMs) return [warning('tls-expired', file, `the certificate ${name} ended on ${day(toMs)}; clients refuse it`)];
+  if (toMs - nowMs >= soonDays * dayMs) return [];
+  const days = Math.floor((toMs - nowMs) / dayMs);
+  return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
+}
+
+function faultsOfStrength(certificate: X509Certificate): TlsFault[] {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = certificate.publicKey;
+  const bits = details?.modulusLength ?? 0;
+  const faults: string[] = [];
+  if (type?.startsWith('rsa') && bits < leastRsaBits)
+    faults.push(`the key has ${bits} bits; use RSA with ${leastRsaBits} bits or more, or an elliptic curve`);
+  if (details?.namedCurve && weakCurves.has(details.namedCurve))
+    faults.push(`the curve ${details.namedCurve} is too small; use prime256v1 or larger`);
+  // A root's own signature is not checked by anybody.
+  const isRoot = certificate.checkIssued(certificate) && certificate.ca;
+  if (!isRoot && weakSignatures.some((identifier) => certificate.raw.includes(identifier)))
+    faults.push('the certificate is signed with SHA-1 or MD5; clients refuse it');
+  return faults.map((message) => warning('tls-weak', 'certificate', message));
+}
+
+function faultsOfKey({ certificate, key }: TlsPair): TlsFault[] {
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(key)) {
+    const hint = 'openssl pkey -in KEY -out PLAIN decrypts it';
+    return [{ ...unusable('key', 'the key is encrypted with a passphrase'), hint }];
+  }
+  try {
+    // TLS itself takes a certificate and a key of different kinds, and then fails at every handshake.
+    if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
+      return [{ severity: 'error', code: 'tls-mismatch', file: 'key', message: 'the key does not belong to the certificate' }];
+  } catch (error) {
+    return [unusable('key', `the key cannot be used: ${(error as Error).message}`)];
+  }
+  try {
+    createSecureContext({ cert: certificate, key });
+  } catch (error) {
+    return [unusable('certificate', `TLS refuses the certificate: ${(error as Error).message}`)];
+  }
+  return [];
+}
+
+function unusable(file: TlsFault['file'], message: string): TlsFault {
+  return { severity: 'error', code: 'tls-unusable', file, message };
+}
+
+function warning(code: TlsFault['code'], file: TlsFault['file'], message: string): TlsFault {
+  return { severity: 'warning', code, file, message };
+}
