@@ -5,12 +5,14 @@ import {
   type Admission,
   type AttemptOutcome,
   acceptedSources,
+  type Ban,
   foldedName,
   type ListedBan,
   type LoginAttempt,
   mostAcceptedOfSource,
   mostAddresses,
   nameFailures,
+  type Refusal,
   refusalFor,
   refused,
   type SecurityPolicy,
@@ -53,7 +55,7 @@ export class MemoryBans implements AddressBans {
     return acceptedKeyOf(this.#key, text);
   }
 
-  async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
+  async isRefused(source: string): Promise<Refusal | undefined> {
     return refusalFor(this.#bannedForMs(source));
   }
 
@@ -61,7 +63,7 @@ export class MemoryBans implements AddressBans {
     const { ban_after_failures: limit } = this.#policy();
     if (limit === 0) return { kind: 'admitted', isKnown: false };
     const bannedForMs = this.#bannedForMs(source);
-    if (bannedForMs > 0) return refused(bannedForMs);
+    if (bannedForMs > 0) return refused('address', bannedForMs);
     const nowMs = this.#clock.monotonicMs();
     const record = this.#sources.get(source) ?? new SourceRecord();
     if (record.accepted.has(credential, nowMs)) return { kind: 'admitted', isKnown: true };
@@ -69,7 +71,7 @@ export class MemoryBans implements AddressBans {
     const isCountedForName = name.failed.has(credential, nowMs) || name.underWay.has(credential, nowMs);
     if (!isCountedForName && !this.#acceptedFrom.get(username)?.has(source, nowMs)) {
       if (name.failed.count(nowMs) + name.underWay.count(nowMs) >= nameFailures.most)
-        return refused((name.failed.firstEndMs(nowMs) ?? nowMs) - nowMs);
+        return refused('name', (name.failed.firstEndMs(nowMs) ?? nowMs) - nowMs);
     }
     const isCounted = record.failed.has(credential, nowMs) || record.underWay.has(credential, nowMs);
     if (!isCounted) {
@@ -93,16 +95,19 @@ export class MemoryBans implements AddressBans {
   }
 
   async list(): Promise<ListedBan[]> {
-    const sources = [...this.#sources.keys()].map((source) => ({ source, leftMs: this.#bannedForMs(source) }));
-    return sources.filter(({ leftMs }) => leftMs > 0);
+    const nowMs = this.#clock.monotonicMs();
+    const addresses = [...this.#sources.keys()].map((of): ListedBan => ({ by: 'address', of, leftMs: this.#bannedForMs(of) }));
+    const names = [...this.#names].flatMap(([of, { failed }]): ListedBan[] =>
+      failed.count(nowMs) < nameFailures.most ? [] : [{ by: 'name', of, leftMs: (failed.firstEndMs(nowMs) ?? nowMs) - nowMs }],
+    );
+    return [...addresses.filter(({ leftMs }) => leftMs > 0), ...names];
   }
 
-  async lift(sources: readonly string[]): Promise<void> {
-    for (const source of sources) {
-      const record = this.#sources.get(source);
-      if (!record) continue;
-      record.bannedUntilMs = 0;
-      record.failed.clear();
+  async lift(bans: readonly Ban[]): Promise<void> {
+    for (const { by, of } of bans) {
+      const record = by === 'address' ? this.#sources.get(of) : this.#names.get(of);
+      record?.failed.clear();
+      if (record instanceof SourceRecord) record.bannedUntilMs = 0;
     }
   }
 

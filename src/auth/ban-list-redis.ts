@@ -8,11 +8,13 @@ import {
   type Admission,
   type AttemptOutcome,
   acceptedSources,
+  type Ban,
   foldedName,
   type ListedBan,
   type LoginAttempt,
   mostAcceptedOfSource,
   nameFailures,
+  type Refusal,
   refusalFor,
   refused,
   type SecurityPolicy,
@@ -20,12 +22,13 @@ import {
 import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
 
 /*
- * `ban:<source>` ends with the ban. All others are sorted sets whose scores say when a member ends (ms): of a source the credentials
+ * `ban:<source>` ends with the ban, `limited-name:<hash of the folded name>`, which has the folded name, a minute after its last failure. All others are sorted sets whose scores say when a member ends (ms): of a source the credentials
  * that failed and are under way (`<hash of the name>:<credential>`) and those that were accepted, of a name the credentials that failed
  * and are under way, and the sources that it was accepted from.
  */
 const prepare = `${redisNow}
-local ban, failed, underWay, accepted, nameFailed, nameUnderWay, acceptedFrom = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local ban, failed, underWay, accepted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local nameFailed, nameUnderWay, acceptedFrom, limitedName = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local source, name, credential = ARGV[1], ARGV[2], ARGV[3]
 local function has(key, member)
   local ends = redis.call('ZSCORE', key, member)
@@ -65,7 +68,7 @@ end
 if not isCountedForName then add(nameUnderWay, credential, ARGV[5]) end
 return {'admitted', 0}`);
 
-/** ARGV source, name, credential, outcome, limit, ban ms, window ms. Returns whether the source is banned now. */
+/** ARGV source, name, credential, outcome, limit, ban ms, window ms, folded name. Returns whether the source is banned now. */
 const endScript = guardedScript(`${prepare}
 local member = name .. ':' .. credential
 redis.call('ZREM', underWay, member)
@@ -73,6 +76,7 @@ redis.call('ZREM', nameUnderWay, credential)
 if ARGV[4] == 'failed' then
   redis.call('ZREM', accepted, credential)
   addNew(nameFailed, credential, ${nameFailures.windowMs})
+  if count(nameFailed) >= ${nameFailures.most} then redis.call('SET', limitedName, ARGV[8], 'PX', ${nameFailures.windowMs}) end
   addNew(failed, member, ARGV[7])
   if count(failed) < tonumber(ARGV[5]) then return 0 end
   redis.call('SET', ban, '1', 'PX', ARGV[6])
@@ -97,6 +101,15 @@ const banScript = guardedScript(`return redis.call('PTTL', KEYS[1])`);
 const timesScript = redisScript(`
 local times = {}
 for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
+return times`);
+
+/** KEYS the failures of names. Returns for how many ms each name is limited. */
+const nameTimesScript = redisScript(`${redisNow}
+local times = {}
+for index, key in ipairs(KEYS) do
+  local ends = redis.call('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, ${nameFailures.most})
+  times[index] = #ends == ${2 * nameFailures.most} and tonumber(ends[2]) - now or 0
+end
 return times`);
 
 /** Bans that this process repeats to a Redis that lost its data, at most. */
@@ -127,7 +140,7 @@ export class RedisBans implements AddressBans {
     return acceptedKeyOf(this.#key, text);
   }
 
-  async isRefused(source: string): Promise<{ retryAfterS: number } | undefined> {
+  async isRefused(source: string): Promise<Refusal | undefined> {
     if (this.#policy().ban_after_failures === 0 && this.#known.size === 0) return undefined;
     const leftMs = Number(await this.#link.run(banScript, [this.#banKey(source)], []));
     this.#remember(source, leftMs);
@@ -146,9 +159,9 @@ export class RedisBans implements AddressBans {
     switch (kind) {
       case 'banned':
         this.#remember(attempt.source, leftMs);
-        return refused(leftMs);
+        return refused('address', leftMs);
       case 'refused':
-        return refused(leftMs);
+        return refused('name', leftMs);
       case 'busy':
         return { kind };
       default:
@@ -166,32 +179,49 @@ export class RedisBans implements AddressBans {
       ban_after_failures,
       banMs,
       Math.ceil(ban_window_seconds * 1000),
+      foldedName(attempt.username),
     ]);
     if (isBanned === 1) this.#remember(attempt.source, banMs);
   }
 
   async list(): Promise<ListedBan[]> {
-    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
-    const begin = this.#banKey('');
-    const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
-    const found = new Map<string, ListedBan>();
-    let cursor = '0';
-    do {
-      const [next, keys] = (await this.#link.call(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])) as [string, string[]];
-      cursor = String(next);
-      const timesMs = keys.length === 0 ? [] : ((await this.#link.run(timesScript, keys, [])) as number[]);
-      for (const [index, leftMs] of timesMs.entries()) {
-        const source = String(keys[index]).slice(begin.length);
-        if (leftMs > 0) found.set(source, { source, leftMs });
-      }
-    } while (cursor !== '0');
-    return [...found.values()];
+    const listed: ListedBan[] = [];
+    for await (const [keys, sources] of this.#scan('ban')) {
+      const timesMs = (await this.#link.run(timesScript, keys, [])) as number[];
+      for (const [index, of] of sources.entries()) listed.push({ by: 'address', of, leftMs: timesMs[index] ?? 0 });
+    }
+    for await (const [keys, hashes] of this.#scan('limited-name')) {
+      const names = (await this.#link.call(['MGET', ...keys])) as (string | null)[];
+      const failures = hashes.map((name) => this.#link.key('name-failed', name));
+      const timesMs = (await this.#link.run(nameTimesScript, failures, [])) as number[];
+      for (const [index, of] of names.entries()) if (of !== null) listed.push({ by: 'name', of, leftMs: timesMs[index] ?? 0 });
+    }
+    return listed.filter(({ leftMs }) => leftMs > 0);
   }
 
-  async lift(sources: readonly string[]): Promise<void> {
-    for (const source of sources) this.#known.delete(source);
-    const keys = sources.flatMap((source) => [this.#banKey(source), this.#link.key('failed', source)]);
+  async lift(bans: readonly Ban[]): Promise<void> {
+    const keys = bans.flatMap(({ by, of }) => {
+      if (by === 'name') return ['name-failed', 'limited-name'].map((kind) => this.#link.key(kind, hashed(of)));
+      this.#known.delete(of);
+      return [this.#banKey(of), this.#link.key('failed', of)];
+    });
     for (let index = 0; index < keys.length; index += 1000) await this.#link.call(['DEL', ...keys.slice(index, index + 1000)]);
+  }
+
+  /** The keys of a kind, a thousand or so at a time, and what follows the kind in each. */
+  async *#scan(kind: string): AsyncGenerator<[keys: string[], rests: string[]]> {
+    const begin = this.#link.key(kind, '');
+    const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
+    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
+    const met = new Set<string>();
+    let cursor = '0';
+    do {
+      const [next, found] = (await this.#link.call(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])) as [string, string[]];
+      cursor = String(next);
+      const keys = [...new Set(found.map(String))].filter((key) => !met.has(key));
+      for (const key of keys) met.add(key);
+      if (keys.length > 0) yield [keys, keys.map((key) => key.slice(begin.length))];
+    } while (cursor !== '0');
   }
 
   async #repeat(caller: RedisCaller): Promise<void> {
@@ -224,6 +254,7 @@ export class RedisBans implements AddressBans {
       ...['failed', 'under-way', 'accepted-of'].map((kind) => this.#link.key(kind, source)),
       ...['name-failed', 'name-under-way'].map((kind) => this.#link.key(kind, folded)),
       this.#link.key('accepted-from', hashed(username)),
+      this.#link.key('limited-name', folded),
     ];
   }
 }

@@ -1,3 +1,5 @@
+import { ServiceError } from '../lib/errors.ts';
+
 /** `server.security_policy`. */
 export interface SecurityPolicy {
   /** 0 = nothing is counted, nobody is refused. */
@@ -19,25 +21,35 @@ export interface LoginAttempt {
  * May the credentials be checked? `busy` = not yet: as many others from there are under way as the source has failures left.
  * `isKnown` = they were accepted from there within the window, so they took no slot.
  */
-export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | { kind: 'refused'; retryAfterS: number };
+export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
+
+/** Why nobody is asked about credentials, and for how many more seconds. */
+export interface Refusal {
+  readonly by: Ban['by'];
+  readonly retryAfterS: number;
+}
 
 /** What came of an attempt; `unknown` = nobody could tell. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
 
+/** Who is refused: an address as `sourceOf` gives it, or a name as `foldedName` does. */
+export interface Ban {
+  readonly by: 'address' | 'name';
+  readonly of: string;
+}
+
 /** A ban as those see it who run the service. */
-export interface ListedBan {
-  /** As `sourceOf` gives it. */
-  readonly source: string;
+export interface ListedBan extends Ban {
   /** For how much longer it holds, in milliseconds. */
   readonly leftMs: number;
 }
 
 /** What those who run the service may see and do of bans. */
 export interface BanOverview {
-  /** The bans in force. */
+  /** The bans in force, limits of names among them. */
   list(): Promise<ListedBan[]>;
-  /** Ends bans and forgets the failures of their sources; when it resolves, no process refuses them any more. */
-  lift(sources: readonly string[]): Promise<void>;
+  /** Ends bans and forgets the failures that led to them; when it resolves, no process refuses for them any more. */
+  lift(bans: readonly Ban[]): Promise<void>;
 }
 
 /**
@@ -51,7 +63,7 @@ export interface AddressBans extends BanOverview {
   /** The keyed hash under which credentials are kept: no secret is kept in clear. */
   keyOf(text: string): string;
   /** Whether a source is banned, and for how many more seconds. */
-  isRefused(source: string): Promise<{ retryAfterS: number } | undefined>;
+  isRefused(source: string): Promise<Refusal | undefined>;
   /**
    * Asks whether an attempt may begin. Whoever is admitted calls `end`.
    *
@@ -85,12 +97,27 @@ export function attemptKey({ source, credential }: Pick<LoginAttempt, 'source' |
   return `${source} ${credential}`;
 }
 
-/** What those are told whom a ban keeps away for so many more milliseconds; undefined when it is over. */
-export function refusalFor(leftMs: number): { retryAfterS: number } | undefined {
-  return leftMs > 0 ? { retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
+/** The refusal of an address that is banned for so many more milliseconds; undefined when it is over. */
+export function refusalFor(leftMs: number): Refusal | undefined {
+  return leftMs > 0 ? { by: 'address', retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
 }
 
 /** An attempt that may be made in so many milliseconds. */
-export function refused(leftMs: number): Admission {
-  return { kind: 'refused', retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
+export function refused(by: Ban['by'], leftMs: number): Admission {
+  return { kind: 'refused', by, retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
+}
+
+const details: Readonly<Record<Ban['by'], string>> = {
+  address: 'Too many failed attempts from this address',
+  name: 'Too many failed attempts with this account name, from all addresses together',
+};
+
+/** Data of event 20005. @param username where a name was given */
+export function refusalData({ by, retryAfterS }: Refusal, address: string, username?: string) {
+  return { address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }), by, details: `${details[by]}.` };
+}
+
+/** Tells a client of a refusal. */
+export function refusalError({ by, retryAfterS }: Refusal): ServiceError {
+  return new ServiceError('too-many-requests', `${details[by]}, try again later.`, { details: { retry_after_s: retryAfterS } });
 }

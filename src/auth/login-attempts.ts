@@ -4,7 +4,7 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import { sourceOf } from './address-source.ts';
-import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type LoginAttempt } from './ban-list.ts';
+import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type LoginAttempt, type Refusal } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
 /** Attempts that wait for a slot of their source, at most. */
@@ -15,6 +15,13 @@ const mostWaiting = 10_000;
 
 /** When the first in line asks again, as another process may have freed a slot: soon, then less and less often. */
 const askAgainMs = { first: 50, longest: 1000 };
+
+/** What somebody presents at an address. */
+type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
+  address: string;
+  /** Whose names are meant, where they are not those of accounts: who guesses at a name there keeps nobody away here. */
+  realm?: 'administrator';
+};
 
 /** An attempt that may be made. */
 export interface AdmittedAttempt {
@@ -63,16 +70,15 @@ export class LoginAttempts {
    * @param longestMs longest time that the check takes; also the longest wait
    * @throws ServiceError `unavailable` when too many wait, or it waited too long, or bans cannot be looked up
    */
-  async begin(
-    credentials: Pick<Credentials, 'type' | 'username' | 'content'> & { address: string },
-    longestMs: number,
-  ): Promise<AdmittedAttempt | { kind: 'refused'; retryAfterS: number }> {
-    const { type, username, content, address } = credentials;
+  async begin(credentials: PresentedCredentials, longestMs: number): Promise<AdmittedAttempt | ({ kind: 'refused' } & Refusal)> {
+    const { type, username, content, address, realm } = credentials;
+    // No account has a name with a slash.
+    const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
       source: sourceOf(address),
       // What no method is asked about is nobody's name.
-      username: isUserName(username) ? username : '',
-      credential: this.#keyOf(JSON.stringify(['attempt', type, username, content])),
+      username: `${prefix}${isUserName(username) ? username : ''}`,
+      credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),
     };
     const admission = await this.#admit(attempt, longestMs);
     if (admission.kind === 'refused') return admission;
@@ -91,11 +97,11 @@ export class LoginAttempts {
    * @throws what `check` throws; ServiceError `unavailable` when nothing can be counted
    */
   async counted<T>(
-    credentials: Pick<Credentials, 'type' | 'username' | 'content'> & { address: string },
+    credentials: PresentedCredentials,
     longestMs: number,
     check: (isKnown: boolean) => Promise<T>,
     outcomeOf: (result: T) => AttemptOutcome,
-  ): Promise<{ kind: 'checked'; result: T; isKnown: boolean } | { kind: 'refused'; retryAfterS: number }> {
+  ): Promise<{ kind: 'checked'; result: T; isKnown: boolean } | ({ kind: 'refused' } & Refusal)> {
     const attempt = await this.begin(credentials, longestMs);
     if (attempt.kind === 'refused') return attempt;
     const { isKnown } = attempt;

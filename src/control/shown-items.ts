@@ -21,7 +21,12 @@ export const shownItems = {
   }),
   bans: z.strictObject({
     id: z.string().describe('Names the ban in remove.'),
-    address: z.string().describe('An IPv4 address, or the /64 of IPv6 addresses.'),
+    address: z.string().describe('An IPv4 address, or the /64 of IPv6 addresses; empty for the limit of a name.'),
+    account: z
+      .string()
+      .describe(
+        'Name that was guessed at too often, in lower case; `administrator/NAME` for one of the console; empty for an address, and for all names that no account can have.',
+      ),
     expires: z.string(),
   }),
   uploads: z.strictObject({

@@ -64,9 +64,9 @@ export const eventCatalogue: readonly EventDefinition[] = [
   event(20002, 'The server is stopping.', process),
   event(
     20005,
-    'A source address was refused by the security policy: {address}.',
+    'A source address was refused by the security policy: {address}. {details}',
     ['failure', 'http', 'authentication'],
-    ['address', 'retry_after', 'username'],
+    ['address', 'retry_after', 'username', 'by', 'details'],
   ),
   event(20011, 'Test event sent by hand.', ['administration', 'informational'], ['uuid', 'name', 'administrator']),
   event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes']),

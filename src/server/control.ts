@@ -74,13 +74,18 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
     async list() {
       const nowMs = clock.nowMs();
       return (await bans.list()).map(
-        ({ source, leftMs }): Item<Shown<'bans'>> => ({
-          handle: source,
-          shown: { id: source, address: source, expires: isoTime(nowMs + leftMs) },
+        ({ by, of, leftMs }): Item<Shown<'bans'>> => ({
+          handle: of,
+          shown: {
+            id: by === 'name' ? `name:${of}` : of,
+            address: by === 'address' ? of : '',
+            account: by === 'name' ? of : '',
+            expires: isoTime(nowMs + leftMs),
+          },
         }),
       );
     },
-    remove: (items) => bans.lift(items.map(({ handle }) => handle)),
+    remove: (items) => bans.lift(items.map(({ handle, shown }) => ({ by: shown.id === handle ? 'address' : 'name', of: handle }))),
   };
 }
 

@@ -1,6 +1,7 @@
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../accounts/account.ts';
 import type { ChainResult } from '../auth/auth-chain.ts';
+import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials } from '../auth/credentials.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './connection/admission.ts';
@@ -195,8 +196,8 @@ export class Login {
     const attempt = { type, username, content, address: peer.address };
     const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
     if (counted.kind === 'checked') return counted.result;
-    noteBanned(this.#connection, counted.retryAfterS, username);
-    this.#connection.giveUp('The address or the name is refused for now.');
+    noteBanned(this.#connection, counted, username);
+    this.#connection.giveUp(refusalError(counted).message);
     return { outcome: 'unanswered' };
   }
 

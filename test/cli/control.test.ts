@@ -103,7 +103,45 @@ test('bans are listed, and one that is removed is over at once', async (t) => {
   assert.equal((await from('2001:db8::9')).status, 429);
   assert.equal((await control(t, folder, 'bans', 'remove', '--address', '2001:db8::1234')).stdout, 'removed 1 ban\n');
   assert.equal((await from('2001:db8::9')).status, 200);
-  assert.equal((await control(t, folder, 'bans', 'list', '--account', 'alice')).code, 2, 'bans are of addresses');
+});
+
+test('limits of names are listed and removed like bans, and refuse with words and an event of their own', async (t) => {
+  const server = await startServer(t, {
+    server: { security_policy: { ban_after_failures: 20 } },
+    service: { client_forwarded_header: 'X-Forwarded-For' },
+  });
+  const folder = join(server.folder, 'data');
+  let addresses = 0;
+  const get = (user: string) =>
+    server.get('/home/', { user, headers: { accept: 'application/json', 'x-forwarded-for': `192.0.2.${++addresses}` } });
+  const limit = async (name: string) => {
+    for (let index = 0; index < 10; index++) assert.equal((await get(`${name}:guess ${index}`)).status, 401);
+  };
+  await limit('Alice');
+  const refused = await get(`alice:${testPassword}`);
+  assert.deepEqual(
+    [refused.status, refused.json<{ errors: [{ message: string }] }>().errors[0].message],
+    [429, 'Too many failed attempts with this account name, from all addresses together, try again later.'],
+  );
+  const event = (await server.events()).findLast(({ id }) => id === '20005');
+  assert.deepEqual(
+    [event?.data.by, event?.data.username, event?.data.details],
+    ['name', 'alice', 'Too many failed attempts with this account name, from all addresses together.'],
+  );
+  const bans = await listed(t, folder, 'bans');
+  assert.deepEqual(
+    bans.map(({ id, address, account }) => [id, address, account]),
+    [['name:alice', '', 'alice']],
+  );
+  assert.deepEqual(await listed(t, folder, 'bans', '--address', '0.0.0.0/0'), []);
+  assert.match((await control(t, folder, 'bans', 'list')).stdout, /^ID +EXPIRES\nname:alice +\d{4}-/);
+  for (const how of [['--all'], ['name:alice'], ['--account', 'alice']]) {
+    assert.equal((await get(`alice:${testPassword}`)).status, 429, how.join(' '));
+    assert.equal((await control(t, folder, 'bans', 'remove', ...how)).stdout, 'removed 1 ban\n');
+    assert.equal((await control(t, folder, 'bans', 'list')).stderr, 'svc: no bans\n');
+    assert.equal((await get(`alice:${testPassword}`)).status, 200);
+    await limit('alice');
+  }
 });
 
 test('the service is found by its configuration, its data folder or this folder; without an answer the end is 3', async (t) => {

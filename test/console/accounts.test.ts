@@ -6,6 +6,7 @@ import { authTestReport } from '../../src/config/probe/probe-report.ts';
 import { within } from '../support/client.ts';
 import { asOperator, asViewer, startConsole } from '../support/console.ts';
 import { begin, hidden } from '../support/draft-uploads.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 
@@ -73,6 +74,30 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
     ['session-end', 'session-end', 'lock-break', 'upload-cancel', 'ban-lift'].map((action) => [action, 'olga']),
   );
   assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is told of');
+});
+
+test('who guesses at a name keeps no administrator of that name away, nor the other way round; both limits are listed apart', async (t) => {
+  const { server, console } = await startConsole(
+    t,
+    { server: { security_policy: { ban_after_failures: 100 } } },
+    { administrators: { alice: { password: await cheapHash(testPassword), role: 'operator' } } },
+  );
+  // An administrator's name as the count of the console once had it.
+  for (const name of ['alice', 'administrator alice'])
+    for (let index = 0; index < 10; index++) await server.get('/home/', { user: `${name}:guess ${index}` });
+  const user = `alice:${testPassword}`;
+  assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 429);
+  const items = async () => (await console.get('/api/bans', { user })).json<Listed>().items.map(({ id, account }) => [id, account]);
+  assert.deepEqual(await items(), [
+    ['name:alice', 'alice'],
+    ['name:administrator alice', 'administrator alice'],
+  ]);
+  for (let index = 0; index < 10; index++) await console.get('/api/me', { user: `alice:guess ${index}` });
+  assert.deepEqual((await items()).at(-1), ['name:administrator/alice', 'administrator/alice']);
+  const lifted = await console.send('DELETE', '/api/bans?all=1', { user });
+  assert.deepEqual(lifted.json(), { removed: 3 });
+  assert.deepEqual(await items(), []);
+  assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 200);
 });
 
 test('a removal names what it removes, by an operator; a list has its limits', async (t) => {

@@ -29,7 +29,7 @@ export function inTurns(processes: readonly AddressBans[]): AddressBans {
     begin: (made, lease, isInLine) => next().begin(made, lease, isInLine),
     end: (made, outcome) => next().end(made, outcome),
     list: () => next().list(),
-    lift: (sources) => next().lift(sources),
+    lift: (bans) => next().lift(bans),
   };
 }
 
@@ -46,14 +46,17 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     const [there, elsewhere] = ['2001:db8:0:1::/64', '192.0.2.77'];
     for (const source of [here, there]) for (let index = 0; index < 3; index++) await attempt(bans, guess(undefined, source), 'failed');
     for (let index = 0; index < 2; index++) await attempt(bans, guess(undefined, elsewhere), 'failed');
-    const listed = (await bans.list()).sort((a, b) => (a.source < b.source ? -1 : 1));
+    const listed = (await bans.list()).sort((a, b) => (a.of < b.of ? -1 : 1));
     assert.deepEqual(
-      listed.map(({ source }) => source),
-      [here, there],
+      listed.map(({ by, of }) => [by, of]),
+      [
+        ['address', here],
+        ['address', there],
+      ],
       'mere failures are none',
     );
     for (const { leftMs } of listed) assert.ok(leftMs > 50_000 && leftMs <= 60_000, String(leftMs));
-    await bans.lift([there, elsewhere, '192.0.2.99']);
+    await bans.lift([there, elsewhere, '192.0.2.99'].map((of) => ({ by: 'address', of })));
     await bans.lift([]);
     for (let round = 0; round < 2; round++) assert.equal(await bans.isRefused(there), undefined);
     assert.ok(await bans.isRefused(here));
@@ -61,9 +64,41 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       for (let index = 0; index < 2; index++) assert.equal(await attempt(bans, guess(undefined, source), 'failed'), 'admitted');
     for (const source of [there, elsewhere]) assert.equal(await bans.isRefused(source), undefined, 'it counts anew');
     assert.deepEqual(
-      (await bans.list()).map(({ source }) => source),
+      (await bans.list()).map(({ of }) => of),
       [here],
     );
+  });
+
+  contract('limits of names are listed with the time that is left, and lifted with the failures that led to them', {}, async (bans) => {
+    const from = (index: number) => `198.51.100.${index}`;
+    let addresses = 0;
+    const fail = async (name: string, times: number) => {
+      for (let index = 0; index < times; index++) await attempt(bans, guess(name, from(++addresses)), 'failed');
+    };
+    await fail('Alice', 10);
+    await fail('*', 10);
+    await fail('bob', 9);
+    assert.equal((await bans.begin(guess('alice', from(50)), leaseMs, true)).kind, 'refused');
+    const listed = (await bans.list()).sort((a, b) => (a.of < b.of ? -1 : 1));
+    assert.deepEqual(
+      listed.map(({ by, of }) => [by, of]),
+      [
+        ['name', '*'],
+        ['name', 'alice'],
+      ],
+    );
+    for (const { leftMs } of listed) assert.ok(leftMs > 30_000 && leftMs <= 60_000, String(leftMs));
+    await bans.lift([
+      { by: 'name', of: 'alice' },
+      { by: 'name', of: 'nobody' },
+    ]);
+    assert.deepEqual(
+      (await bans.list()).map(({ of }) => of),
+      ['*'],
+    );
+    for (let round = 0; round < 2; round++)
+      assert.equal(await attempt(bans, guess('ALICE', from(50 + round)), 'failed'), 'admitted', 'it counts anew');
+    assert.equal((await bans.begin(guess('*', from(50)), leaseMs, true)).kind, 'refused');
   });
 
   contract('window, duration, off', { ban_seconds: 1, ban_window_seconds: 0.4 }, async (bans, policy) => {
@@ -75,8 +110,8 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     await fail(2);
     assert.equal(await bans.isRefused(here), undefined, 'old failures do not count');
     await fail(1);
-    assert.deepEqual(await bans.isRefused(here), { retryAfterS: 1 });
-    assert.deepEqual(await bans.begin(guess(), leaseMs, true), { kind: 'refused', retryAfterS: 1 });
+    assert.deepEqual(await bans.isRefused(here), { by: 'address', retryAfterS: 1 });
+    assert.deepEqual(await bans.begin(guess(), leaseMs, true), { kind: 'refused', by: 'address', retryAfterS: 1 });
     assert.equal(await bans.isRefused('192.0.2.2'), undefined);
     await pause(1100);
     assert.equal(await bans.isRefused(here), undefined, 'it is over');
@@ -187,7 +222,10 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal((await bans.begin(guess('alice', from(50)), leaseMs, true)).kind, 'refused', 'those under way count');
     for (const one of underWay) await bans.end(one, 'failed');
     const refusal = await bans.begin(guess('Alice', from(50)), leaseMs, true);
-    assert.ok(refusal.kind === 'refused' && refusal.retryAfterS > 50 && refusal.retryAfterS <= 60, JSON.stringify(refusal));
+    assert.ok(
+      refusal.kind === 'refused' && refusal.by === 'name' && refusal.retryAfterS > 50 && refusal.retryAfterS <= 60,
+      JSON.stringify(refusal),
+    );
     assert.equal(await bans.isRefused(from(50)), undefined, 'the address may try others');
     assert.equal(await attempt(bans, guess('bob', from(50)), 'failed'), 'admitted');
     assert.equal(await attempt(bans, guess('alice', from(200)), 'failed'), 'admitted', 'where it was accepted');

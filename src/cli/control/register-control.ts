@@ -25,9 +25,9 @@ const kinds: readonly Kind[] = [
   },
   {
     name: 'bans',
-    description: 'banned addresses of a running service',
-    accounts: false,
-    help: 'Bans are of IPv4 addresses, and of the /64 of IPv6 addresses: --address finds it by any address in it. With a ban the failures that led to it are forgotten. Guesses at one account name from everywhere are no ban; they are refused for a minute.',
+    description: 'bans of addresses and limits of account names of a running service',
+    accounts: true,
+    help: 'Bans are of IPv4 addresses, and of the /64 of IPv6 addresses: --address finds it by any address in it. An account name that was guessed at ten times within a minute, from all addresses together, is refused for the rest of that minute to addresses that it was never accepted from: `name:alice`, found by --account with the name in lower case (`administrator/NAME` for one of the console). With a ban the failures that led to it are forgotten.',
   },
 ];
 

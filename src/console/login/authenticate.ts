@@ -1,3 +1,4 @@
+import { type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import { header } from '../../http/request/exchange.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
@@ -74,11 +75,10 @@ async function counted(
   check: (isKnown: boolean) => Promise<Administrator | undefined>,
 ): Promise<Administrator> {
   const { service, peer } = exchange;
-  // Apart from the accounts of the file services: who guesses at a name there keeps no administrator of that name away.
-  const attempt = { type: 'password', username: `administrator ${name}`, content: secret, address: peer.address } as const;
+  const attempt = { type: 'password', username: name, content: secret, address: peer.address, realm: 'administrator' } as const;
   const outcomeOf = (administrator: Administrator | undefined) => (administrator ? 'succeeded' : 'failed');
   const result = await service.attempts.counted(attempt, longestCheckMs, check, outcomeOf);
-  if (result.kind === 'refused') throw refuse(exchange, result.retryAfterS, name);
+  if (result.kind === 'refused') throw refuse(exchange, result, name);
   const administrator = result.result;
   const isNews = way !== 'basic' || !administrator || !result.isKnown;
   if (isNews) {
@@ -91,8 +91,8 @@ async function counted(
 
 const linkRefused = 'The link was used before, or is more than five minutes old.';
 
-function refuse(exchange: ConsoleExchange, retryAfterS: number, username: string): ServiceError {
-  const data = { address: exchange.peer.address, retry_after: retryAfterS, username };
+function refuse(exchange: ConsoleExchange, refusal: Refusal, username: string): ServiceError {
+  const data = refusalData(refusal, exchange.peer.address, username);
   exchange.service.events.emit({ id: 20005, context: eventContext(exchange), data });
-  return new ServiceError('too-many-requests', 'Too many failed attempts, try again later.', { details: { retry_after_s: retryAfterS } });
+  return refusalError(refusal);
 }

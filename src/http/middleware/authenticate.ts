@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/account.ts';
 import { sourceOf } from '../../auth/address-source.ts';
 import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
-import type { AttemptOutcome } from '../../auth/ban-list.ts';
+import { type AttemptOutcome, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import type { Credentials } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
@@ -122,7 +122,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Accoun
 /** @throws ServiceError `too-many-requests` with event 20005 for a banned address, `unavailable` when bans cannot be looked up */
 async function checkBan(exchange: Exchange): Promise<void> {
   const refusal = await exchange.service.bans.isRefused(sourceOf(exchange.peer.address));
-  if (refusal) throw refuse(exchange, refusal.retryAfterS);
+  if (refusal) throw refuse(exchange, refusal);
 }
 
 /**
@@ -142,18 +142,14 @@ export async function countedAttempt<T>(
   const { service, peer } = exchange;
   const attempt = { type, username, content, address: peer.address };
   const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
-  if (counted.kind === 'refused') throw refuse(exchange, counted.retryAfterS, username);
+  if (counted.kind === 'refused') throw refuse(exchange, counted, username);
   return counted.result;
 }
 
-function refuse(exchange: Exchange, retryAfterS: number, username?: string): ServiceError {
-  const { service, peer } = exchange;
-  service.events.emit({
-    id: 20005,
-    context: exchange.eventContext(),
-    data: { address: peer.address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }) },
-  });
-  return new ServiceError('too-many-requests', 'Too many failed attempts, try again later.', { details: { retry_after_s: retryAfterS } });
+function refuse(exchange: Exchange, refusal: Refusal, username?: string): ServiceError {
+  const data = refusalData(refusal, exchange.peer.address, username);
+  exchange.service.events.emit({ id: 20005, context: exchange.eventContext(), data });
+  return refusalError(refusal);
 }
 
 function accept(exchange: Exchange, account: Account, session: Session | undefined): void {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Account } from '../../accounts/account.ts';
 import { sourceOf } from '../../auth/address-source.ts';
+import { type Refusal, refusalData } from '../../auth/ban-list.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { isServiceError } from '../../lib/errors.ts';
@@ -35,12 +36,9 @@ export function noteTooMany(connection: NewConnection, details: string, account?
 }
 
 /** Tells that a client is refused as its address, or the name, is banned: event 20005. */
-export function noteBanned(connection: ConnectionOrigin, retryAfterS: number, username?: string): void {
-  connection.service.events.emit({
-    id: 20005,
-    context: contextOf(connection),
-    data: { address: connection.peer.address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }) },
-  });
+export function noteBanned(connection: ConnectionOrigin, refusal: Refusal, username?: string): void {
+  const data = refusalData(refusal, connection.peer.address, username);
+  connection.service.events.emit({ id: 20005, context: contextOf(connection), data });
 }
 
 function isFull(connection: NewConnection, fault: string | undefined): boolean {
@@ -65,7 +63,7 @@ async function learnPeer(connection: NewConnection, socket: Socket): Promise<boo
 async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
   try {
     const refusal = await connection.service.bans.isRefused(sourceOf(connection.peer.address));
-    if (refusal) noteBanned(connection, refusal.retryAfterS);
+    if (refusal) noteBanned(connection, refusal);
     return refusal !== undefined;
   } catch (error) {
     if (isServiceError(error) && error.code === 'unavailable') return true;

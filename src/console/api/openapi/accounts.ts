@@ -15,7 +15,7 @@ const whichItems = [
 const listed: Readonly<Record<keyof typeof shownItems, string>> = {
   sessions: 'Sessions of accounts, as `svc sessions list`.',
   locks: 'WebDAV locks, as `svc locks list`.',
-  bans: 'Banned addresses, as `svc bans list`.',
+  bans: 'Bans of addresses and limits of account names, as `svc bans list`.',
   uploads: 'Uploads that may take several requests and are not over.',
 };
 

@@ -41,8 +41,8 @@ export const collections: readonly CollectionModel[] = [
   },
   {
     name: 'bans',
-    columns: () => [column('address', 'address'), time('expires', 'expires')],
-    label: ({ address }) => String(address),
+    columns: () => [column('address', 'address'), column('account', 'account'), time('expires', 'expires')],
+    label: ({ id }) => id,
   },
   {
     name: 'locks',
@@ -102,7 +102,7 @@ export class CollectionPanel {
       type: 'search',
       attributes: {
         'aria-label': text('filterBy', { title }),
-        placeholder: text(name === 'bans' ? 'address' : 'account'),
+        placeholder: text('account'),
         autocomplete: 'off',
         autocapitalize: 'none',
       },
@@ -117,7 +117,8 @@ export class CollectionPanel {
   async load(): Promise<void> {
     const { name } = this.#model;
     const wanted = this.#search.value.trim();
-    const query = name === 'bans' ? { address: wanted } : { account: wanted };
+    const isAddress = name === 'bans' && /^[\da-f.:/]*[.:][\da-f.:/]*$/i.test(wanted);
+    const query = isAddress ? { address: wanted } : { account: name === 'bans' ? wanted.toLowerCase() : wanted };
     const { items } = await ask<{ items: Item[] }>('GET', withQuery(`/api/${name}`, query), { signal: this.#signal });
     this.#table.show(items);
   }
