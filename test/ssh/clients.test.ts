@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasProgram } from '../support/requires.ts';
@@ -19,6 +19,18 @@ import {
   succeeds,
 } from '../support/ssh-clients.ts';
 
+/** Makes all files of a tree old. @returns their time in seconds */
+function backdate(folder: string): number {
+  const timeS = 1_234_567_890;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) utimesSync(join(entry.parentPath, entry.name), timeS, timeS);
+  return timeS;
+}
+
+function modifiedS(path: string): number {
+  return Math.floor(statSync(path).mtimeMs / 1000);
+}
+
 async function uploads(server: SshTestServer): Promise<unknown[]> {
   return (await server.events()).filter(({ id }) => id === '30068').map(({ data }) => data.path);
 }
@@ -27,6 +39,7 @@ test('OpenSSH sftp: all that it can do', async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
+  const oldS = backdate(join(server.clientFolder, 'up'));
   writeFileSync(join(server.clientFolder, 'part'), large.slice(0, 200_000));
   const batch = [
     'put -rp up',
@@ -48,6 +61,8 @@ test('OpenSSH sftp: all that it can do', async (t) => {
   assert.match(output, /-rw-\S+ +1 alice +alice +600000 .* resumed\n/);
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
   assert.deepEqual(digestTree(join(server.home, 'up')), planted);
+  assert.equal(modifiedS(join(server.home, 'up/large')), oldS);
+  assert.equal(modifiedS(join(server.clientFolder, 'down/large')), oldS);
   assert.deepEqual((await uploads(server)).length, Object.keys(planted).filter((path) => !path.endsWith('/')).length + 3);
   assert.equal(readFileSync(join(server.home, 'made/resumed'), 'utf8'), large);
 });
@@ -56,6 +71,7 @@ test('scp: up, over an old file, down', async (t) => {
   if (!hasProgram(t, 'scp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
+  const oldS = backdate(join(server.clientFolder, 'up'));
   writeFileSync(join(server.home, 'a'), 'an old content that is longer than the new one');
   for (const args of [
     ['up/a', 'alice@127.0.0.1:a'],
@@ -68,6 +84,7 @@ test('scp: up, over an old file, down', async (t) => {
   assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), planted.a);
   assert.deepEqual(Object.keys(digestTree(join(server.home, 'up'))), Object.keys(planted));
   assert.deepEqual(digestTree(join(server.home, 'up')), planted);
+  assert.equal(modifiedS(join(server.home, 'up/large')), oldS);
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
   const old = await server.openssh('scp', ['-O', 'up/a', 'alice@127.0.0.1:o']);
   assert.notEqual(old.code, 0);
@@ -78,10 +95,12 @@ test('rclone: copy, check with hashes, sync', async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const server = await startSsh(t, { checksum_commands: true });
   const planted = plantLocal(server.clientFolder);
+  const oldS = backdate(join(server.clientFolder, 'up'));
   const config = rcloneConfig(server);
   const rclone = (...args: string[]) => succeeds(server, 'rclone', ['--config', config, ...args]);
   await rclone('copy', 'up', 'svc:copied');
   assert.deepEqual(digestTree(join(server.home, 'copied')), planted);
+  assert.equal(modifiedS(join(server.home, 'copied/large')), oldS);
   const checked = await rclone('check', 'up', 'svc:copied', '-v');
   assert.match(checked, /Using (md5|sha1) for hash comparisons.*0 differences found/s);
   assert.doesNotMatch(checked, /could not be checked|hashes could not/);
@@ -102,12 +121,15 @@ test('lftp: mirror up and down', async (t) => {
   if (!hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
+  const oldS = backdate(join(server.clientFolder, 'up'));
   const connect = `set sftp:connect-program "${sshCommand(server).concat('-a', '-x').join(' ')}"`;
   await succeeds(server, 'lftp', [
     '-c',
-    `${connect}; open sftp://alice:@127.0.0.1; mirror -R up up; mirror up down; mv up/a moved; rm moved`,
+    `${connect}; open sftp://alice:@127.0.0.1; mirror -R up up; put up/large -o put; mirror up down; mv up/a moved; rm moved`,
   ]);
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
+  for (const path of ['up/large', 'up/sub folder/x', 'put']) assert.equal(modifiedS(join(server.home, path)), oldS, path);
+  assert.equal(modifiedS(join(server.clientFolder, 'down/a')), oldS, 'down/a');
   assert.equal(digestTree(join(server.home, 'up')).a, undefined);
 });
 

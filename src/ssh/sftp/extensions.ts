@@ -18,6 +18,25 @@ export const announcedExtensions = [
   ['check-file', '1'],
 ] as const;
 
+const aboutPaths = new Set([
+  'posix-rename@openssh.com',
+  'lsetstat@openssh.com',
+  'statvfs@openssh.com',
+  'expand-path@openssh.com',
+  'check-file-name',
+]);
+const known = new Set<string>([...announcedExtensions.map(([name]) => name), 'check-file-name', 'check-file-handle']);
+
+/** Whether an extension begins with a path; others with a handle, or nothing. */
+export function isAboutPath(extension: string): boolean {
+  return aboutPaths.has(extension);
+}
+
+/** Whether an extension is there: a client may ask for any. */
+export function isKnown(extension: string): boolean {
+  return known.has(extension);
+}
+
 /** Most bytes of one READ and of one WRITE; the packet may have some more. */
 export const largestTransferBytes = 255 * 1024;
 

@@ -1,6 +1,7 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { attributesOf, longNameOf } from './attributes.ts';
 import type { OpenHandle } from './open-handle.ts';
@@ -13,13 +14,13 @@ const mostReplyBytes = 32_000;
 export class Listing implements OpenHandle {
   readonly kind = 'folder';
   readonly path: VirtualPath;
+  readonly turns = new OrderedTurns();
   readonly #files: AccountFiles;
   readonly #batches: AsyncIterator<Entry[]>;
   #entries: Entry[] = [];
   #next = 0;
   #members = 0;
   #isDone = false;
-  #turn: Promise<unknown> = Promise.resolve();
 
   /** Opens a folder; event 30019, or 30021. */
   constructor(files: AccountFiles, path: VirtualPath) {
@@ -33,13 +34,7 @@ export class Listing implements OpenHandle {
    *
    * @param nowMs Unix time in milliseconds
    */
-  names(nowMs: number): Promise<NameItem[]> {
-    const names = this.#turn.then(() => this.#names(nowMs));
-    this.#turn = names.catch(() => {});
-    return names;
-  }
-
-  async #names(nowMs: number): Promise<NameItem[]> {
+  async names(nowMs: number): Promise<NameItem[]> {
     const items: NameItem[] = [];
     const owner = this.#files.account.name;
     try {
@@ -100,7 +95,6 @@ export class Listing implements OpenHandle {
   }
 
   async close(): Promise<void> {
-    await this.#turn;
     await this.#batches.return?.();
   }
 

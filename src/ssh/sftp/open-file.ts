@@ -6,6 +6,7 @@ import type { OpenDownload } from '../../files/operations/file-download.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
 import { readvAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 import { ReadGroup } from './read-group.ts';
@@ -17,14 +18,12 @@ const smallFileBytes = 128 * 1024;
 export class OpenFile implements OpenHandle {
   readonly kind = 'file';
   readonly path: VirtualPath;
+  readonly turns = new OrderedTurns();
   readonly #files: AccountFiles;
   readonly #download: OpenDownload;
   readonly #isSmall: boolean;
   readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
-  #reading = 0;
   #hasFailed = false;
-  #isEnded = false;
-  #onIdle: (() => void) | undefined;
 
   /** Opens a file; event 30043, or 30044. */
   constructor(files: AccountFiles, path: VirtualPath) {
@@ -35,8 +34,6 @@ export class OpenFile implements OpenHandle {
   }
 
   read(offset: number, target: Buffer): Promise<number> | number {
-    // The number of a closed descriptor is soon that of another file, perhaps of somebody else.
-    if (this.#isEnded) throw new ServiceError('precondition-failed', 'The file was closed meanwhile.');
     return this.#isSmall ? this.#readNow(offset, target) : this.#read(offset, target);
   }
 
@@ -52,7 +49,6 @@ export class OpenFile implements OpenHandle {
   }
 
   async #read(offset: number, target: Buffer): Promise<number> {
-    this.#reading++;
     try {
       const bytesRead = await this.#reads.read(offset, target);
       this.#download.bytes += bytesRead;
@@ -60,8 +56,6 @@ export class OpenFile implements OpenHandle {
     } catch (error) {
       this.#hasFailed = true;
       throw asServiceError(error);
-    } finally {
-      if (--this.#reading === 0) this.#onIdle?.();
     }
   }
 
@@ -84,20 +78,11 @@ export class OpenFile implements OpenHandle {
   async sync(): Promise<void> {}
 
   async close(): Promise<void> {
-    this.#isEnded = true;
-    await this.#idle();
     this.#download.end(this.#hasFailed ? 'failed' : undefined);
   }
 
   async lose(): Promise<void> {
-    this.#isEnded = true;
-    await this.#idle();
     this.#download.end('client-gone');
-  }
-
-  // The descriptor stays open as long as something reads from it.
-  async #idle(): Promise<void> {
-    if (this.#reading > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
   }
 }
 

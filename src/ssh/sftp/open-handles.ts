@@ -1,7 +1,9 @@
 import { ServiceError } from '../../lib/errors.ts';
+import { type OrderedTurns, withTurns } from '../../lib/turns/ordered-turns.ts';
 import type { SshClient } from '../ssh-client.ts';
 import type { OpenHandle } from './open-handle.ts';
 import type { Handle } from './packets/packets.ts';
+import { concerns, type RequestPaths } from './request-order.ts';
 
 /** What one session has open, by the numbers that its client knows it by. */
 export class OpenHandles {
@@ -35,16 +37,38 @@ export class OpenHandles {
     }
   }
 
-  /** What a number stands for. @throws ServiceError `precondition-failed` for one that is not open */
-  opened(handle: Handle): OpenHandle {
-    return this.#find(handle).opened;
+  /**
+   * Runs what a request does with a handle, beside others that share it, in the order in which they were asked for.
+   *
+   * @throws ServiceError `precondition-failed` when it is not open, or was closed by a request before
+   */
+  async shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
+    return this.#find(handle).opened.turns.shared(() => action(this.#find(handle).opened));
   }
 
-  /** The client closes it. @throws ServiceError `precondition-failed` for one that is not open, and whatever its end brings */
-  async close(handle: Handle): Promise<void> {
-    const { opened, free } = this.#find(handle);
-    this.#kept.delete(handle);
-    await opened.close().finally(free);
+  /** The same for a request that takes several steps: those behind it wait until it is done. */
+  async alone<Handles extends readonly Handle[], T>(
+    handles: readonly [...Handles],
+    action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,
+  ): Promise<T> {
+    const found = () => handles.map((handle) => this.#find(handle).opened) as { [Index in keyof Handles]: OpenHandle };
+    return withTurns(new Set(found().map(({ turns }) => turns)), async () => action(...found()));
+  }
+
+  /** The turns at all that a request about paths concerns. */
+  turnsOf(request: RequestPaths): OrderedTurns[] {
+    return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.turns);
+  }
+
+  /** The client closes it. @throws ServiceError `precondition-failed` when it is not open, and whatever its end brings */
+  close(handle: Handle): Promise<void> {
+    return this.alone([handle], () => {
+      const { opened, free } = this.#find(handle);
+      return opened.close().finally(() => {
+        this.#kept.delete(handle);
+        free();
+      });
+    });
   }
 
   /** Drops everything: the connection is gone. */

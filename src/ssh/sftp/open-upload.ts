@@ -3,15 +3,20 @@ import type { Entry } from '../../files/entry.ts';
 import type { RandomUpload, RandomUploadOptions } from '../../files/operations/random-upload.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { baseName, isWithin, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
+import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
+  /** Those of the requests about it, by whichever handle or path. */
+  turns: OrderedTurns;
   /** Handles that it has. */
   handles: number;
-  /** Settles when the last handle was closed and all is done; never rejects. */
-  ending: Promise<void> | undefined;
+}
+
+interface OpenOptions extends RandomUploadOptions {
+  isAppending: boolean;
 }
 
 /** What becomes of uploads whose connection is lost. */
@@ -29,33 +34,27 @@ export class Uploads {
     this.#lost = lost;
   }
 
-  /** The upload of a path that is under way; not one that is ending. */
+  /** The upload of a path that is under way. */
   at(path: VirtualPath): RandomUpload | undefined {
     return this.#sharedAt(path)?.upload;
   }
 
-  /** Resolves when no upload of a path is ending any more, nor, with `isDeep`, of what lies below it. */
-  async settled(path: VirtualPath, isDeep: boolean): Promise<void> {
-    const concerns = (other: VirtualPath) => other === path || (isDeep && isWithin(other, path));
-    for (;;) {
-      const ending = [...this.#shared].find((shared) => shared.ending && concerns(shared.upload.path))?.ending;
-      if (!ending) return;
-      await ending;
-    }
-  }
-
-  /** Opens a file to write it, or one more handle of an upload under way. Events 30043, 30044. */
-  async open(files: AccountFiles, path: VirtualPath, options: RandomUploadOptions, isAppending: boolean): Promise<UploadHandle> {
+  /**
+   * Opens a file to write it, or one more handle of an upload under way. Events 30043, 30044.
+   *
+   * @param turns of the upload, when it is a new one
+   */
+  async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, turns: OrderedTurns): Promise<UploadHandle> {
     let shared = this.#sharedAt(path);
     if (!shared) {
-      shared = { upload: await files.openRandomUpload(path, options), handles: 0, ending: undefined };
+      shared = { upload: await files.openRandomUpload(path, options), turns, handles: 0 };
       this.#shared.add(shared);
     } else if (options.exclusive) {
       throw new ServiceError('exists', 'The file already exists.');
     } else if (options.truncate) {
       await shared.upload.truncate(0);
     }
-    return this.#handle(shared, files, isAppending);
+    return this.#handle(shared, files, options.isAppending);
   }
 
   /** One more handle of an upload under way, to read what it has. */
@@ -65,7 +64,7 @@ export class Uploads {
   }
 
   #sharedAt(path: VirtualPath): SharedUpload | undefined {
-    for (const shared of this.#shared) if (shared.upload.path === path && !shared.ending && !shared.upload.isRemoved) return shared;
+    for (const shared of this.#shared) if (shared.upload.path === path && !shared.upload.isRemoved) return shared;
     return undefined;
   }
 
@@ -73,15 +72,13 @@ export class Uploads {
     shared.handles++;
     const mayRead = files.may(shared.upload.path, 'readFile');
     const leave = (end: () => Promise<void>) => this.#leave(shared, end);
-    return new UploadHandle(shared.upload, { isAppending, mayRead, leave, lose: () => this.#drop(files, shared.upload) });
+    return new UploadHandle(shared.upload, shared.turns, { isAppending, mayRead, leave, lose: () => this.#drop(files, shared.upload) });
   }
 
   // The last one who leaves ends it; whoever left before has nothing to wait for.
   async #leave(shared: SharedUpload, end: () => Promise<void>): Promise<void> {
     if (--shared.handles > 0) return;
-    const ending = end();
-    shared.ending = ending.catch(() => {}).finally(() => this.#shared.delete(shared));
-    await ending;
+    await end().finally(() => this.#shared.delete(shared));
   }
 
   async #drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
@@ -109,10 +106,12 @@ interface HandleOptions {
 export class UploadHandle implements OpenHandle {
   readonly kind = 'file';
   readonly upload: RandomUpload;
+  readonly turns: OrderedTurns;
   readonly #options: HandleOptions;
 
-  constructor(upload: RandomUpload, options: HandleOptions) {
+  constructor(upload: RandomUpload, turns: OrderedTurns, options: HandleOptions) {
     this.upload = upload;
+    this.turns = turns;
     this.#options = options;
   }
 

@@ -1,41 +1,59 @@
-import { announcedExtensions } from './extensions.ts';
+import { type OrderedTurns, withTurns } from '../../lib/turns/ordered-turns.ts';
+import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 
-/** Extensions that take their turn among the requests about paths. */
-const inOrder = new Set(['posix-rename@openssh.com', 'lsetstat@openssh.com']);
-/** Others that name a path. */
-const withPath = new Set(['statvfs@openssh.com', 'expand-path@openssh.com', 'check-file-name']);
-const known = new Set<string>([...announcedExtensions.map(([name]) => name), ...withPath, 'check-file-handle']);
-/** Those that read whole files: one after the other, as all at once would keep everybody else waiting. */
-const long = new Set(['check-file', 'check-file-handle', 'check-file-name', 'copy-data']);
-
-/** Whether an extension begins with a path; others with a handle, or nothing. */
-export function isAboutPath(extension: string): boolean {
-  return inOrder.has(extension) || withPath.has(extension);
+/** The paths of a request; with `isDeep` it is about what lies below them, too. */
+export interface RequestPaths {
+  paths: readonly VirtualPath[];
+  isDeep: boolean;
 }
 
-/** Whether an extension is there: a client may ask for any. */
-export function isKnown(extension: string): boolean {
-  return known.has(extension);
+interface PathRequest extends RequestPaths {
+  turns: ReadonlySet<OrderedTurns>;
 }
 
-/** Has requests of one session wait for one another where their order matters. */
+/** Whether a request about paths is about this one. */
+export function concerns({ paths, isDeep }: RequestPaths, path: VirtualPath): boolean {
+  return paths.some((one) => one === path || (isDeep && isWithin(path, one)));
+}
+
+/**
+ * Has the requests of one session take effect as if each came after the reply to the one before (draft-ietf-secsh-filexfer-02 §6.1): those
+ * about one open file by its turns, those about paths one after the other, and both where they meet.
+ */
 export class RequestOrder {
+  readonly #onPaths = new Set<PathRequest>();
   #lastOnPath: Promise<unknown> = Promise.resolve();
   #lastLong: Promise<unknown> = Promise.resolve();
 
-  /** Runs what a request about a path does, after those before it. */
-  onPath<T>(action: () => Promise<T>): Promise<T> {
-    const result = this.#lastOnPath.then(action);
+  /**
+   * Runs what a request about paths does, after those before it, and in the order of the requests about files that are open there.
+   *
+   * @param own turns of what the request opens, if it does: later requests for its path wait there
+   * @param open turns at the open files that the request is about
+   */
+  onPath<T>(request: RequestPaths, own: OrderedTurns, open: readonly OrderedTurns[], action: () => Promise<T>): Promise<T> {
+    const turns = new Set([own, ...open]);
+    // One that waits may open a file at this path, or move it there.
+    for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const each of before.turns) turns.add(each);
+    const current = { ...request, turns };
+    this.#onPaths.add(current);
+    const before = this.#lastOnPath;
+    const result = withTurns(turns, async () => {
+      await before;
+      return action();
+    }).finally(() => this.#onPaths.delete(current));
     this.#lastOnPath = result.catch(() => {});
     return result;
   }
 
-  /** Runs what an extension does, after those that it must wait for. */
-  ofExtension<T>(name: string, action: () => Promise<T>): Promise<T> {
-    if (inOrder.has(name)) return this.onPath(action);
-    if (!long.has(name)) return action();
+  /** Runs what reads a whole file, one after the other: all at once would keep everybody else waiting. */
+  long<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#lastLong.then(action);
     this.#lastLong = result.catch(() => {});
     return result;
   }
+}
+
+function isAboutSame(one: RequestPaths, other: RequestPaths): boolean {
+  return one.paths.some((path) => concerns(other, path)) || other.paths.some((path) => concerns(one, path));
 }

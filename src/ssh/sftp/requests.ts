@@ -1,10 +1,10 @@
 import type { AccountFiles } from '../../files/account-files.ts';
-import type { RandomUploadOptions } from '../../files/operations/random-upload.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
 import { AttributeRequests } from './attribute-requests.ts';
-import { checkFileReply, copyData, limitsReply, readCheckRequest, readCopyRequest, spaceReply } from './extensions.ts';
+import { checkFileReply, copyData, isAboutPath, limitsReply, readCheckRequest, readCopyRequest, spaceReply } from './extensions.ts';
 import { Listing } from './listing.ts';
 import { OpenFile } from './open-file.ts';
 import type { OpenHandle } from './open-handle.ts';
@@ -13,6 +13,7 @@ import { Uploads } from './open-upload.ts';
 import { type Handle, openFlags, statusCodes } from './packets/packets.ts';
 import type { SftpRequest } from './packets/read-request.ts';
 import { handleReply, namesReply, statusReply } from './packets/replies.ts';
+import { RequestOrder, type RequestPaths } from './request-order.ts';
 import { requestedPath } from './requested-path.ts';
 
 type RequestOf<Kind extends SftpRequest['kind']> = Extract<SftpRequest, { kind: Kind }>;
@@ -31,6 +32,7 @@ export class SftpRequests {
   readonly #uploads: Uploads;
   readonly #attributes: AttributeRequests;
   readonly #isTemporaryName: (name: string) => boolean;
+  readonly #order = new RequestOrder();
   readonly #handles: OpenHandles;
 
   /** @param isTemporaryName which names files have only until they are whole */
@@ -43,9 +45,9 @@ export class SftpRequests {
     this.#attributes = new AttributeRequests(client, this.#uploads, isTemporaryName);
   }
 
-  /** What a handle stands for. @throws ServiceError `precondition-failed` for one that is not open */
-  opened(handle: Handle): OpenHandle {
-    return this.#handles.opened(handle);
+  /** Reads or writes. @see OpenHandles.shared */
+  onOpened<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
+    return this.#handles.shared(handle, action);
   }
 
   /** Whether the client has a file or folder open. */
@@ -60,33 +62,41 @@ export class SftpRequests {
 
   async onHandle(request: HandleRequest): Promise<Buffer> {
     const { id, handle } = request;
-    const opened = this.opened(handle);
     switch (request.kind) {
       case 'close':
         await this.#handles.close(handle);
         return ok(id);
       case 'fstat':
-        return this.#attributes.reply(id, this.#files, opened.path, opened.entry());
+        return this.#handles.shared(handle, (opened) => this.#attributes.reply(id, this.#files, opened.path, opened.entry()));
       case 'readdir':
-        return this.#readdir(id, opened);
+        return this.#handles.alone([handle], (opened) => this.#readdir(id, opened));
       case 'fsetstat':
-        await this.#attributes.setOpened(opened, request.attributes);
+        await this.#handles.alone([handle], (opened) => this.#attributes.setOpened(opened, request.attributes));
         return ok(id);
       default:
         return request satisfies never;
     }
   }
 
-  /** In the order of the requests, one after the other. */
   async onPath(request: PathRequest): Promise<Buffer> {
-    const { id } = request;
     if (request.kind === 'readlink' || request.kind === 'symlink') throw new ServiceError('method-not-allowed', 'There are no links here.');
     const path = requestedPath(request.path);
+    const paths = request.kind === 'rename' ? [path, requestedPath(request.otherPath)] : [path];
+    const isDeep = !['open', 'stat', 'lstat', 'realpath'].includes(request.kind);
+    return this.#inOrder({ paths, isDeep }, (own) => this.#onPath(request, path, own));
+  }
+
+  #inOrder<T>(request: RequestPaths, action: (own: OrderedTurns) => Promise<T>): Promise<T> {
+    const own = new OrderedTurns();
+    return this.#order.onPath(request, own, this.#handles.turnsOf(request), () => action(own));
+  }
+
+  async #onPath(request: Exclude<PathRequest, { kind: 'readlink' | 'symlink' }>, path: VirtualPath, own: OrderedTurns): Promise<Buffer> {
+    const { id } = request;
     const files = this.#files.forRequest({ requested_path: request.path });
-    await this.#uploads.settled(path, !['open', 'stat', 'lstat', 'realpath'].includes(request.kind));
     switch (request.kind) {
       case 'open':
-        return handleReply(id, await this.#open(path, request));
+        return handleReply(id, await this.#open(path, request, own));
       case 'stat':
       case 'lstat':
         return this.#attributes.reply(id, files, path, this.#attributes.entry(path));
@@ -109,36 +119,41 @@ export class SftpRequests {
         await files.createFolder(path, this.#attributes.newMode(request.attributes));
         return ok(id);
       case 'rename':
-        await this.#rename(files, path, request.otherPath, 'nothing');
+        await this.#rename(files, path, requestedPath(request.otherPath), 'nothing');
         return ok(id);
       default:
         return request satisfies never;
     }
   }
 
-  /** Extensions that are about paths; in order with the other requests about paths. */
-  async onExtendedPath({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
+  async onExtension(request: ExtendedRequest): Promise<Buffer> {
+    return isAboutPath(request.name) ? this.#onExtendedPath(request) : this.#onExtendedHandle(request);
+  }
+
+  async #onExtendedPath({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const text = fields.text();
     const path = requestedPath(name === 'expand-path@openssh.com' ? text.replace(/^~[^/]*/, '') : text);
-    await this.#uploads.settled(path, name === 'posix-rename@openssh.com');
+    const files = this.#files.forRequest({ requested_path: text });
     switch (name) {
-      case 'posix-rename@openssh.com':
-        await this.#rename(this.#files.forRequest({ requested_path: text }), path, fields.text(), 'file');
+      case 'posix-rename@openssh.com': {
+        const to = requestedPath(fields.text());
+        await this.#inOrder({ paths: [path, to], isDeep: true }, () => this.#rename(files, path, to, 'file'));
         return ok(id);
-      case 'lsetstat@openssh.com':
-        await this.#attributes.setPath(this.#files.forRequest({ requested_path: text }), path, fields.attributes());
+      }
+      case 'lsetstat@openssh.com': {
+        const attributes = fields.attributes();
+        await this.#inOrder({ paths: [path], isDeep: true }, () => this.#attributes.setPath(files, path, attributes));
         return ok(id);
+      }
       case 'statvfs@openssh.com':
-        return this.#space(id, path);
+        return this.#inOrder({ paths: [path], isDeep: false }, () => this.#space(id, path));
       case 'expand-path@openssh.com':
         return namesReply(id, [{ name: path, longName: path, attributes: {} }]);
       case 'check-file-name': {
-        const file = new OpenFile(this.#files.forRequest({ requested_path: text, mode: 'read' }), path);
-        try {
-          return await checkFileReply(id, file, readCheckRequest(fields), this.#client.ended);
-        } finally {
-          await file.close();
-        }
+        const check = readCheckRequest(fields);
+        const reading = this.#files.forRequest({ requested_path: text, mode: 'read' });
+        const file = await this.#inOrder({ paths: [path], isDeep: false }, async () => new OpenFile(reading, path));
+        return this.#order.long(() => checkFileReply(id, file, check, this.#client.ended)).finally(() => file.close());
       }
       default:
         throw unknownExtension(name);
@@ -146,21 +161,27 @@ export class SftpRequests {
   }
 
   /** Extensions that are about handles, or about nothing. */
-  async onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
+  async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
+    const { ended } = this.#client;
     switch (name) {
       case 'limits@openssh.com':
         return limitsReply(id, this.#client.options.maximum_handles);
       case 'fsync@openssh.com':
-        await this.opened(fields.handle()).sync();
+        await this.#handles.shared(fields.handle(), (opened) => opened.sync());
         return ok(id);
       case 'fstatvfs@openssh.com':
-        return this.#space(id, this.opened(fields.handle()).path);
+        return this.#handles.alone([fields.handle()], (opened) => this.#space(id, opened.path));
       case 'check-file':
-      case 'check-file-handle':
-        return checkFileReply(id, this.opened(fields.handle()), readCheckRequest(fields), this.#client.ended);
+      case 'check-file-handle': {
+        const handle = fields.handle();
+        const check = readCheckRequest(fields);
+        return this.#handles.alone([handle], (opened) => this.#order.long(() => checkFileReply(id, opened, check, ended)));
+      }
       case 'copy-data': {
         const copy = readCopyRequest(fields);
-        const isWhole = await copyData(this.opened(copy.from), this.opened(copy.to), copy, this.#client.ended);
+        const isWhole = await this.#handles.alone([copy.from, copy.to], (from, to) =>
+          this.#order.long(() => copyData(from, to, copy, ended)),
+        );
         return isWhole ? ok(id) : statusReply(id, statusCodes.eof, 'End of file.');
       }
       default:
@@ -168,7 +189,7 @@ export class SftpRequests {
     }
   }
 
-  async #open(path: VirtualPath, { path: requested, flags, attributes }: RequestOf<'open'>): Promise<Handle> {
+  async #open(path: VirtualPath, { path: requested, flags, attributes }: RequestOf<'open'>, own: OrderedTurns): Promise<Handle> {
     const { read, write, append, create, truncate, exclusive } = openFlags;
     const isWriting = (flags & (write | append | create | truncate)) !== 0;
     const mode = isWriting ? (flags & read ? 'read-write' : flags & append ? 'append' : 'write') : 'read';
@@ -177,15 +198,16 @@ export class SftpRequests {
       return this.#handles.open(
         () => (files.may(path, 'readFile') ? this.#uploads.join(files, path) : undefined) ?? new OpenFile(files, path),
       );
-    const options: RandomUploadOptions = {
+    const options = {
       create: (flags & create) !== 0,
       exclusive: (flags & create) !== 0 && (flags & exclusive) !== 0,
       truncate: (flags & truncate) !== 0,
       mode: this.#attributes.newMode(attributes),
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       isTemporaryName: this.#isTemporaryName,
+      isAppending: (flags & append) !== 0,
     };
-    return this.#handles.open(() => this.#uploads.open(files, path, options, (flags & append) !== 0));
+    return this.#handles.open(() => this.#uploads.open(files, path, options, own));
   }
 
   async #readdir(id: number, opened: OpenHandle): Promise<Buffer> {
@@ -199,9 +221,7 @@ export class SftpRequests {
     return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
 
-  async #rename(files: AccountFiles, path: VirtualPath, otherPath: string, mayReplace: 'nothing' | 'file'): Promise<void> {
-    const to = requestedPath(otherPath);
-    await this.#uploads.settled(to, true);
+  async #rename(files: AccountFiles, path: VirtualPath, to: VirtualPath, mayReplace: 'nothing' | 'file'): Promise<void> {
     // rename(2) of a file to itself does nothing.
     if (path === to && mayReplace === 'file' && files.look(path)) return;
     const options = { mayReplace, acrossKinds: false, isTemporaryName: this.#isTemporaryName };

@@ -1,14 +1,13 @@
 import { finished } from 'node:stream';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
-import { announcedExtensions, largestTransferBytes } from './extensions.ts';
+import { announcedExtensions, isKnown, largestTransferBytes } from './extensions.ts';
 import { faultReply, malformedReply, noteBadRequest } from './fault-replies.ts';
 import { BrokenFraming, PacketSplitter } from './packets/packet-splitter.ts';
 import { statusCodes } from './packets/packets.ts';
 import { readRequest, type SftpRequest } from './packets/read-request.ts';
 import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './packets/replies.ts';
 import { giveBuffer, takeBuffer } from './read-buffers.ts';
-import { isAboutPath, isKnown, RequestOrder } from './request-order.ts';
 import { SftpRequests } from './requests.ts';
 import { Workload } from './workload.ts';
 
@@ -29,7 +28,6 @@ class SftpSession {
   readonly #client: SshClient;
   readonly #requests: SftpRequests;
   readonly #splitter = new PacketSplitter();
-  readonly #order = new RequestOrder();
   readonly #workload = new Workload();
   readonly #underWay = new Set<Promise<void>>();
   /** Replies to READs are sent in order: scp of OpenSSH cuts a file where it gets a later part first, and tells nobody. */
@@ -154,15 +152,11 @@ class SftpSession {
         void this.#work(request, () => this.#recorded(this.#requests.onHandle(request)));
         break;
       case 'extended':
-        void this.#work(request, () => this.#order.ofExtension(request.name, () => this.#extended(request)));
+        void this.#work(request, () => this.#requests.onExtension(request));
         break;
       default:
-        void this.#work(request, () => this.#recorded(this.#order.onPath(() => this.#requests.onPath(request))));
+        void this.#work(request, () => this.#recorded(this.#requests.onPath(request)));
     }
-  }
-
-  #extended(request: Extract<SftpRequest, { kind: 'extended' }>): Promise<Buffer> {
-    return isAboutPath(request.name) ? this.#requests.onExtendedPath(request) : this.#requests.onExtendedHandle(request);
   }
 
   // What a reply tells of is in the journal before.
@@ -181,8 +175,7 @@ class SftpSession {
     const action = async () => {
       try {
         const target = packet.subarray(dataHeadBytes, dataHeadBytes + wanted);
-        const reading = Number.isSafeInteger(offset) ? this.#requests.opened(handle).read(offset, target) : 0;
-        const bytes = typeof reading === 'number' ? reading : await reading;
+        const bytes = await this.#requests.onOpened(handle, (opened) => (Number.isSafeInteger(offset) ? opened.read(offset, target) : 0));
         if (bytes === 0 && wanted > 0) return statusReply(id, statusCodes.eof, 'End of file.');
         putDataHead(packet, id, bytes);
         return packet.subarray(0, dataHeadBytes + bytes);
@@ -196,7 +189,7 @@ class SftpSession {
 
   async #write({ id, handle, offset, data, lengthBytes }: Extract<SftpRequest, { kind: 'write' }>): Promise<Buffer> {
     try {
-      await this.#requests.opened(handle).write(offset, data);
+      await this.#requests.onOpened(handle, (opened) => opened.write(offset, data));
       return statusReply(id, statusCodes.ok, 'Done.');
     } finally {
       this.#workload.writeBytes -= lengthBytes;
