@@ -2,7 +2,8 @@ import { lchownSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:f
 import { isAbsolute, join, sep } from 'node:path';
 import { makeFolders, syncNameOf } from '../lib/disk/durable-files.ts';
 import { systemId } from '../lib/disk/system-id.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { isServiceError, ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { checkNewName } from '../lib/virtual-path.ts';
 import type { Account } from './account.ts';
 
 function ownerIds(account: Account): { uid: number; gid: number } | undefined {
@@ -16,13 +17,12 @@ function ownerIds(account: Account): { uid: number; gid: number } | undefined {
 /**
  * The segments of one `home_folder_structure` entry, relative to the home folder even with a leading `/`.
  *
- * @throws ServiceError `name-invalid` when it would leave the home folder
+ * @throws ServiceError `name-invalid` when it would leave the home folder, or has control characters
  */
 export function structureSegments(entry: string): string[] {
   const segments = entry.split(sep === '\\' ? /[\\/]/ : '/').filter((segment) => segment !== '' && segment !== '.');
-  if (segments.includes('..') || entry.includes('\0')) {
-    throw new ServiceError('name-invalid', `home_folder_structure: "${entry}" would leave the home folder.`);
-  }
+  if (segments.includes('..')) throw new ServiceError('name-invalid', `home_folder_structure: "${entry}" would leave the home folder.`);
+  segments.forEach(checkNewName);
   return segments;
 }
 
@@ -60,13 +60,14 @@ export function prepareHomeFolder(account: Account): string[] {
       created.push(path);
     };
     if (!present) {
+      checkNewName(home);
       makeFolders(join(home, '..'));
       create(home);
     }
     for (const entry of account.homeFolderStructure) createBelow(realpathSync(home), structureSegments(entry), create);
     return created;
   } catch (error) {
-    if (error instanceof ServiceError) throw error;
+    if (isServiceError(error, 'unauthorized')) throw error;
     throw new ServiceError('unauthorized', `The home folder "${home}" cannot be prepared: ${(error as Error).message}.`, { cause: error });
   }
 }

@@ -99,7 +99,7 @@ export class Permissions {
     this.options = options;
     this.#general = rightsOf(options.general);
     this.#rules = options.rules.map((rule) => ({
-      expression: compileExpression(expandUserInExpression(rule.expression, userName)),
+      expression: compileExpression(expandUserInExpression(rule.expression, userName), 'paths'),
       permissions: rule.permissions,
       rights: rightsOf(rule.permissions),
     }));

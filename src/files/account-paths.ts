@@ -3,7 +3,7 @@ import type { Account } from '../accounts/account.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
 import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
-import { baseName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { baseName, checkNewName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { lookAt } from './disk/opened.ts';
 import { asServiceError, checkPathLength } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
@@ -76,9 +76,10 @@ export class AccountPaths {
     throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** @throws ServiceError `fixed-folder` where nothing can be created, `name-invalid` where nobody could reach what is */
+  /** @throws ServiceError `fixed-folder` where nothing can be created, `name-invalid` for a name that is not to be made, or out of everybody's reach */
   writable(location: Location): string {
     if (location.kind !== 'real') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
+    checkNewName(basename(location.realPath));
     checkPathLength(location.realPath);
     return location.realPath;
   }

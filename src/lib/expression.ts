@@ -13,17 +13,19 @@ const longestExpressionCharacters = 4096;
  * (`e/RE/flags`, `m/RE/flags`), or one of these after `!`. Globs ignore case and match the whole text; regular
  * expressions are searched anywhere. Matching takes linear time, whatever the text: a remote party controls it.
  *
+ * @param of texts have lines, which `.` of a regular expression does not go beyond; a line break in a path or a name is one character
+ *   among others, which evades no rule
  * @throws ServiceError `bad-request` saying what is wrong
  */
-export function compileExpression(source: string): Expression {
+export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {
   const trimmed = source.trim();
   if (trimmed === '') throw new ServiceError('bad-request', 'The expression is empty.');
   if (trimmed.length > longestExpressionCharacters) throw new ServiceError('bad-request', 'The expression is too long.');
   if (trimmed.startsWith('!')) {
-    const inner = compileExpression(trimmed.slice(1));
+    const inner = compileExpression(trimmed.slice(1), of);
     return { matches: (text) => !inner.matches(text) };
   }
-  if (/^[em]\//.test(trimmed)) return { matches: compileRegularExpression(trimmed) };
+  if (/^[em]\//.test(trimmed)) return { matches: compileRegularExpression(trimmed, of === 'paths') };
   const glob = /^g\/([\s\S]*)\/$/.exec(trimmed);
   if (glob) return { matches: compileGlob(glob[1] as string) };
   const alternatives = splitAlternatives(trimmed).map((part) => compileGlob(part.trim()));
@@ -32,7 +34,7 @@ export function compileExpression(source: string): Expression {
   return { matches: (text) => alternatives.some((matches) => matches(text)) };
 }
 
-function compileRegularExpression(text: string): (input: string) => boolean {
+function compileRegularExpression(text: string, dotMatchesAll: boolean): (input: string) => boolean {
   const end = text.lastIndexOf('/');
   if (end < 2) throw new ServiceError('bad-request', 'A regular expression is written e/RE/ or e/RE/i.');
   const flags = text.slice(end + 1);
@@ -40,7 +42,7 @@ function compileRegularExpression(text: string): (input: string) => boolean {
   // A large engine, loaded with the first regular expression: most expressions are globs. `require`, as expressions are compiled at once.
   const { RE2JS } = require('re2js') as typeof import('re2js');
   try {
-    const pattern = RE2JS.compile(text.slice(2, end), flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0);
+    const pattern = RE2JS.compile(text.slice(2, end), (flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0) | (dotMatchesAll ? RE2JS.DOTALL : 0));
     return (input) => pattern.test(input);
   } catch (error) {
     throw new ServiceError('bad-request', `The regular expression does not parse: ${(error as Error).message}`, { cause: error });

@@ -29,6 +29,15 @@ export function checkMemberName(name: string): void {
 }
 
 /**
+ * Checks a member name that is about to be made. One that is on disk already stays within reach.
+ *
+ * @throws ServiceError `name-invalid` for a name with control characters (U+0000 to U+001F, U+007F)
+ */
+export function checkNewName(name: string): void {
+  if (/[\u0000-\u001f\u007f]/.test(name)) throw new ServiceError('name-invalid', 'A new name must not contain control characters.');
+}
+
+/**
  * Builds a virtual path from decoded segments.
  *
  * @throws ServiceError `name-invalid` when a segment is no member name

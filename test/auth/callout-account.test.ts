@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
@@ -111,6 +111,16 @@ test('owner and group of a new home folder come from DEFAULT_GROUP, too', async 
   assert.equal((await server.get('/home/', { user: `bob:${testPassword}`, headers: { accept: 'application/json' } })).status, 401);
   const failure = (await server.events()).find((event) => event.id === '20067');
   assert.match(String(failure?.data.details), /"no-such-owner" is not in \/etc\/passwd/);
+});
+
+test('a home folder with a control character in its path is not made; one that is there is used', async (t) => {
+  const home = join(temporaryFolder(t), 'a\nb');
+  const server = await startServer(t, { group: { home_folder_path: home } });
+  const get = async () => (await server.get('/home/', { headers: { accept: 'application/json' } })).status;
+  assert.equal(await get(), 401);
+  assert.equal(existsSync(home), false);
+  mkdirSync(home);
+  assert.equal(await get(), 200);
 });
 
 const accountOf = (member: string, value: unknown) =>

@@ -74,6 +74,7 @@ test('every row of the outcome table', async (t) => {
     [200, '{"account":{"permissions":"allow-read"}}', 401, '20031,20142'],
     [200, '{"account":{"virtual_folders":[["/a","relative"]]}}', 401, '20031,20142'],
     [200, '{"account":{"home_folder_structure":["../out"]}}', 401, '20031,20142'],
+    [200, '{"account":{"home_folder_structure":["a\\nb"]}}', 401, '20031,20142'],
     [200, '{"account":{"group":"NONE"}}', 401, '20031,20142'],
     [200, `"${'x'.repeat(1024 * 1024)}"`, 401, '20142'],
   ];

@@ -100,14 +100,14 @@ test('with webdav_compatibility the table has more', async (t) => {
 
 test('names are decoded once, whatever a router could take for its own signs', async (t) => {
   const server = await startServer(t);
-  for (const name of ['%2e%2e%2f', ':name', '*', '{a}', 'a?', 'line\nbreak', 'ü', '__proto__', 'login', 'a%2Fb', '#']) {
+  for (const name of ['%2e%2e%2f', ':name', '*', '{a}', 'a?', 'ü', '__proto__', 'login', 'a%2Fb', '#']) {
     const url = `/home/${encodeURIComponent(name)}`;
     assert.equal((await server.put(url, name)).status, 201, name);
     const reply = await server.get(url);
     assert.deepEqual([reply.status, reply.text], [200, name]);
     assert.equal((await server.send('PUT', `/home/in-${encodeURIComponent(name)}/`)).status, 201, name);
   }
-  assert.equal((await server.names('/home/')).length, 22);
+  assert.equal((await server.names('/home/')).length, 20);
 });
 
 test('what the adapter cannot make a URL of gets the reply of everything else: errors body, request ID, server and event', async (t) => {

@@ -66,8 +66,11 @@ test('200 files of odd names are found again by the header', async (t) => {
   const names = [...new Set([...oddNames, ...plain.slice(0, 2)])].filter((name) => !name.endsWith('%20'));
   assert.ok(names.length >= 200);
   for (const name of names) {
-    const reply = await server.put(`/home/${encodeURIComponent(name)}`, name);
-    assert.equal(reply.status, 201, name);
+    const url = `/home/${encodeURIComponent(name)}`;
+    const isOld = /[\x01-\x1f\x7f]/.test(name);
+    if (isOld) writeFileSync(join(server.home, name), name);
+    const reply = await (isOld ? server.get(url) : server.put(url, name));
+    assert.equal(reply.status, isOld ? 200 : 201, name);
     const found = join(server.home, pathNamed(utf8(reply.headers['server-path'])));
     assert.ok(existsSync(found), JSON.stringify(name));
     assert.equal(readFileSync(found, 'utf8'), name);
@@ -140,7 +143,10 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
     };
     for (const name of ['ü€', 'ü€ ', '%41', 'a\nb%', 'plain']) {
       const file = `/${name}`;
-      await check(201, 'PUT', file, auth, 'größe');
+      // A name with a control character is on disk already; nothing is made under it.
+      const refused = name.includes('\n') ? 400 : undefined;
+      if (refused) writeFileSync(join(server.home, name), 'größe');
+      await check(refused ?? 201, 'PUT', file, auth, 'größe');
       assert.equal(await check(200, 'GET', file), 'größe');
       await check(200, 'HEAD', file);
       await check(304, 'GET', file, { ...auth, 'if-none-match': '*' });
@@ -154,8 +160,8 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
       await check(404, 'GET', `/missing${file}`);
       assert.match(await check(404, 'GET', `/missing${file}`, { ...auth, ...html }), /<main/);
       await check(405, 'PATCH', file);
-      await check(409, 'PUT', `/missing${file}`, auth, 'x');
-      await check(412, 'PUT', file, { ...auth, 'if-none-match': '*' }, 'x');
+      await check(refused ?? 409, 'PUT', `/missing${file}`, auth, 'x');
+      await check(refused ?? 412, 'PUT', file, { ...auth, 'if-none-match': '*' }, 'x');
       mkdirSync(join(server.home, 'f', name), { recursive: true });
       writeFileSync(join(server.home, 'f', name, 'größe'), 'x');
       const folder = `/f/${name}`;

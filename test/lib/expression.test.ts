@@ -33,6 +33,19 @@ test('expressions match as specified', () => {
   }
 });
 
+test('in paths `.` matches a line break, and `^` and `$` are the ends of the whole; in texts it does not', () => {
+  for (const [source, inPaths, inTexts] of [
+    ['e/^\\/a.b$/', true, false],
+    ['m/A.B/i', true, false],
+    ['!e/^\\/a.b$/', false, true],
+  ] as const) {
+    assert.equal(compileExpression(source, 'paths').matches('/a\nb'), inPaths, source);
+    assert.equal(compileExpression(source).matches('/a\nb'), inTexts, source);
+  }
+  assert.equal(compileExpression('e/^b$/', 'paths').matches('a\nb'), false);
+  assert.equal(compileExpression('e/b$/', 'paths').matches('b\n'), false);
+});
+
 test('what does not parse is refused with a reason', () => {
   for (const source of ['', '  ', '!', 'e/(/', 'e/a/x', 'e/', 'e/a', 'e/(?=a)/', 'e/(a)\\1/', 'x'.repeat(5000)]) {
     assert.throws(

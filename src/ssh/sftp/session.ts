@@ -37,7 +37,7 @@ class SftpSession {
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
-    const names = client.options.temporary_names.map((pattern) => compileExpression(pattern));
+    const names = client.options.temporary_names.map((pattern) => compileExpression(pattern, 'paths'));
     this.#channel = channel;
     this.#client = client;
     this.#requests = new SftpRequests(client, (name) => names.some((expression) => expression.matches(name)));

@@ -57,7 +57,7 @@ test('slashes and `..` in names lead nowhere else: what lies above the root is t
   assert.equal(await client.status(packetTypes.mkdir, (fields) => fields.text('../made/').attributes({})), 0);
   assert.equal(await client.onPath(packetTypes.remove, '../beside'), statusCodes.noSuchFile);
   assert.equal(await client.onPath(packetTypes.rmdir, '..'), statusCodes.permissionDenied, 'the root');
-  for (const name of ['\\', '%2e%2e', '..\\two', ' ', '~', '-rf', 'a\nb', '\u202egnp.exe', '...', 'CON', '*?"<>|:']) {
+  for (const name of ['\\', '%2e%2e', '..\\two', ' ', '~', '-rf', '\u202egnp.exe', '...', 'CON', '*?"<>|:']) {
     await client.put(name, name);
     assert.deepEqual(await client.onPath(packetTypes.remove, `//${name}`), 0, JSON.stringify(name));
   }
