@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { stringify as toYaml } from 'yaml';
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { writeFileAtomically } from '../lib/disk/durable-files.ts';
+import { UnsyncedChange, writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { withFileLock } from '../lib/disk/file-lock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
@@ -106,9 +106,11 @@ export class AccountsFile {
    * Writes a new password hash: atomically, and locked against other writers.
    *
    * @param keptHashes how many former hashes to keep
-   * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written
+   * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
+   *   password counts, and a power cut may undo it
    */
   async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
+    let unsynced: UnsyncedChange | undefined;
     await withFileLock(this.#path, this.#clock, async () => {
       const { written, options } = this.#parse();
       this.#content = contentOf(options);
@@ -118,11 +120,17 @@ export class AccountsFile {
         if (history.length > 0) document.password_history = { ...document.password_history, [name]: history };
         this.#replaceHash(document, name, hash);
       }
-      await writeFileAtomically(this.#path, toYaml(written), { mode: 0o600 });
+      try {
+        await writeFileAtomically(this.#path, toYaml(written), { mode: 0o600 });
+      } catch (error) {
+        if (!(error instanceof UnsyncedChange)) throw error;
+        unsynced = error;
+      }
       this.#version = this.#versionOnDisk();
       this.#content = contentOf(options);
     });
     await this.#onWrite?.();
+    if (unsynced) throw unsynced;
   }
 
   #replaceHash(document: Passwords, name: string, password: string): void {

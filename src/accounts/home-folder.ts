@@ -39,10 +39,11 @@ function isFolder(path: string): boolean {
  * Makes sure that the home folder of an account is there: created with its structure, owner and group
  * when the account says so (docs/spec/authentication.md#account-in-force). Called at each login.
  *
+ * @param onUnsynced told where the disk failed to keep what was created: it is there all the same
  * @returns the real paths of what was created
  * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
  */
-export function prepareHomeFolder(account: Account): string[] {
+export function prepareHomeFolder(account: Account, onUnsynced: (fault: unknown) => void): string[] {
   const home = account.homeFolderPath;
   if (!isAbsolute(home)) throw new ServiceError('unauthorized', `The home folder "${home}" is not an absolute path.`);
   try {
@@ -55,7 +56,7 @@ export function prepareHomeFolder(account: Account): string[] {
     const owner = ownerIds(account);
     const created: string[] = [];
     const create = (path: string) => {
-      if (!makeFolder(path)) return;
+      if (!makeFolder(path, onUnsynced)) return;
       if (owner) lchownSync(path, owner.uid, owner.gid);
       created.push(path);
     };
@@ -73,15 +74,19 @@ export function prepareHomeFolder(account: Account): string[] {
 }
 
 /** @returns false when another node was faster */
-function makeFolder(path: string): boolean {
+function makeFolder(path: string, onUnsynced: (fault: unknown) => void): boolean {
   try {
     mkdirSync(path);
-    syncNameOf(path);
-    return true;
   } catch (error) {
     if (systemErrorCode(error) === 'EEXIST' && isFolder(path)) return false;
     throw error;
   }
+  try {
+    syncNameOf(path);
+  } catch (error) {
+    onUnsynced(error);
+  }
+  return true;
 }
 
 function createBelow(home: string, segments: string[], create: (path: string) => void): void {

@@ -113,8 +113,14 @@ export class AuthChain {
       return this.#rejected(method, question, error.message);
     }
     try {
-      const created = this.#prepare(account);
-      if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created });
+      const faults: unknown[] = [];
+      const created = this.#prepare(account, (fault) => faults.push(fault));
+      const durable = faults.length > 0 ? false : undefined;
+      if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created, durable });
+      if (durable === false) {
+        const data = { path: '/', details: `Done, but not safe on disk: ${faults[0]}` };
+        this.#events.emit({ id: 40003, context: this.#contextOf(question), data });
+      }
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       this.#emit(20067, method, question, { real_path: account.homeFolderPath, details: error.message });
@@ -134,9 +140,9 @@ export class AuthChain {
   }
 
   // Logins of one turn of the event loop find the same home folder.
-  #prepare(account: Account): string[] {
+  #prepare(account: Account, onUnsynced: (fault: unknown) => void): string[] {
     if (this.#prepared.has(account)) return [];
-    const created = prepareHomeFolder(account);
+    const created = prepareHomeFolder(account, onUnsynced);
     if (this.#prepared.size === 0) setImmediate(() => this.#prepared.clear());
     this.#prepared.add(account);
     return created;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isServiceError } from '../lib/errors.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { EventDispatcher } from './dispatcher.ts';
 import type { EventContext } from './event.ts';
@@ -30,3 +30,26 @@ export function noteInternalError(
   }
   return { reference };
 }
+
+/**
+ * Logs that a change took effect which may not outlive a power cut, and emits event 40003 with the fault. Never throws.
+ *
+ * @param data of the event, besides
+ * @returns what its client is told
+ */
+export function notDurable(
+  surroundings: { log: Log; events: Pick<EventDispatcher, 'emit'> },
+  fault: unknown,
+  context: EventContext,
+  data: Record<string, unknown> = {},
+): ServiceError {
+  const reason = fault instanceof Error ? fault.message : String(fault);
+  const { reference } = noteInternalError(surroundings, fault, {
+    logged: { request_id: context.request?.id },
+    context: () => context,
+    data: { ...data, details: `${doneOnly}: ${reason}` },
+  });
+  return new ServiceError('not-durable', `${doneOnly}. Reference: ${reference}`, { cause: fault });
+}
+
+const doneOnly = 'Done, but not safe on disk';

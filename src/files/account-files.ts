@@ -26,7 +26,7 @@ import { Search } from './operations/search.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
 import { sortedByName } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
-import { removeUpload, renameUpload } from './operations/upload-names.ts';
+import { onceDone, removeUpload, renameUpload } from './operations/upload-names.ts';
 import type { Transfer } from './transfers.ts';
 import { beginUpload, findUpload, lookAtUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
@@ -275,8 +275,7 @@ export class AccountFiles {
   /** Removes a file that is being uploaded, and the old one of its name; event 40012 or 40013. */
   async removeUpload(upload: RandomUpload): Promise<void> {
     if (!this.#paths.entryAt(upload.path)) return removeUpload(this.#paths, upload);
-    await this.deleteFile(upload.path);
-    upload.remove();
+    return onceDone(this.deleteFile(upload.path), () => upload.remove());
   }
 
   /** Deletes a file; event 40012 or 40013. @see deleteFile */
@@ -306,7 +305,7 @@ export class AccountFiles {
 
   /** Reports that a change of properties was denied: 40066, on disk when the promise resolves. */
   async noteDeniedProperties(path: VirtualPath, details: string): Promise<void> {
-    await this.#paths.emitDurable(40066, path, { details });
+    await this.environment.events.emitDurable(this.#paths.draft(40066, path, { details }));
   }
 
   /**

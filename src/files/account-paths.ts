@@ -1,9 +1,11 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
+import { notDurable } from '../events/internal-error.ts';
 import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, checkNewName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { Durability } from './disk/folder-sync.ts';
 import { lookAt } from './disk/opened.ts';
 import { asServiceError, checkPathLength } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
@@ -109,7 +111,8 @@ export class AccountPaths {
     try {
       await this.locks.forget(this.mounts.roots, location.realPath);
     } catch (error) {
-      if (!isServiceError(error, 'unavailable')) throw error;
+      // It is deleted or moved by then, whatever becomes of its locks.
+      if (!isServiceError(error, 'unavailable')) this.environment.log.warn('locks could not be forgotten', { reason: error });
     }
   }
 
@@ -138,9 +141,40 @@ export class AccountPaths {
     if (this.eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
 
-  /** Like `emit`; the event is on disk when the promise resolves. For changes. */
-  async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
-    await this.environment.events.emitDurable(this.draft(id, path, data));
+  /** Tells of a change that took effect by one event. @see tellDone */
+  async emitDurable(id: number, path: VirtualPath, data?: Record<string, unknown>, durability = new Durability()): Promise<void> {
+    await this.tellDone(durability, [this.draft(id, path, data)]);
+  }
+
+  /**
+   * Tells of a change that took effect; its events are on disk when the promise resolves. Where the disk failed after the change they have
+   * `durable: false`, and event 40003 names the fault (docs/spec/events.md#durability).
+   *
+   * @param emit journals one of the events
+   * @throws ServiceError `not-durable` for such a fault, and when an event is not safe in the journal: the change is made all the same
+   */
+  async tellDone(
+    durability: Durability,
+    drafts: readonly EventDraft[],
+    emit: (draft: EventDraft) => Promise<unknown> = (draft) => this.environment.events.emitDurable(draft),
+  ): Promise<void> {
+    let recorded = 0;
+    for (const draft of drafts) {
+      const told = durability.fault === undefined ? draft : { ...draft, data: { ...draft.data, durable: false } };
+      await durability.attempt(async () => {
+        await emit(told);
+        recorded++;
+      });
+    }
+    if (durability.fault === undefined) return;
+    const fault = this.notDurable(durability.fault, drafts[0]?.data?.path);
+    fault.details.recorded = recorded === drafts.length;
+    throw fault;
+  }
+
+  /** Notes that a change took effect and may not outlive a power cut. @returns what its client is told */
+  notDurable(fault: unknown, path: unknown): ServiceError {
+    return notDurable(this.environment, fault, this.context, { path });
   }
 
   /** The ID of an event as this component tells it, undefined when it does not. */

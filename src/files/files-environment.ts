@@ -1,5 +1,6 @@
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
 import type { FileCache } from './disk/file-cache.ts';
 import type { MissingFolders } from './disk/missing-folders.ts';
 import type { Temporaries } from './disk/temporaries.ts';
@@ -13,6 +14,7 @@ import type { UploadStore } from './uploads/upload-store.ts';
 export interface FilesEnvironment {
   readonly events: EventDispatcher;
   readonly clock: Clock;
+  readonly log: Log;
   readonly temporaries: Temporaries;
   readonly quotas: Quotas;
   /** Lets nobody else decide about a path and change it meanwhile. */

@@ -8,7 +8,7 @@ import { cookieValue } from '../lib/headers/cookies.ts';
 import type { HttpContext } from './environment.ts';
 import { loginMessageLine } from './html/flash.ts';
 import { loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
-import { messageFor } from './html/problem-message.ts';
+import { messageFor, problemItem } from './html/problem-message.ts';
 import { publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './reply/error-reply.ts';
 import { failRequest, internalErrorText } from './reply/internal-error.ts';
@@ -52,7 +52,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const status = isHalfDone ? 500 : statusOf[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
   if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { problem: fault, headers });
-  return errorsReply(status, [{ message: messageFor(exchange, fault) }], headers);
+  return errorsReply(status, [problemItem(exchange, fault)], headers);
 }
 
 function noteFault(exchange: Exchange, fault: ServiceError): void {

@@ -38,6 +38,7 @@ export const errorCodes = [
   'other-host',
   'unavailable',
   'storage-full',
+  'not-durable',
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

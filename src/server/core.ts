@@ -99,6 +99,7 @@ export class Core {
     const files = {
       events,
       clock,
+      log,
       temporaries,
       quotas: new Quotas(clock),
       turns: ownTurns(),

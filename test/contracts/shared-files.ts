@@ -160,12 +160,17 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     const accountAt = (path: string) =>
       ({ homeFolderPath: join(path, 'home'), createHomeFolder: true, homeFolderStructure: ['in', 'out/deep'] }) as never;
     await Promise.all(
-      [folder.here, folder.there, folder.here].map((path) => Promise.resolve().then(() => prepareHomeFolder(accountAt(path)))),
+      [folder.here, folder.there, folder.here].map((path) =>
+        Promise.resolve().then(() => prepareHomeFolder(accountAt(path), (fault) => assert.fail(String(fault)))),
+      ),
     );
     assert.deepEqual(readdirSync(join(folder.there, 'home')).sort(), ['in', 'out']);
     // The other node creates the folder between the look and the creation.
     rmSync(join(folder.here, 'home/in'), { recursive: true });
-    assert.deepEqual(prepareHomeFolder(accountAt(folder.here)), [join(folder.here, 'home/in')]);
+    assert.deepEqual(
+      prepareHomeFolder(accountAt(folder.here), (fault) => assert.fail(String(fault))),
+      [join(folder.here, 'home/in')],
+    );
   });
 
   contract('a changed accounts file is seen by every node within seconds', async (t, folder) => {

@@ -74,6 +74,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   const environment: FilesEnvironment = {
     events: dispatcher,
     clock: systemClock,
+    log,
     temporaries,
     quotas: new Quotas(systemClock),
     turns: ownTurns(),

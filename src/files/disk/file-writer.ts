@@ -18,7 +18,7 @@ import { type Entry, entryOf } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import { unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
-import { syncOpenedFolder } from './folder-sync.ts';
+import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import type { FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
@@ -223,9 +223,10 @@ export class FileWriter implements RandomWriter {
   /**
    * Makes the written content the file's content, on disk when the promise resolves.
    *
+   * @param durability has the fault of a disk that failed once the file had its name
    * @returns the new file's entry, and whether there was a file of its name
    */
-  async finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
+  async finish(durability: Durability, options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
     const { parent, name } = this.#target;
     try {
       await this.#syncing;
@@ -242,7 +243,7 @@ export class FileWriter implements RandomWriter {
       await options.requireUnlocked();
       const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
       this.#state = 'ended';
-      await syncOpenedFolder(parent.fd);
+      await durability.syncFolder(parent.fd);
       await freed;
       return { entry, isReplacement };
     } catch (error) {

@@ -23,3 +23,30 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
     if (!sync.isRunning) syncs.delete(folder);
   }
 }
+
+/**
+ * One change of the files, from the moment it took effect. A fault of the disk does not undo it then: it is kept for who tells of the change,
+ * and nobody may take it for a change that was not made.
+ */
+export class Durability {
+  #fault: unknown;
+
+  /** Why the change may not outlive a power cut; undefined for nothing. */
+  get fault(): unknown {
+    return this.#fault;
+  }
+
+  /** Has the names of a folder on disk, as far as the disk can. Never rejects. @param fd of the folder */
+  syncFolder(fd: number): Promise<void> {
+    return this.attempt(() => syncOpenedFolder(fd));
+  }
+
+  /** Takes one more step, whose fault is kept. Never rejects. */
+  async attempt(step: () => Promise<unknown>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      this.#fault ??= error;
+    }
+  }
+}

@@ -4,6 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import { unlimited } from '../quota.ts';
 import { timeToSet } from './file-times.ts';
+import type { Durability } from './folder-sync.ts';
 import type { FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 import type { WriteTarget } from './write-target.ts';
@@ -66,12 +67,10 @@ export class InPlaceWriter implements RandomWriter {
     if (this.#failure !== undefined) throw asServiceError(this.#failure);
   }
 
-  async finish({
-    modifiedMs,
-    accessedMs,
-    reservation = unlimited,
-    requireUnlocked,
-  }: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
+  async finish(
+    _durability: Durability,
+    { modifiedMs, accessedMs, reservation = unlimited, requireUnlocked }: FinishOptions,
+  ): Promise<{ entry: Entry; isReplacement: boolean }> {
     await requireUnlocked();
     await this.#kept(async () => {
       if (modifiedMs !== undefined) await futimesAsync(this.fd, timeToSet(accessedMs ?? modifiedMs), timeToSet(modifiedMs));

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { syncOpenedFolder } from './folder-sync.ts';
+import type { Durability } from './folder-sync.ts';
 import { descriptorsNameFiles, memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -176,17 +176,17 @@ export function openParent(roots: RealRoots, path: string): OpenedFolder {
 }
 
 /**
- * Changes one name in its verified parent folder; the change is on disk when the promise resolves.
+ * Changes one name in its verified parent folder; the change is on disk when the promise resolves, unless `durability` has a fault then.
  *
  * @param action gets a path bound to the opened parent
  * @returns what `action` returned
  * @throws ServiceError `parent-missing` when there is no parent, and what `action` throws
  */
-export async function changeInParent<T>(roots: RealRoots, path: string, action: (member: string) => T): Promise<T> {
+export async function changeInParent<T>(roots: RealRoots, path: string, durability: Durability, action: (member: string) => T): Promise<T> {
   const parent = openParent(roots, path);
   try {
     const result = action(parent.member(basename(path)));
-    await syncOpenedFolder(parent.fd);
+    await durability.syncFolder(parent.fd);
     return result;
   } catch (error) {
     throw asServiceError(error);

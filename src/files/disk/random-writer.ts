@@ -1,5 +1,6 @@
 import type { Entry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
+import type { Durability } from './folder-sync.ts';
 
 /** How a written file gets its name. */
 export interface FinishOptions {
@@ -26,7 +27,8 @@ export interface RandomWriter {
   truncate(sizeBytes: number): Promise<void>;
   /** What is there so far goes to the disk. Fails also for what could not be written before. */
   sync(): Promise<void>;
-  finish(options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
+  /** @param durability has the fault of a disk that failed once the file had its name */
+  finish(durability: Durability, options?: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
   /** @param reservation room under a quota, for what stays */
   discard(reservation?: QuotaReservation): Promise<void>;
 }

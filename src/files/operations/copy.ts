@@ -3,6 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import { type OpenedFile, openFile, openParent } from '../disk/opened.ts';
 import { openWriteTarget, type WriteTarget } from '../disk/write-target.ts';
@@ -37,7 +38,9 @@ export async function copyFile(
   to: VirtualPath,
   options: CopyOptions,
 ): Promise<{ created: boolean }> {
+  const durability = new Durability();
   let opened: OpenedFile | undefined;
+  let replaced: Replaced;
   try {
     paths.require(from, 'readFile');
     paths.require(to, 'writeFile');
@@ -52,13 +55,19 @@ export async function copyFile(
     options.verify?.(source);
     openParent(paths.mounts.roots, paths.writable(target)).close();
     await paths.requireUnlocked(to, paths.entryAt(to)?.isFolder ? 'tree' : 'content');
-    return await copyOpened(paths, { from, to, realTo: paths.writable(target), opened, source }, options);
+    replaced = await copyOpened(paths, { from, to, realTo: paths.writable(target), opened, source, durability }, options);
   } catch (error) {
     throw paths.reported(40067, from, error, { destination: to });
   } finally {
     if (opened) void closeFile(opened.fd, opened.stats.size);
   }
+  const told = [paths.draft(40068, from, { destination: to, replaced: replaced ? true : undefined })];
+  if (replaced === 'folder') told.unshift(paths.draft(40026, to));
+  await paths.tellDone(durability, told);
+  return { created: !replaced };
 }
+
+type Replaced = 'file' | 'folder' | undefined;
 
 interface Copy {
   from: VirtualPath;
@@ -66,9 +75,10 @@ interface Copy {
   realTo: string;
   opened: OpenedFile;
   source: Entry;
+  durability: Durability;
 }
 
-async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions): Promise<{ created: boolean }> {
+async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions): Promise<Replaced> {
   const { to, opened, source } = copy;
   const existing = paths.entryAt(to);
   if (existing && existing.inode === source.inode && realPathOf(paths, to) === opened.realPath)
@@ -78,23 +88,16 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
   const { quotas } = paths.environment;
   const { roots } = paths.mounts;
   const reservation = await quotas.reserve(roots, paths.account.quotaSizeBytes, existing?.sizeBytes ?? 0, source.sizeBytes);
-  let isReplacement: boolean;
   try {
     paths.emit(40061, copy.from, { destination: to });
     const write = () => writeCopy(paths, copy, options, reservation);
-    if (existing?.isFolder) {
-      await replaceFolder(paths, copy.realTo, write);
-      isReplacement = true;
-      quotas.removed(roots);
-      await paths.emitDurable(40026, to);
-    } else {
-      isReplacement = await write();
-    }
+    if (!existing?.isFolder) return (await write()) ? 'file' : undefined;
+    await replaceFolder(paths, copy, write);
+    quotas.removed(roots);
+    return 'folder';
   } finally {
     reservation.release();
   }
-  await paths.emitDurable(40068, copy.from, { destination: to, replaced: isReplacement || undefined });
-  return { created: !isReplacement };
 }
 
 function realPathOf(paths: AccountPaths, to: VirtualPath): string {
@@ -103,7 +106,7 @@ function realPathOf(paths: AccountPaths, to: VirtualPath): string {
   return file.realPath;
 }
 
-async function replaceFolder(paths: AccountPaths, realTo: string, write: () => Promise<unknown>): Promise<void> {
+async function replaceFolder(paths: AccountPaths, { realTo, durability }: Copy, write: () => Promise<unknown>): Promise<void> {
   const parent = openParent(paths.mounts.roots, realTo);
   try {
     const replaced = setAside(parent, basename(realTo), paths.mounts.roots, paths.environment.temporaries);
@@ -113,7 +116,8 @@ async function replaceFolder(paths: AccountPaths, realTo: string, write: () => P
       replaced.putBack();
       throw error;
     }
-    await replaced.remove();
+    // What a power cut may give its name back to stays: the next start puts it back, or removes it.
+    if (durability.fault === undefined) await durability.attempt(() => replaced.remove());
   } finally {
     parent.close();
   }
@@ -134,7 +138,7 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
       options.verify?.(copy.source);
     };
     const requireUnlocked = () => paths.requireUnlocked(copy.to, 'content');
-    return (await writer.finish({ requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
+    return (await writer.finish(copy.durability, { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
   } catch (error) {
     await writer.discard();
     throw error;

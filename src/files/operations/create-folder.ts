@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { changeInParent } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 
@@ -11,15 +12,16 @@ import { asServiceError } from '../disk/system-errors.ts';
  * @param mode permission bits, before those that the process takes away (umask)
  */
 export async function createFolder(paths: AccountPaths, path: VirtualPath, mode?: number): Promise<void> {
+  const durability = new Durability();
   try {
     paths.require(path, 'createFolder');
     paths.environment.events.assertWritable();
     const location = paths.mounts.locate(path);
     if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
     await paths.requireUnlocked(path, 'membership');
-    await changeInParent(paths.mounts.roots, paths.writable(location), (member) => mkdirSync(member, mode));
+    await changeInParent(paths.mounts.roots, paths.writable(location), durability, (member) => mkdirSync(member, mode));
   } catch (error) {
     throw paths.reported(asServiceError(error).code === 'exists' ? 40030 : 40011, path, error);
   }
-  await paths.emitDurable(40010, path);
+  await paths.emitDurable(40010, path, {}, durability);
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { placeOf } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
 import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
@@ -13,6 +14,7 @@ import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './f
  */
 export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
   const { environment, mounts } = paths;
+  const durability = new Durability();
   try {
     const realPath = await removablePath(paths, path, 'deleteFile');
     await environment.turns.inTurn([placeOf(realPath)], async () => {
@@ -20,18 +22,19 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
       if (current) verify?.(current);
       if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
       if (!current) throw new ServiceError('not-found', 'Path not found.');
-      await removeFile(mounts.roots, realPath);
+      await removeFile(mounts.roots, realPath, durability);
     });
   } catch (error) {
     throw paths.reported(40013, path, error);
   }
   await paths.forgetLocks(path);
   environment.quotas.removed(mounts.roots);
-  await paths.emitDurable(40012, path);
+  await paths.emitDurable(40012, path, {}, durability);
 }
 
 /** Deletes a folder that is empty but for unfinished uploads, which end with it; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
 export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
+  const durability = new Durability();
   let place: string;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
@@ -39,14 +42,21 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
     const current = paths.entryAt(path);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
-    if (current.isLink) await removeFile(paths.mounts.roots, realPath);
-    else await removeUnusedFolder(paths.mounts.roots, realPath);
+    if (current.isLink) await removeFile(paths.mounts.roots, realPath, durability);
+    else await removeUnusedFolder(paths.mounts.roots, realPath, durability);
   } catch (error) {
     throw paths.reported(40027, path, error);
   }
+  await tellRemoved(paths, path, place, durability);
+}
+
+async function tellRemoved(paths: AccountPaths, path: VirtualPath, place: string, durability: Durability): Promise<void> {
   await paths.forgetLocks(path);
-  await paths.emitDurable(40026, path);
-  await endUploadsBelow(paths, place);
+  try {
+    await paths.emitDurable(40026, path, {}, durability);
+  } finally {
+    await endUploadsBelow(paths, place);
+  }
 }
 
 /** What decides about the deletion of a folder on the way. */
@@ -66,6 +76,7 @@ export interface FolderDeletion {
  */
 export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { verify, stop }: FolderDeletion): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
+  const durability = new Durability();
   let left: LeftBehind[];
   let place: string;
   try {
@@ -75,20 +86,19 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);
     const folders = await paths.deletableFolders(path, realPath, current);
-    left = await removeTree(mounts.roots, realPath, folders, { temporaries: environment.temporaries, stop });
-    if (current.isLink) await removeFile(mounts.roots, realPath);
+    left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
+    if (current.isLink) await removeFile(mounts.roots, realPath, durability);
   } catch (error) {
     throw paths.reported(40027, path, error);
   } finally {
     environment.quotas.removed(mounts.roots);
   }
-  if (left.length > 0)
-    await paths.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
-  else {
-    await paths.forgetLocks(path);
-    await paths.emitDurable(40026, path);
-    await endUploadsBelow(paths, place);
+  if (left.length === 0) {
+    await tellRemoved(paths, path, place, durability);
+    return left;
   }
+  if (durability.fault !== undefined) paths.notDurable(durability.fault, path);
+  await paths.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
   return left;
 }
 

@@ -1,7 +1,9 @@
 import type { BackendDelivery } from '../../events/dispatcher.ts';
+import type { EventDraft } from '../../events/event.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
@@ -34,7 +36,7 @@ export interface FileUpload {
   write(chunks: readonly Buffer[]): Promise<void>;
   /** Makes the upload the file's content; event 40017, on disk when the promise resolves. */
   commit(): Promise<UploadResult>;
-  /** Drops it; the old file stays as it was. Event 40022, and 40018 when the client went away. */
+  /** Drops it; the old file stays as it was. Event 40022, and 40018 when the client went away. Does nothing once it is the file's content. */
   abort(reason: unknown): Promise<void>;
 }
 
@@ -79,6 +81,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     totalBytes: options.expectedSizeBytes,
   };
   transfers.enter(transfer);
+  let isDone = false;
   const eventData = () => ({ ...transferData((clock.monotonicMs() - startedMs) / 1000, writer.sizeBytes, 'write'), ...shared });
 
   return {
@@ -90,22 +93,20 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     },
     async commit() {
       events.assertWritable();
-      const { entry, isReplacement } = await writer.finish({
+      const durability = new Durability();
+      const { entry, isReplacement } = await writer.finish(durability, {
         requireUnlocked: () => files.requireUnlocked(path, 'content'),
         modifiedMs: options.modifiedMs,
         verify: options.verify,
         reservation,
       });
+      isDone = true;
       transfers.leave(transfer);
       const draft = files.draft(40017, path, { ...eventData(), replaced: isReplacement || undefined });
-      if (options.backendUuid === undefined) {
-        await events.emitDurable(draft);
-        return { entry, delivery: undefined };
-      }
-      const { delivery } = await events.emitAndWait(draft, options.backendUuid);
-      return { entry, delivery };
+      return { entry, delivery: await tellUploaded(files, durability, draft, options.backendUuid) };
     },
     async abort(reason) {
+      if (isDone) return;
       const meaning = asServiceError(reason);
       transfers.leave(transfer);
       reservation.release();
@@ -115,4 +116,25 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       files.emit(40022, path, data);
     },
   };
+}
+
+/**
+ * Tells of a file that is uploaded, and waits for what its back-end answers.
+ *
+ * @param backendUuid of that; undefined for none
+ * @throws ServiceError `not-durable`, as `AccountPaths.tellDone`
+ */
+export async function tellUploaded(
+  paths: AccountPaths,
+  durability: Durability,
+  draft: EventDraft,
+  backendUuid: string | undefined,
+): Promise<BackendDelivery | undefined> {
+  const { events } = paths.environment;
+  let delivery: BackendDelivery | undefined;
+  await paths.tellDone(durability, [draft], async (told) => {
+    if (backendUuid === undefined) await events.emitDurable(told);
+    else ({ delivery } = await events.emitAndWait(told, backendUuid));
+  });
+  return delivery;
 }

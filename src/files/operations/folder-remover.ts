@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Problem, ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import type { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
@@ -18,6 +19,7 @@ const membersPerTurn = 256;
  * a hidden name instead, to go at the next start.
  *
  * @param folders the folder's sub-folders as `walkTree` gave them, parents first
+ * @param durability has the fault of a disk that failed once a folder was gone
  * @param temporaries where that is noted; without it such a folder is left behind
  * @throws the reason of `stop` when that ended it before all was gone
  */
@@ -25,6 +27,7 @@ export async function removeTree(
   roots: RealRoots,
   path: string,
   folders: readonly string[],
+  durability: Durability,
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
@@ -51,7 +54,7 @@ export async function removeTree(
       } finally {
         folder.close();
       }
-      if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath);
+      if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath, durability);
     } catch (error) {
       const meaning = asServiceError(error);
       // A parent of something left behind is not empty: its member already says why.
@@ -62,17 +65,17 @@ export async function removeTree(
   }
   if (left.length > 0) stop?.throwIfAborted();
   if (emptied.has('')) {
-    if (temporaries) await hideFolder(roots, path, temporaries);
+    if (temporaries) await hideFolder(roots, path, durability, temporaries);
     else left.push({ relativePath: '', code: 'in-use', message: 'Files in the folder are in use.' });
   }
   return left;
 }
 
 /** Takes away a folder's name and notes it for removal. */
-async function hideFolder(roots: RealRoots, path: string, temporaries: Temporaries): Promise<void> {
+async function hideFolder(roots: RealRoots, path: string, durability: Durability, temporaries: Temporaries): Promise<void> {
   const hidden = temporaryName();
   temporaries.add(join(dirname(path), hidden));
-  await changeInParent(roots, path, (member) => renameSync(member, join(dirname(member), hidden)));
+  await changeInParent(roots, path, durability, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
 /** @returns why it could not be removed */
@@ -91,7 +94,7 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
 }
 
 /** Removes one folder in which nothing is, or content of unfinished uploads alone. @throws ServiceError `not-empty` */
-export async function removeUnusedFolder(roots: RealRoots, path: string): Promise<void> {
+export async function removeUnusedFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const folder = openFolder(roots, path);
   try {
     const names = readdirSync(folder.member('.'));
@@ -99,12 +102,12 @@ export async function removeUnusedFolder(roots: RealRoots, path: string): Promis
   } finally {
     folder.close();
   }
-  await removeEmptyFolder(roots, path);
+  await removeEmptyFolder(roots, path, durability);
 }
 
 /** Removes one empty folder, through its verified parent. @throws ServiceError `not-empty` */
-async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> {
-  await changeInParent(roots, path, (member) => rmdirSync(member));
+async function removeEmptyFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
+  await changeInParent(roots, path, durability, (member) => rmdirSync(member));
 }
 
 /**
@@ -112,8 +115,8 @@ async function removeEmptyFolder(roots: RealRoots, path: string): Promise<void> 
  *
  * @throws ServiceError `not-found`, `is-folder`, `forbidden`
  */
-export async function removeFile(roots: RealRoots, path: string): Promise<void> {
-  const { freed } = await changeInParent(roots, path, (member) => {
+export async function removeFile(roots: RealRoots, path: string, durability: Durability): Promise<void> {
+  const { freed } = await changeInParent(roots, path, durability, (member) => {
     const stats = lstatSync(member);
     if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
     return freeInBackground(member, stats, () => unlinkSync(member));

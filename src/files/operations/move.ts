@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
 import { baseName, isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { openParent } from '../disk/opened.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
@@ -30,6 +31,7 @@ export async function moveEntry(
   options: MoveOptions,
 ): Promise<{ created: boolean }> {
   const data = { destination: to };
+  const durability = new Durability();
   let ends: MoveEnds | undefined;
   let moved: Moved & { isFolder: boolean; sizeBytes: number; source: string; target: string };
   const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
@@ -43,7 +45,7 @@ export async function moveEntry(
     await checkChange(paths, from, to, entry, options, ends);
     paths.emit(entry.isFolder ? 40063 : 40062, from, data);
     moved = {
-      ...(await relocate(paths, from, to, entry, ends, options)),
+      ...(await relocate(paths, from, to, entry, ends, options, durability)),
       isFolder: entry.isFolder,
       sizeBytes: entry.sizeBytes,
       source: `${ends.source.realPath}/${ends.sourceName}`,
@@ -58,13 +60,17 @@ export async function moveEntry(
     endMove();
   }
   await paths.forgetLocks(from);
-  if (moved.replaced === 'folder') await paths.emitDurable(40026, to);
   const replaced = moved.replaced ? true : undefined;
-  if (moved.isFolder) await endUploadsBelow(paths, moved.source, moved.target);
-  await paths.emitDurable(moved.isFolder ? 40065 : 40055, from, { ...data, replaced });
+  const told = [paths.draft(moved.isFolder ? 40065 : 40055, from, { ...data, replaced })];
+  if (moved.replaced === 'folder') told.unshift(paths.draft(40026, to));
   const { isTemporaryName = () => false } = options;
   if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
-    await paths.emitDurable(40017, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced });
+    told.push(paths.draft(40017, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced }));
+  try {
+    await paths.tellDone(durability, told);
+  } finally {
+    if (moved.isFolder) await endUploadsBelow(paths, moved.source, moved.target);
+  }
   return { created: !moved.replaced };
 }
 

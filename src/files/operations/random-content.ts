@@ -3,6 +3,7 @@ import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
+import type { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import { InPlaceWriter } from '../disk/in-place-writer.ts';
 import type { FinishOptions, RandomWriter } from '../disk/random-writer.ts';
@@ -181,21 +182,25 @@ export class RandomContent {
   }
 
   /** Makes it the file's content, on disk when the promise resolves. @returns whether there was a file of its name */
-  async finish(options: Omit<FinishOptions, 'reservation'>): Promise<boolean> {
+  async finish(durability: Durability, options: Omit<FinishOptions, 'reservation'>): Promise<boolean> {
     await this.#fillGaps(0, this.#baseBytes);
-    const { isReplacement } = await this.#writer.finish({ ...options, reservation: this.#reservation });
+    const { isReplacement } = await this.#writer.finish(durability, { ...options, reservation: this.#reservation });
     this.#closeBase();
     return isReplacement;
   }
 
   /** Makes what comes before the first gap the content of a file of that name. Not for what is written in place. */
-  async keepBeginning({ requireUnlocked }: Pick<FinishOptions, 'requireUnlocked'>, openTarget?: () => WriteTarget): Promise<void> {
+  async keepBeginning(
+    durability: Durability,
+    { requireUnlocked }: Pick<FinishOptions, 'requireUnlocked'>,
+    openTarget?: () => WriteTarget,
+  ): Promise<void> {
     await requireUnlocked();
     await this.#fillGaps(0, this.#baseBytes);
     const [gap] = this.#extents.gaps(0, this.#sizeBytes);
     if (gap) await this.#writer.truncate(gap.start);
     if (openTarget) this.retarget(openTarget);
-    await this.#writer.finish({ requireUnlocked, reservation: this.#reservation });
+    await this.#writer.finish(durability, { requireUnlocked, reservation: this.#reservation });
   }
 
   /** Drops what was written; the old file stays as it was, unless it was written in place. Closes only, after `finish` or `keepBeginning` succeeded. */

@@ -1,7 +1,8 @@
 import { fchmodSync, fstatSync } from 'node:fs';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
@@ -174,13 +175,17 @@ export class RandomUpload implements Transfer {
    * Makes what was written the file's content; event 40017, or 30017 under a temporary name, on disk when the promise resolves. Of a file
    * that was opened and not changed, nothing but its attributes.
    *
-   * @throws ServiceError what failed before, too; event 40022
+   * @throws ServiceError `not-durable` for a file that is there; what failed before, too, with event 40022
    */
   async commit(): Promise<void> {
     try {
       await this.#whileOpen(() => this.#commit());
       this.#leave();
     } catch (error) {
+      if (isServiceError(error, 'not-durable')) {
+        this.#leave();
+        throw error;
+      }
       await this.abort(error);
       throw asServiceError(error);
     }
@@ -195,10 +200,14 @@ export class RandomUpload implements Transfer {
     const details = asServiceError(reason).message;
     await this.#queue.run(async () => {
       this.#isEnding = true;
-      const kept = keepAs && !this.#isRemoved && !this.#content.isInPlace && this.#isChanged ? await this.#keep(keepAs) : undefined;
+      const durability = new Durability();
+      const isKept = keepAs && !this.#isRemoved && !this.#content.isInPlace && this.#isChanged;
+      const kept = isKept ? await this.#keep(keepAs, durability) : undefined;
       try {
         await this.#content.discard();
-        this.#paths.emit(40022, this.#path, { ...this.#eventData(), details, kept_as: kept });
+        const durable = durability.fault === undefined ? undefined : false;
+        this.#paths.emit(40022, this.#path, { ...this.#eventData(), details, kept_as: kept, durable });
+        if (durable === false) this.#paths.notDurable(durability.fault, kept);
       } finally {
         this.#leave();
       }
@@ -213,14 +222,15 @@ export class RandomUpload implements Transfer {
     if (!this.#isChanged) return this.#leaveAsItWas();
     events.assertWritable();
     const { times } = this.#change;
-    const isReplacement = await this.#content.finish({
+    const durability = new Durability();
+    const isReplacement = await this.#content.finish(durability, {
       requireUnlocked: () => this.#requireUnlocked(),
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
     });
     const id = this.#options.isTemporaryName(baseName(this.#path)) ? 30017 : 40017;
-    await this.#paths.emitDurable(id, this.#path, { ...this.#eventData(), replaced: isReplacement || undefined });
+    await this.#paths.emitDurable(id, this.#path, { ...this.#eventData(), replaced: isReplacement || undefined }, durability);
   }
 
   // Whoever still sends content hears of it at once, and not only at the end.
@@ -244,9 +254,10 @@ export class RandomUpload implements Transfer {
     this.#paths.emit(40039, this.#path, transferData(this.#durationS(), 0, 'read'));
   }
 
-  async #keep({ path, realPath }: { path: VirtualPath; realPath: string }): Promise<VirtualPath | undefined> {
+  async #keep({ path, realPath }: { path: VirtualPath; realPath: string }, durability: Durability): Promise<VirtualPath | undefined> {
     try {
       await this.#content.keepBeginning(
+        durability,
         { requireUnlocked: () => this.#paths.requireUnlocked(path, 'content') },
         path === this.#path ? undefined : () => openWriteTarget(this.#paths.mounts.roots, realPath),
       );

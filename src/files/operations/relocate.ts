@@ -2,7 +2,7 @@ import { lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { syncOpenedFolder } from '../disk/folder-sync.ts';
+import type { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
@@ -38,7 +38,7 @@ interface Put extends Moved {
   freed?: Promise<void> | undefined;
 }
 
-/** Moves, and syncs both folders. */
+/** Moves, and syncs both folders. @param durability has the fault of a disk that failed once the move was made */
 export async function relocate(
   paths: AccountPaths,
   from: VirtualPath,
@@ -46,17 +46,19 @@ export async function relocate(
   entry: Entry,
   ends: MoveEnds,
   options: MoveOptions,
+  durability: Durability,
 ): Promise<Moved> {
   let put: Put;
   try {
     put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, options, entry, ends.source.member(ends.sourceName)));
   } catch (error) {
     if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
-    put = await relocateAcross(paths, from, to, entry, ends, options);
+    put = await relocateAcross(paths, from, to, entry, ends, options, durability);
   }
-  await syncOpenedFolder(ends.target.fd);
-  await syncOpenedFolder(ends.source.fd);
-  await put.aside?.remove();
+  await durability.syncFolder(ends.target.fd);
+  await durability.syncFolder(ends.source.fd);
+  // What a power cut may give its name back to stays: the next start puts it back, or removes it.
+  if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
   return { replaced: put.replaced };
 }
@@ -126,6 +128,7 @@ async function relocateAcross(
   entry: Entry,
   ends: MoveEnds,
   options: MoveOptions,
+  durability: Durability,
 ): Promise<Put> {
   const { temporaries } = paths.environment;
   const { roots } = paths.mounts;
@@ -146,14 +149,15 @@ async function relocateAcross(
     await checkUnchanged(copied, source);
     const member = ends.target.member(hidden);
     put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, { ...options, verify: undefined }, entry, member));
-    await syncOpenedFolder(ends.target.fd);
   } catch (error) {
     source?.putBack();
     if (await removeAll(roots, hiddenPath).catch(() => false)) temporaries.delete(hiddenPath);
     throw asServiceError(error);
   }
+  await durability.syncFolder(ends.target.fd);
   temporaries.delete(hiddenPath);
-  await source.remove();
+  const replacedSource = source;
+  if (durability.fault === undefined) await durability.attempt(() => replacedSource.remove());
   return put;
 }
 

@@ -1,4 +1,5 @@
 import { lstatSync, renameSync, unlinkSync } from 'node:fs';
+import { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, type OpenedFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
@@ -26,8 +27,8 @@ export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, t
   const hidden = temporaryName();
   const realPath = `${parent.realPath}/${hidden}`;
   temporaries.add(realPath, `${parent.realPath}/${name}`, successor);
-  temporaries.sync();
   try {
+    temporaries.sync();
     renameSync(parent.member(name), parent.member(hidden));
   } catch (error) {
     temporaries.delete(realPath);
@@ -47,16 +48,17 @@ export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, t
   };
 }
 
-/** Removes a file, a link, or a folder with all it holds. @returns whether all of it is gone */
+/** Removes a file, a link, or a folder with all it holds. @returns whether all of it is gone, and stays so */
 export async function removeAll(roots: RealRoots, realPath: string): Promise<boolean> {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
+  const durability = new Durability();
   if (!stats.isDirectory()) {
-    const { freed } = await changeInParent(roots, realPath, (member) => freeInBackground(member, stats, () => unlinkSync(member)));
-    await freed;
-    return true;
+    const remove = (member: string) => freeInBackground(member, stats, () => unlinkSync(member));
+    await (await changeInParent(roots, realPath, durability, remove)).freed;
+    return durability.fault === undefined;
   }
   const folders: string[] = [];
   for await (const member of walkTree(roots, realPath)) if (member.isFolder) folders.push(member.relativePath);
-  return (await removeTree(roots, realPath, folders)).length === 0;
+  return (await removeTree(roots, realPath, folders, durability)).length === 0 && durability.fault === undefined;
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { checkMove, moveEntry } from './move.ts';
@@ -16,9 +16,8 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   const target = paths.mounts.locate(to);
   if (paths.entryAt(from)) {
     // Its 40017 comes with the end of the upload.
-    await moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
-    await upload.moveTo(to, paths.writable(target));
-    return;
+    const moving = moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
+    return onceDone(moving, () => upload.moveTo(to, paths.writable(target)));
   }
   try {
     checkMove(paths, from, to, options);
@@ -31,6 +30,17 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
     throw paths.reported(40056, from, error, { destination: to });
   }
   await paths.emitDurable(40055, from, { destination: to });
+}
+
+/** Lets an upload follow a change of its path that was made, whether the disk keeps that or not. */
+export async function onceDone(change: Promise<unknown>, follow: () => Promise<void> | void): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (isServiceError(error, 'not-durable')) await follow();
+    throw error;
+  }
+  await follow();
 }
 
 /** Removes a file that was never there but as an upload; event 40012 or 40013. */

@@ -4,11 +4,12 @@ import { readAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
+import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import type { Entry } from '../entry.ts';
 import { transferData } from '../operations/file-download.ts';
-import type { UploadResult } from '../operations/file-upload.ts';
+import { tellUploaded, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { endUpload } from './end-upload.ts';
@@ -247,8 +248,10 @@ export class ResumableUpload {
     try {
       return await this.#commit(verify);
     } catch (error) {
-      // The file has its name: whoever looks after uploads tells of it as soon as that can be done.
-      if (!this.#receiving) this.release();
+      // The file has its name: where its event is missing, who looks after uploads tells of it as soon as that can be done.
+      if (isServiceError(error, 'not-durable') && error.details.recorded)
+        await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
+      else if (!this.#receiving) this.release();
       else await this.fail(error);
       throw asServiceError(error);
     }
@@ -267,7 +270,8 @@ export class ResumableUpload {
     const data = this.#eventData();
     const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data };
     this.#record = await this.#store.change(id, { completion });
-    const { entry, isReplacement } = await writer.finish({
+    const durability = new Durability();
+    const { entry, isReplacement } = await writer.finish(durability, {
       requireUnlocked: () => this.#paths.requireUnlocked(path, 'content'),
       modifiedMs,
       verify,
@@ -278,12 +282,7 @@ export class ResumableUpload {
       ...this.#paths.draft(40017, path, { ...data, replaced: isReplacement || undefined }),
       uuid: completion.eventUuid,
     };
-    if (backendUuid === undefined) {
-      await events.emitDurable(draft);
-      return { entry, delivery: undefined };
-    }
-    const { delivery } = await events.emitAndWait(draft, backendUuid);
-    return { entry, delivery };
+    return { entry, delivery: await tellUploaded(this.#paths, durability, draft, backendUuid) };
   }
 
   /** Keeps how the end was answered, and lets the next request have that. */

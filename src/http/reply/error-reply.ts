@@ -39,14 +39,17 @@ export const statusOf: Record<ErrorCode, number> = {
   unavailable: 503,
   'version-not-supported': 505,
   'storage-full': 507,
+  'not-durable': 500,
 };
 
 /** One item of an errors body (docs/spec/http.md#errors). `message` is null for a command that succeeded. */
 export interface ErrorItem {
   message: string | null;
   title?: string;
-  target?: string;
+  target?: string | undefined;
   response?: unknown;
+  /** That it was done all the same, and may not outlive a power cut. */
+  durable?: false | undefined;
 }
 
 /** The errors body of the JSON API. */

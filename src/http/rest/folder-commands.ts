@@ -5,7 +5,7 @@ import { isObject } from '../../lib/json.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
-import { messageFor } from '../html/problem-message.ts';
+import { problemItem } from '../html/problem-message.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { jsonReply } from '../reply/reply.ts';
@@ -78,7 +78,7 @@ function sendLines(c: HttpContext, results: AsyncIterable<MemberResult>, stop: A
     const writer = new BodyWriter(exchange);
     for await (const { target, problem } of results) {
       await exchange.service.events.grouped();
-      const line = JSON.stringify({ target, message: problem ? messageFor(exchange, problem) : null });
+      const line = JSON.stringify(problemItem(exchange, problem, target));
       if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
       if (stop.aborted) return;
     }

@@ -2,7 +2,7 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { messageFor } from '../html/problem-message.ts';
+import { problemItem } from '../html/problem-message.ts';
 import type { CustomTrigger } from '../options.ts';
 import { errorsReply, statusOf } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -21,7 +21,7 @@ export interface MemberResult {
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,
-    results.map(({ target, problem }) => ({ target, message: problem ? messageFor(exchange, problem) : null })),
+    results.map(({ target, problem }) => problemItem(exchange, problem, target)),
   );
 }
 

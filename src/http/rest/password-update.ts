@@ -1,4 +1,6 @@
 import { sourceOf } from '../../auth/address-source.ts';
+import { notDurable } from '../../events/internal-error.ts';
+import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { HttpContext } from '../environment.ts';
@@ -78,7 +80,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  *
  * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
  * @throws ServiceError `never-allowed` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
- *   wrong current passwords, which count like failed logins
+ *   wrong current passwords, which count like failed logins; `not-durable` when it was changed
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, endSessions } = exchange.service;
@@ -96,8 +98,15 @@ export async function changePassword(exchange: Exchange, client: Client, current
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
     (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
+  let unsynced: unknown;
+  const change = () => passwords.change(account.method.uuid, account.name, newPassword, turn);
   const problems = isCurrent
-    ? await passwords.change(account.method.uuid, account.name, newPassword, turn)
+    ? await change().catch((error) => {
+        if (!(error instanceof UnsyncedChange)) throw error;
+        // The new password counts already.
+        unsynced = error;
+        return [];
+      })
     : ['The current password is not correct.'];
   if (problems.length > 0) {
     failed(problems);
@@ -106,7 +115,11 @@ export async function changePassword(exchange: Exchange, client: Client, current
   try {
     await endSessions(account.uuid, session);
   } finally {
-    await events.emitDurable({ id: 20085, context: client.context });
+    const data = { durable: unsynced === undefined ? undefined : false };
+    await events.emitDurable({ id: 20085, context: client.context, data }).catch((error) => {
+      unsynced ??= error;
+    });
   }
+  if (unsynced !== undefined) throw notDurable(exchange.service, unsynced, client.context);
   return [];
 }

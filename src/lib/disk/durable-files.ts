@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
+import { closeAsync, fsyncAsync, openAsync } from './descriptors.ts';
 
 /** Makes the names in a folder durable: what was created, renamed or removed there outlives a power cut. */
 export function syncFolder(folder: string): void {
@@ -35,11 +36,19 @@ export function syncNameOf(path: string): void {
   }
 }
 
+/** A file was written, renamed or removed, and the disk failed to make that durable. */
+export class UnsyncedChange extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
 /**
  * Writes a small file so that its name means the old content or the whole new one, whatever happens: temporary file
  * beside it, synced, renamed, folder synced.
  *
  * @param options.mode permissions of the file, for example 0o600
+ * @throws UnsyncedChange when the name means the new content, which a power cut may undo
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
@@ -59,7 +68,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
   await syncFolderOf(path);
 }
 
-/** Removes a file; that it is gone outlives a power cut. One that is not there is fine. */
+/** Removes a file; that it is gone outlives a power cut. One that is not there is fine. @throws UnsyncedChange when a power cut may undo it */
 export async function removeDurably(path: string): Promise<void> {
   try {
     await unlink(path);
@@ -70,10 +79,14 @@ export async function removeDurably(path: string): Promise<void> {
 }
 
 async function syncFolderOf(path: string): Promise<void> {
-  const folder = await open(dirname(path), 'r');
   try {
-    await folder.sync();
-  } finally {
-    await folder.close();
+    const fd = await openAsync(dirname(path), 'r');
+    try {
+      await fsyncAsync(fd);
+    } finally {
+      await closeAsync(fd);
+    }
+  } catch (error) {
+    throw new UnsyncedChange(error);
   }
 }

@@ -42,6 +42,7 @@ export const statusCodeOf: Readonly<Record<ErrorCode, StatusCode>> = {
   'other-host': failure,
   unavailable: failure,
   'storage-full': failure,
+  'not-durable': failure,
 };
 
 /** What a client is told of a fault. One that the service does not know gets a reference, which also stands in the log. */

@@ -7,7 +7,14 @@ import fr from '../../../../web/texts/problems/fr.json' with { type: 'json' };
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
 
 /** Codes of many problems: what the service says itself, in English, follows their text. */
-const broadCodes: ReadonlySet<ErrorCode> = new Set(['bad-request', 'metadata-invalid', 'never-allowed', 'unprocessable', 'internal']);
+const broadCodes: ReadonlySet<ErrorCode> = new Set([
+  'bad-request',
+  'metadata-invalid',
+  'never-allowed',
+  'unprocessable',
+  'internal',
+  'not-durable',
+]);
 
 /** A problem in the reader's language. */
 export interface ProblemWords {
