@@ -9,7 +9,7 @@ import { type ConnectionOrigin, contextOf } from './connection/connection-contex
 import { keyFault } from './public-keys.ts';
 import { type CredentialKind, methodsOffered, sufficiency } from './required-credentials.ts';
 
-/** Requests of a connection that ask for nothing (`none`, keys without a signature), at most. */
+/** Requests of a connection that try nothing (`none`, keys without a signature, the service asked for again), at most. */
 const mostQuestions = 100;
 
 /** What the connection does for a login. */
@@ -68,6 +68,11 @@ export class Login {
         if (isServiceError(error, 'unavailable')) this.#connection.giveUp(error.message);
         else onFault(error);
       });
+  }
+
+  /** The client asks whether it may log in, as some do before each try. */
+  askedAgain(): void {
+    this.#asked();
   }
 
   /** The connection ended. */

@@ -15,6 +15,7 @@ export interface RawProtocol {
   channelClose(id: number): void;
   tcpipForward(address: string, port: number, wantsReply: boolean): void;
   rekey(): void;
+  service(name: string): void;
   ping(): void;
   _decipher: { _onPayload: (payload: Buffer) => void };
   _handlers: Record<string, (protocol: unknown, ...args: never[]) => void>;

@@ -99,6 +99,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#on(client, 'handshake', (negotiated: Server.Negotiated) => this.#agreed(negotiated));
     this.#on(client, 'rekey', () => this.#exchangedAgain());
     this.#on(client, 'authentication', (context: Server.AuthContext) => this.#login.handle(context, (error) => this.#fault(error)));
+    this.#on(client, 'service again', () => this.#login.askedAgain());
     this.#on(client, 'ready', () => this.#ready());
     guarded(
       () => this.#emit(30014, {}),
