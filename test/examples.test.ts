@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { run, start } from './support/child.ts';
 import { Client } from './support/client.ts';
@@ -20,6 +20,26 @@ test('every example configuration is valid', async (t) => {
     const end = await run(t, ['validate', join(examples, name)], { cwd: temporaryFolder(t), env });
     assert.equal(end.code, 0, `${name}: ${end.stderr}`);
   }
+});
+
+test("every example's cases pass", async (t) => {
+  const files = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('svc.test.yaml'));
+  assert.ok(files.length >= 2);
+  for (const name of files) {
+    const end = await run(t, ['test', 'svc.test.yaml'], { cwd: copyOf(t, dirname(name)) });
+    assert.equal(end.code, 0, `${name}: ${end.stdout}${end.stderr}`);
+    assert.match(end.stdout, /^[1-9]\d* cases passed, 0 failed$/m);
+  }
+});
+
+test('the minimal example serves its one account', async (t) => {
+  const cwd = copyOf(t, 'minimal');
+  const server = start(t, ['serve'], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const user = 'alice:correct horse';
+  assert.equal((await client.put('/home/a.txt', 'hello', { user })).status, 201);
+  assert.equal(readFileSync(join(cwd, 'files/a.txt'), 'utf8'), 'hello');
+  assert.equal((await client.get('/home/a.txt', { user: 'alice:wrong' })).status, 401);
 });
 
 test('the callout example: accepted, next, rejected with its public part', async (t) => {

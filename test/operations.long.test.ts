@@ -1,30 +1,59 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { program } from './support/child.ts';
-import { freePort } from './support/redis.ts';
+import { processesIn, projectOf, runCiScript } from './support/ci-script.ts';
+import { until } from './support/receiver.ts';
 import { hasProgram } from './support/requires.ts';
-import { temporaryFolder } from './support/temp.ts';
 
-const operations = join(process.env.SVC_ROOT ?? '.', 'examples/operations');
-const read = (name: string) => readFileSync(join(operations, name), 'utf8');
-
-test('the CI script passes against the stand-ins, and fails when a case does', { timeout: 90_000 }, async (t) => {
+test('the CI script passes in a clean shell against the stand-ins, and leaves no process', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
-  const cwd = temporaryFolder(t);
-  for (const name of readdirSync(operations)) cpSync(join(operations, name), join(cwd, name), { recursive: true });
-  const names = ['AUTH_PORT', 'HOOK_PORT', 'SVC_PORT', 'SVC_MONITOR_PORT'];
-  const ports = Object.fromEntries(await Promise.all(names.map(async (name) => [name, String(await freePort())])));
-  const { SVC_CONFIG: _, NODE_TEST_CONTEXT: __, ...rest } = process.env;
-  const env = { ...rest, ...ports, SVC: program.join(' ') };
-  const passed = spawnSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8', timeout: 60_000 });
-  assert.equal(passed.status, 0, passed.stdout + passed.stderr);
-  assert.match(passed.stdout, /7 cases passed, 0 failed[\s\S]*the upload reached the CRM/);
+  const cwd = projectOf(t, 'operations');
+  const { code, output } = await runCiScript(t, cwd);
+  assert.equal(code, 0, output);
+  assert.match(output, /7 cases passed, 0 failed[\s\S]*the upload reached the CRM/);
   assert.equal(JSON.parse(readFileSync(join(cwd, 'svc.sarif'), 'utf8')).version, '2.1.0');
   assert.match(readFileSync(join(cwd, 'report.xml'), 'utf8'), /tests="7" failures="0"/);
-  writeFileSync(join(cwd, 'svc.config.yaml'), read('svc.config.yaml').replace('"/outbox/*", allow-read', '"/outbox/*", allow-write'));
-  const failed = spawnSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8', timeout: 60_000 });
-  assert.deepEqual([failed.status, /FAIL alice: PUT \/home\/outbox/.test(failed.stdout)], [1, true], failed.stdout + failed.stderr);
+  assert.deepEqual(processesIn(cwd), []);
 });
+
+test('the CI script fails when a case does, and when the upload is refused, and leaves no process', { timeout: 90_000 }, async (t) => {
+  if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
+  const cwd = projectOf(t, 'operations');
+  const config = readFileSync(join(cwd, 'svc.config.yaml'), 'utf8');
+  writeFileSync(join(cwd, 'svc.config.yaml'), config.replace('"/outbox/*", allow-read', '"/outbox/*", allow-write'));
+  const failed = await runCiScript(t, cwd);
+  assert.deepEqual([failed.code, /FAIL alice: PUT \/home\/outbox/.test(failed.output)], [1, true], failed.output);
+  assert.deepEqual(processesIn(cwd), []);
+  // Here all three servers run.
+  writeFileSync(join(cwd, 'svc.config.yaml'), config.replace('"/inbox/*", allow-full-control', '"/inbox/*", allow-read'));
+  writeFileSync(join(cwd, 'svc.test.yaml'), 'cases:\n  - { account: alice, request: PUT /home/inbox/order.csv, expect: refused }\n');
+  const refused = await runCiScript(t, cwd);
+  assert.equal(refused.code, 22, refused.output);
+  assert.match(refused.output, /as expected: authenticated[\s\S]*403/);
+  assert.deepEqual(processesIn(cwd), []);
+});
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  test(`the CI script that is ended by ${signal} leaves no process and no folder`, { timeout: 90_000 }, async (t) => {
+    if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
+    const cwd = projectOf(t, 'operations');
+    // Nothing is told of an upload, so that the script waits for it.
+    const config = readFileSync(join(cwd, 'svc.config.yaml'), 'utf8');
+    writeFileSync(join(cwd, 'svc.config.yaml'), config.replace('target: 40017, 40022', 'target: 40022'));
+    writeFileSync(join(cwd, 'svc.test.yaml'), 'cases:\n  - { account: alice, request: PUT /home/inbox/order.csv, expect: allowed }\n');
+    writeFileSync(join(cwd, 'ci.sh'), readFileSync(join(cwd, 'ci.sh'), 'utf8').replace('$(mktemp -d)', '$(mkdir work; echo "$PWD/work")'));
+    let pid = 0;
+    const ending = runCiScript(t, cwd, (_output, script) => (pid = script.pid as number));
+    await until('the file is uploaded', () => existsSync(join(cwd, 'work/files/alice/inbox/order.csv')));
+    assert.ok(processesIn(cwd).length >= 4, 'the script and three servers run');
+    // To the whole group, as a terminal does.
+    process.kill(-pid, signal);
+    const end = await ending;
+    assert.equal(end.code, code, end.output);
+    assert.deepEqual(processesIn(cwd), []);
+    assert.equal(readdirSync(cwd).includes('work'), false);
+  });

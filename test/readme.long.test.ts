@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { program } from './support/child.ts';
@@ -33,6 +33,8 @@ test('three nodes on one machine, and a rolling restart without a failed request
     writeFileSync(path, withPorts(text));
   }
   const tools = temporaryFolder(t);
+  mkdirSync(join(cwd, 'node_modules/.bin'), { recursive: true });
+  symlinkSync(program.at(-1) as string, join(cwd, 'node_modules/.bin/svc'));
   writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const numbered = [1, 2, 3].flatMap((number) => [
     [`PORT${number}`, String(ports.get(`808${number}`))],

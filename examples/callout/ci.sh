@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# For CI: starts the endpoint, tests it with the cases, leaves report.xml. Needs svc in SVC (default: npx svc).
+# For CI: starts the endpoint, tests it with the cases, leaves report.xml. Needs svc: SVC, else what npm installed beside this
+# file. Not `npx svc`: where none is installed that is somebody else's package.
 set -euo pipefail
 cd "$(dirname "$0")"
-coproc ENDPOINT { exec node endpoint.mjs 0; }
-trap 'kill "$ENDPOINT_PID"' EXIT
-read -r line <&"${ENDPOINT[0]}"
+svc=${SVC:-}
+[ -n "$svc" ] || for svc in node_modules/.bin/svc ../../dist/svc.mjs; do [ ! -x "$svc" ] || break; done
+exec 3< <(exec node endpoint.mjs 0)
+trap "kill $! 2> /dev/null || true" EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+read -r line <&3
 export CALLOUT_URL="${line#listening on }"
-${SVC:-npx svc} auth-test --suite cases.yaml --junit "${REPORT:-report.xml}"
+$svc auth-test --suite cases.yaml --junit "${REPORT:-report.xml}"

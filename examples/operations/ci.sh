@@ -1,18 +1,43 @@
 #!/usr/bin/env bash
-# For CI: checks and tests the configuration, then runs it against stand-ins for its endpoints. Leaves svc.sarif, report.xml
-# and received.ndjson. Needs svc in SVC (default: npx svc) and curl.
+# For CI: checks and tests the configuration, then runs it against stand-ins for its endpoints, all on free ports. Leaves
+# svc.sarif, report.xml and received.ndjson. Needs curl, and svc: SVC, else what npm installed beside this file. Not `npx svc`:
+# where none is installed that is somebody else's package.
 set -euo pipefail
 cd "$(dirname "$0")"
-svc=${SVC:-npx svc}
+svc=${SVC:-}
+[ -n "$svc" ] || for svc in node_modules/.bin/svc ../../dist/svc.mjs; do [ ! -x "$svc" ] || break; done
 work=$(mktemp -d)
+servers=
 cleanup() {
   local status=$? # of the script, whatever cleaning up does
-  kill $(jobs -p) 2> /dev/null || true
-  wait || true
+  [ -z "$servers" ] || kill -- $servers 2> /dev/null || true
+  wait
   rm -rf "$work"
   exit "$status"
 }
 trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Starts a server and waits until it says where it listens, which is then in `url`: start NAME COMMAND…
+start() {
+  local log=$work/$1.log pid
+  shift
+  set -m # a process group of its own: what the command starts ends with it
+  "$@" > "$log" 2>&1 &
+  set +m
+  pid=$!
+  servers+=" -$pid"
+  for _ in $(seq 300); do
+    url=$(sed -n 's/.*listening on //p' "$log" | head -n 1)
+    [ -z "$url" ] || return 0
+    kill -0 "$pid" 2> /dev/null || break
+    sleep 0.1
+  done
+  echo "$* does not listen:" >&2
+  cat "$log" >&2
+  return 1
+}
 
 # Without endpoints: every problem at once, then what must stay true.
 $svc validate --sarif > svc.sarif || true
@@ -21,16 +46,15 @@ $svc test svc.test.yaml --junit report.xml
 
 # With stand-ins: the endpoint accepts alice, the CRM fails once and is tried again.
 rm -f received.ndjson
-$svc mock auth --port "${AUTH_PORT:=9000}" --accept alice:correct-horse > "$work/auth.log" &
-$svc mock webhook --port "${HOOK_PORT:=9001}" --fail-first 1 --record received.ndjson > "$work/hook.log" &
-export SVC_DATA=$work/data SVC_FILES=$work/files SVC_PORT=${SVC_PORT:-8080}
-export CALLOUT_URL=http://127.0.0.1:$AUTH_PORT/ HOOK_URL=http://127.0.0.1:$HOOK_PORT/
-until curl -so /dev/null "$CALLOUT_URL"; do sleep 0.1; done
+start auth $svc mock auth --port 0 --accept alice:correct-horse
+export CALLOUT_URL=$url
+start hook $svc mock webhook --port 0 --fail-first 1 --record received.ndjson
+export HOOK_URL=$url
 $svc auth-test --username alice --password correct-horse --expect authenticated
-$svc serve --log-level warn > "$work/serve.log" &
-until curl -so /dev/null "http://127.0.0.1:$SVC_PORT/"; do sleep 0.1; done
+export SVC_DATA=$work/data SVC_FILES=$work/files SVC_PORT=0 SVC_MONITOR_PORT=0
+start serve $svc serve --log-level warn
 echo order > "$work/order.csv"
-curl -fsSu alice:correct-horse -T "$work/order.csv" "http://127.0.0.1:$SVC_PORT/home/inbox/"
-for _ in $(seq 100); do grep -qs '"id":"40017"' received.ndjson && break; sleep 0.1; done
+curl -fsSu alice:correct-horse -T "$work/order.csv" "${url}home/inbox/"
+for _ in $(seq 300); do grep -qs '"id":"40017"' received.ndjson && break; sleep 0.1; done
 grep -q '"file_name":"order.csv"' received.ndjson
 echo "the upload reached the CRM"

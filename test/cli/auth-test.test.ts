@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
 import { selfSign } from '../support/certificates.ts';
-import { type Mock, program, run, startMock } from '../support/child.ts';
+import { type Mock, run, startMock } from '../support/child.ts';
+import { processesIn, projectOf, runCiScript } from '../support/ci-script.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -216,11 +216,11 @@ test('SSH keys and certificates', async (t) => {
 });
 
 test('the example: a suite in CI with a JUnit report', async (t) => {
-  const cwd = temporaryFolder(t);
-  cpSync(join(process.env.SVC_ROOT ?? '.', 'examples/callout'), cwd, { recursive: true });
-  const env = { ...process.env, SVC: program.join(' '), REPORT: 'report.xml' };
-  const printed = execFileSync('bash', ['ci.sh'], { cwd, env, encoding: 'utf8' });
-  assert.match(printed, /^ok {3}staff get their own folder structure\nok {3}.*\nok {3}.*\n3 cases passed, 0 failed\n$/);
+  const cwd = projectOf(t, 'callout');
+  const { code, output } = await runCiScript(t, cwd);
+  assert.equal(code, 0, output);
+  assert.deepEqual(processesIn(cwd), []);
+  assert.match(output, /^ok {3}staff get their own folder structure\nok {3}.*\nok {3}.*\n3 cases passed, 0 failed\n$/);
   assert.match(readFileSync(join(cwd, 'report.xml'), 'utf8'), /<testsuites tests="3" failures="0"/);
   const { url } = await mock(t, '--default', 'reject');
   const failing = await run(t, ['auth-test', '--suite', 'cases.yaml', '--junit', 'fail.xml', '--json'], { cwd, env: { CALLOUT_URL: url } });

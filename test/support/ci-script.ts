@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { program } from './child.ts';
+import { temporaryFolder } from './temp.ts';
+
+/** A project as a reader of an example has it: its files, and `svc` where npm installs it. @returns its folder */
+export function projectOf(t: TestContext, example: string): string {
+  const cwd = temporaryFolder(t);
+  cpSync(join(process.env.SVC_ROOT ?? '.', 'examples', example), cwd, { recursive: true });
+  mkdirSync(join(cwd, 'node_modules/.bin'), { recursive: true });
+  symlinkSync(program.at(-1) as string, join(cwd, 'node_modules/.bin/svc'));
+  return cwd;
+}
+
+/** How a script ended, with all that it printed. */
+export interface ScriptEnd {
+  code: number | null;
+  output: string;
+}
+
+/** Runs the `ci.sh` of a project in a shell with nothing set, and ended with the test. @param onOutput told all that was printed so far */
+export function runCiScript(
+  t: TestContext,
+  cwd: string,
+  onOutput: (output: string, script: ChildProcess) => void = () => {},
+): Promise<ScriptEnd> {
+  const env = { PATH: process.env.PATH ?? '', HOME: cwd };
+  const script = spawn('bash', ['ci.sh'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => {
+    for (const pid of processesIn(cwd)) process.kill(pid, 'SIGKILL');
+  });
+  let output = '';
+  for (const stream of [script.stdout, script.stderr])
+    stream.on('data', (chunk) => {
+      output += chunk;
+      onOutput(output, script);
+    });
+  // Its exit, not the end of its output, which what it left would hold open.
+  return new Promise((resolve) => script.on('exit', (code) => resolve({ code, output })));
+}
+
+/** Processes whose working folder is this one. */
+export function processesIn(cwd: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === cwd;
+      } catch {
+        return false;
+      }
+    });
+}
