@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 
 /** A command's action: gives the exit code. */
@@ -34,4 +35,11 @@ export function statusNumber(text: string): number {
 /** Gathers an option that may be given several times. */
 export function gathered(text: string, before: string[]): string[] {
   return [...before, text];
+}
+
+/** A number of nodes; `auto` is one a core. */
+export function workerCount(text: string): number {
+  if (text === 'auto') return availableParallelism();
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number of processes, or auto.');
+  return Number(text);
 }

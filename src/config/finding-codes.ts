@@ -17,6 +17,7 @@ export const findingCodes = {
   'no-service': 'No service is enabled.',
   'address-in-use': 'Two services listen on the same address and port.',
   'state-url': 'The URL of the shared state is not that of a Redis server.',
+  'workers-state': 'Several nodes (`--workers`) need a state that they share.',
   'accounts-file-own': 'With Redis, an accounts file that each node has for itself: changes of passwords would hold on one node alone.',
   'state-secret': 'With Redis, no `state.secret`: nodes share no remembered credentials, and each counts a wrong password anew.',
   'state-retention': 'With Redis, events stay in its memory for as long as files keep them.',

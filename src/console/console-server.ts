@@ -74,13 +74,14 @@ export class ConsoleServer {
     this.#server.headersTimeout = headerTimeoutMs;
     this.#server.requestTimeout = requestTimeoutMs;
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
-    this.#server.maxConnections = options.maximum_concurrent_connections;
     const cut = (_: unknown, __: unknown, socket: Socket) => socket.destroy();
     this.#server.on(
       'clientError',
       guarded((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
     );
     this.#server.on('connection', (socket: Socket) => {
+      // Not by `maxConnections`: node:cluster would hand the connection to this process again, for ever.
+      if (this.#sockets.size >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
@@ -138,7 +139,6 @@ export class ConsoleServer {
     const { options: before, clock } = this.#service;
     const context = this.#tlsContext && nextTlsContext(before, options, this.#tlsContext, clock.nowMs());
     this.#service = this.#make(this.#service.uuid, options);
-    this.#server.maxConnections = options.maximum_concurrent_connections;
     if (context) this.#useTls(context);
     this.#tlsWatch?.look(true);
     this.#sessions.keepOnly(this.#service.administrators);

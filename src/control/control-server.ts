@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Server as NetServer, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
@@ -28,16 +29,19 @@ export class ControlServer {
   readonly #collections: Controlled;
   readonly #log: Log;
   readonly #server: Server;
-  readonly #place: SocketPath;
+  #closeSocket: (() => void) | undefined;
 
-  private constructor(place: SocketPath, collections: Controlled, log: Log) {
-    this.#place = place;
+  /** For connections that another process accepts; see `take`. */
+  constructor(collections: Controlled, log: Log) {
     this.#collections = collections;
     this.#log = log;
     const limits = { headersTimeout: requestWithinMs, requestTimeout: requestWithinMs, connectionsCheckingInterval: 1000 };
     this.#server = createServer({ ...limits, maxHeaderSize: 64 * 1024 }, (incoming, outgoing) => void this.#answer(incoming, outgoing));
     this.#server.maxConnections = mostConnections;
     this.#server.setTimeout(stallWithinMs);
+    this.#server.on('error', (error) => log.warn('the control socket cannot accept a connection', { reason: error }));
+    // Has it look after the times of connections that it did not accept itself.
+    this.#server.emit('listening');
   }
 
   /**
@@ -47,41 +51,27 @@ export class ControlServer {
    * @throws ServiceError `unavailable` when there can be no socket there
    */
   static async open(dataFolderPath: string, collections: Controlled, log: Log): Promise<ControlServer> {
-    let place: SocketPath | undefined;
+    const control = new ControlServer(collections, log);
     try {
-      place = openSocketPath(dataFolderPath);
-      const control = new ControlServer(place, collections, log);
-      await control.#listen();
+      control.#closeSocket = await listenAtSocket(control.#server, dataFolderPath);
       return control;
     } catch (error) {
-      place?.close();
-      if (error instanceof ServiceError) throw error;
-      throw new ServiceError('unavailable', `There can be no control socket in ${dataFolderPath}: ${(error as Error).message}.`, {
-        cause: error,
-      });
+      await control.close();
+      throw error;
     }
+  }
+
+  /** Answers a connection that another process accepted. */
+  take(socket: Socket): void {
+    this.#server.emit('connection', socket);
+    socket.resume();
   }
 
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
     await closed;
-    this.#place.close();
-  }
-
-  async #listen(): Promise<void> {
-    const { path } = this.#place;
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
-    const listening = once(this.#server, 'listening');
-    // bind(2) makes the file, within this call, and nobody else may ever open it.
-    const umask = process.umask(0o177);
-    try {
-      this.#server.listen(path);
-    } finally {
-      process.umask(umask);
-    }
-    await listening;
-    this.#server.on('error', (error) => this.#log.warn('the control socket cannot accept a connection', { reason: error }));
+    this.#closeSocket?.();
   }
 
   async #answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -131,4 +121,36 @@ function targetOf(target: string): { name: ControlledName; query: URLSearchParam
   const name = controlledNames.find((candidate) => pathname === `/${candidate}`);
   if (!name) throw new ServiceError('not-found', `There are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);
   return { name, query: searchParams };
+}
+
+/**
+ * Has a server accept connections at the control socket of a data folder, in place of one that a dead process left.
+ *
+ * @param dataFolderPath of which this process is the owner
+ * @returns ends what the path needs, once the server is closed
+ * @throws ServiceError `unavailable` when there can be no socket there
+ */
+export async function listenAtSocket(server: NetServer, dataFolderPath: string): Promise<() => void> {
+  let place: SocketPath | undefined;
+  try {
+    place = openSocketPath(dataFolderPath);
+    const { path } = place;
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
+    const listening = once(server, 'listening');
+    // bind(2) makes the file, within this call, and nobody else may ever open it.
+    const umask = process.umask(0o177);
+    try {
+      server.listen(path);
+    } finally {
+      process.umask(umask);
+    }
+    await listening;
+    return () => place?.close();
+  } catch (error) {
+    place?.close();
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('unavailable', `There can be no control socket in ${dataFolderPath}: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
 }

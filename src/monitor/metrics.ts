@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { joinedFigures, type MetricFigures } from './node-figures.ts';
 import type { MonitorSources, ServiceFigures } from './sources.ts';
 import { SshMetrics } from './ssh-metrics.ts';
 
@@ -50,17 +51,21 @@ export class Metrics {
   >;
   readonly #traffic: Record<ServiceFigures['protocol'], { connections: Gauge; received: Counter; sent: Counter }>;
   readonly ssh: SshMetrics;
+  readonly #nodes: { running: Gauge; restarts: Gauge } | undefined;
 
   /**
    * @param sources asked at each scrape
    * @param version of the server, for `svc_info`
+   * @param process names this process where there are several
    */
-  constructor(sources: MonitorSources, version: string) {
+  constructor(sources: MonitorSources, version: string, process?: string) {
     this.#sources = sources;
     const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry });
+    collectDefaultMetrics({ register: this.#registry, ...(process === undefined ? {} : { labels: { process } }) });
     const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers });
-    const gauge = (name: string, help: string, labelNames: string[] = []) => new Gauge({ name, help, labelNames, registers });
+    // Of what all nodes see alike, the greatest of their figures is shown; of what each has for itself, the sum.
+    const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'sum' = 'max') =>
+      new Gauge({ name, help, labelNames, registers, aggregator });
     const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
       new Histogram({ name, help, labelNames, buckets, registers });
     gauge('svc_info', 'Always 1; the label is the version.', ['version']).set({ version }, 1);
@@ -72,7 +77,7 @@ export class Metrics {
       requestBuckets,
     );
     const traffic = (protocol: string) => ({
-      connections: gauge(`svc_${protocol}_connections`, 'Open connections of a service.', ['service']),
+      connections: gauge(`svc_${protocol}_connections`, 'Open connections of a service.', ['service'], 'sum'),
       received: counter(`svc_${protocol}_received_bytes_total`, 'Bytes received on the connections of a service.', ['service']),
       sent: counter(`svc_${protocol}_sent_bytes_total`, 'Bytes sent on the connections of a service.', ['service']),
     });
@@ -94,16 +99,25 @@ export class Metrics {
       sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
       paused: gauge('svc_handler_paused', 'Whether somebody paused an event handler.', ['handler']),
-      leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler']),
+      leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler'], 'sum'),
       waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
       suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
-      journal: gauge('svc_journal_bytes', "Size of this node's journal on disk."),
+      journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
       config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
       // With a label that is never set: without Redis there is no sample.
       redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
-      notForwarded: gauge('svc_events_not_forwarded', "Events in this node's files that are not in the shared journal yet.", ['state']),
+      notForwarded: gauge(
+        'svc_events_not_forwarded',
+        "Events in this node's files that are not in the shared journal yet.",
+        ['state'],
+        'sum',
+      ),
       stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
+    };
+    this.#nodes = sources.nodes && {
+      running: gauge('svc_workers', 'Nodes of `--workers` that answer requests.'),
+      restarts: gauge('svc_worker_restarts_total', 'Nodes of `--workers` that took the place of one that had ended.'),
     };
   }
 
@@ -144,8 +158,23 @@ export class Metrics {
 
   /** All figures as text; those of a source that cannot be asked stay as they were, so that alerts on them can fire. */
   async text(): Promise<string> {
+    await this.#collect();
+    const { nodes } = this.#sources;
+    if (!nodes) return this.#registry.metrics();
+    const { running, restarts, others } = await nodes();
+    this.#nodes?.running.set(running);
+    this.#nodes?.restarts.set(restarts);
+    return joinedFigures([await this.#registry.getMetricsAsJSON(), ...others]).metrics();
+  }
+
+  /** All figures, for another process that shows them. */
+  async figures(): Promise<MetricFigures> {
+    await this.#collect();
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  async #collect(): Promise<void> {
     await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
-    return this.#registry.metrics();
   }
 
   async #collectServices(): Promise<void> {

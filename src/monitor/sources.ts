@@ -1,3 +1,5 @@
+import type { NodeFigures } from './node-figures.ts';
+
 /** What the figures of a scrape and the answer of `/ready` are made of. */
 export interface MonitorSources {
   /** What must hold for requests to be served; a text says what does not. */
@@ -11,6 +13,8 @@ export interface MonitorSources {
   configHash(): string;
   /** What nodes share; undefined where there is one node alone. */
   shared(): Promise<SharedFigures | undefined>;
+  /** Of the nodes that were started with this one; undefined where there are none. */
+  nodes?: (() => Promise<NodeFigures>) | undefined;
 }
 
 /** The state that nodes share. */

@@ -36,6 +36,8 @@ interface CoreSurroundings {
   monitoring: Monitoring;
   state: State;
   uploadLimits: () => UploadLimits;
+  /** The service's own folder, where no account comes. */
+  excludedPath: string;
 }
 
 /** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
@@ -67,7 +69,7 @@ export class Core {
   static async open(
     config: Config,
     dataFolder: DataFolder,
-    { clock, log, monitoring, state, uploadLimits }: CoreSurroundings,
+    { clock, log, monitoring, state, uploadLimits, excludedPath }: CoreSurroundings,
   ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
@@ -108,7 +110,7 @@ export class Core {
       uploads: state.uploads ?? new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
       transfers: new Transfers(clock),
       missingFolders: new MissingFolders(log),
-      excludedPaths: [dataFolder.path],
+      excludedPaths: [excludedPath],
     };
     // Of several nodes each has its own events for itself at first.
     const journals = new Set([local, opened.journal].filter((journal) => journal !== undefined));

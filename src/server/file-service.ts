@@ -10,7 +10,6 @@ import type { HttpService } from '../http/request/exchange.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { HostKey } from '../ssh/host-keys.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 import { requiredByGroups } from '../ssh/required-credentials.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
@@ -29,14 +28,12 @@ export interface ListenerSurroundings {
   recentChanges: HttpService['recentChanges'];
   clock: Clock;
   log: Log;
-  /** Keys of TLS session tickets; who made them renews them. */
+  /** Keys of TLS session tickets. */
   tickets: TicketKeys;
-  /** How many processes share the addresses of the services. */
-  processes: number;
+  /** Whether this process renews them, and no supervisor. */
+  renewsTickets: boolean;
   /** For host keys of SSH services. */
   dataFolderPath: string;
-  /** Host keys that were read so far, by their paths: a process that is root no more cannot read them again. */
-  hostKeys: Map<string, HostKey>;
 }
 
 /** What a service is made of, beside its options. */
@@ -70,7 +67,6 @@ export function httpService(surroundings: ListenerSurroundings, setup: ServiceSe
       server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
       ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
     },
-    processes: surroundings.processes,
   };
 }
 
@@ -84,7 +80,7 @@ export async function sshService(surroundings: ListenerSurroundings, setup: Serv
     ...ofEveryKind(surroundings, setup, options),
     options,
     requiredCredentials: requiredByGroups(parts.groups.values()),
-    hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath, surroundings.hostKeys),
+    hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath),
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,
     observe: surroundings.monitoring.sshObserver(uuid, parts.config),

@@ -1,5 +1,6 @@
 import { CalloutMethod } from '../auth/callout.ts';
 import { configHash } from '../config/config-hash.ts';
+import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
@@ -11,6 +12,8 @@ import type { State } from './state.ts';
 /** A server at one moment; what it has not opened yet is undefined. */
 export interface ServerView {
   phase: 'starting' | 'ready' | 'stopping';
+  loaded: LoadedConfig;
+  /** As this process goes by it: one of several nodes has a share of it. */
   config: Config;
   core: Core | undefined;
   parts: RequestParts | undefined;
@@ -22,8 +25,9 @@ export interface ServerView {
  * What the monitor asks a server.
  *
  * @param view the server as it is now; asked for figures once its core is open
+ * @param nodes tells of the nodes that were started with this one
  */
-export function monitorSources(view: () => ServerView, clock: Clock): MonitorSources {
+export function monitorSources(view: () => ServerView, clock: Clock, nodes?: MonitorSources['nodes']): MonitorSources {
   const core = () => view().core as Core;
   return {
     async checks() {
@@ -48,7 +52,8 @@ export function monitorSources(view: () => ServerView, clock: Clock): MonitorSou
       ];
     },
     journalBytes: () => core().journal.sizeBytes(),
-    configHash: () => configHash(view().config),
+    configHash: () => configHash(view().loaded.config),
     shared: () => core().sharedFigures(),
+    nodes,
   };
 }

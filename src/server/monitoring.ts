@@ -5,6 +5,7 @@ import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { Metrics } from '../monitor/metrics.ts';
 import type { MonitorServer } from '../monitor/monitor-server.ts';
+import type { MetricFigures } from '../monitor/node-figures.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
 import type { SshObserver } from '../ssh/ssh-observer.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
@@ -15,15 +16,20 @@ export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
   readonly #running = new Map<string, MonitorServer>();
+  readonly #process: string | undefined;
   /** What consoles show. */
   readonly tally = new Tally();
   #metrics: Metrics | undefined;
   #countsRequests = false;
 
-  /** @param sources asked by `/ready` and at each scrape */
-  constructor(sources: MonitorSources, log: Log) {
+  /**
+   * @param sources asked by `/ready` and at each scrape
+   * @param process names this process where there are several
+   */
+  constructor(sources: MonitorSources, log: Log, process?: string) {
     this.#sources = sources;
     this.#log = log;
+    this.#process = process;
   }
 
   /**
@@ -52,6 +58,17 @@ export class Monitoring {
       await server.listen();
       this.#running.set(uuid, server);
     }
+  }
+
+  /** Counts, when a configuration has a service that shows it; `apply` lets it be shown. */
+  async count(config: Config): Promise<void> {
+    this.#countsRequests = monitorServices(config).length > 0;
+    if (this.#countsRequests) await this.#makeMetrics();
+  }
+
+  /** Its figures, for another process that shows them. */
+  async figures(): Promise<MetricFigures> {
+    return (await this.#metrics?.figures()) ?? [];
   }
 
   listening(): { uuid: string; name: string; url: string }[] {
@@ -97,7 +114,7 @@ export class Monitoring {
   async #makeMetrics(): Promise<Metrics> {
     if (!this.#metrics) {
       const { Metrics } = await import('../monitor/metrics.ts');
-      this.#metrics = new Metrics(this.#sources, SVC_VERSION);
+      this.#metrics = new Metrics(this.#sources, SVC_VERSION, this.#process);
     }
     return this.#metrics;
   }

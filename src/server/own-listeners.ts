@@ -40,8 +40,8 @@ export class OwnListeners {
   /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
-    const { clock, tickets } = this.#surroundings;
-    this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => tickets.renew());
+    const { clock, tickets, renewsTickets } = this.#surroundings;
+    if (renewsTickets) this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => tickets.renew());
     for (const uuid of fileServices(parts.config)) await this.#start(uuid, parts);
   }
 

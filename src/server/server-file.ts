@@ -24,6 +24,8 @@ interface ServerFileOptions {
   running: () => LoadedConfig;
   /** Takes a configuration over. @returns paths of the options that changed */
   apply: (next: LoadedConfig) => Promise<string[]>;
+  /** Has another process take the file over, for this one, too. */
+  byAnother?: (() => Promise<ReloadReport>) | undefined;
   clock: Clock;
   log: Log;
 }
@@ -63,6 +65,7 @@ export class ServerFile {
    * @throws what writing the report throws; a configuration that is refused is reported
    */
   async reload(): Promise<ReloadReport> {
+    if (this.#options.byAnother) return this.#options.byAnother();
     const report = this.#last.then(() => this.#reload());
     this.#last = report.catch(() => {});
     return report;

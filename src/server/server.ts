@@ -1,4 +1,6 @@
+import type { Socket } from 'node:net';
 import { PasswordVerifier } from '../accounts/passwords.ts';
+import { ApplicationMethod } from '../auth/application.ts';
 import { changesBetween, needsRestart } from '../config/changes.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
 import type { ReloadReport } from '../config/reload-report-schema.ts';
@@ -16,6 +18,7 @@ import { type DataFolder, openDataFolder } from '../lib/disk/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
+import type { MetricFigures } from '../monitor/node-figures.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/consoles.ts';
@@ -28,6 +31,8 @@ import { OwnListeners } from './own-listeners.ts';
 import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
 import { type ConfigFile, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
+import type { NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
+import { shareOfNode } from './supervisor/share-of-node.ts';
 
 /** What one configuration makes, without listeners. */
 interface Parts extends RequestParts {
@@ -40,6 +45,13 @@ export interface ServerSurroundings {
   log: Log;
   /** What the configuration was read from. */
   file?: ConfigFile;
+  /** The supervisor that started this process as one of several nodes. */
+  supervisor?: NodeSupervisor;
+}
+
+/** What a node has of the supervisor that started it beside others. */
+export interface NodeSupervisor extends SupervisorApi {
+  setup: NodeSetup;
 }
 
 /** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */
@@ -47,7 +59,11 @@ export class Server {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #verifier = new PasswordVerifier();
+  readonly #supervisor: NodeSupervisor | undefined;
+  readonly #tickets: TicketKeys;
   #loaded: LoadedConfig;
+  /** What of it is for this process. */
+  #config: Config;
   #dataFolder: DataFolder | undefined;
   #core: Core | undefined;
   #parts: Parts | undefined;
@@ -62,19 +78,31 @@ export class Server {
   #stopped: Promise<boolean> | undefined;
 
   /** @param loaded a valid configuration */
-  constructor(loaded: LoadedConfig, { clock, log, file }: ServerSurroundings) {
+  constructor(loaded: LoadedConfig, { clock, log, file, supervisor }: ServerSurroundings) {
+    this.#supervisor = supervisor;
+    this.#tickets = new TicketKeys(supervisor?.setup.ticketSecret);
     this.#loaded = loaded;
+    this.#config = this.#ownShare(loaded.config);
     this.#clock = clock;
     this.#log = log;
     this.#monitoring = new Monitoring(
-      monitorSources(() => this.#view(), clock),
+      monitorSources(() => this.#view(), clock, supervisor && (() => supervisor.figures())),
       log,
+      supervisor && `node-${supervisor.setup.number}`,
     );
-    this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.reload(next), clock, log });
+    const [running, apply, byAnother] = [() => this.#loaded, (next: LoadedConfig) => this.reload(next), supervisor?.reload];
+    this.#file = new ServerFile({ file, running, apply, byAnother, clock, log });
   }
 
-  get #config(): Config {
-    return this.#loaded.config;
+  /** What of a configuration is for this process. */
+  #ownShare(config: Config): Config {
+    const setup = this.#supervisor?.setup;
+    return setup ? shareOfNode(config, setup.dataFolderPath, setup.number, setup.nodes) : config;
+  }
+
+  /** The folder of what all nodes of one supervisor have in common. */
+  get #commonFolderPath(): string {
+    return this.#supervisor?.setup.dataFolderPath ?? (this.#dataFolder as DataFolder).path;
   }
 
   /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
@@ -83,9 +111,14 @@ export class Server {
     return this.#started;
   }
 
-  /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
-  stop(): Promise<boolean> {
-    this.#stopped ??= this.#stop();
+  /**
+   * Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal.
+   *
+   * @param isUrgent whether nothing is waited for
+   * @returns whether all finished
+   */
+  stop(isUrgent = false): Promise<boolean> {
+    this.#stopped ??= this.#stop(isUrgent);
     return this.#stopped;
   }
 
@@ -101,12 +134,15 @@ export class Server {
         monitoring: this.#monitoring,
         state: this.#state,
         uploadLimits: () => this.#uploadLimits(),
+        excludedPath: this.#commonFolderPath,
       });
       this.#assertGoesOn();
       const { events } = this.#core;
       this.#listeners = this.#ownListeners(this.#core, this.#state);
       this.#consoles = this.#makeConsoles(this.#dataFolder, this.#state);
-      await this.#monitoring.apply(this.#config);
+      // Of several nodes that answer at one address none tells of its start while the others serve.
+      if (this.#supervisor) await this.#monitoring.count(this.#config);
+      else await this.#monitoring.apply(this.#config);
       this.#emit(20001, { version: SVC_VERSION });
       this.#parts = this.#makeParts(this.#config);
       await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
@@ -119,6 +155,7 @@ export class Server {
       this.#emit(20181, { version: SVC_VERSION });
       events.assertWritable();
       this.#phase = 'ready';
+      if (this.#supervisor) await this.#monitoring.apply(this.#config);
     } catch (error) {
       await this.#close();
       throw error;
@@ -145,28 +182,41 @@ export class Server {
    * @returns paths of the options that changed
    */
   async reload(next: LoadedConfig): Promise<string[]> {
-    const { config } = next;
-    const changes = changesBetween(this.#config, config);
+    const { changes, commit } = await this.prepareReload(next);
+    await commit();
+    return changes;
+  }
+
+  /**
+   * Makes ready for a new configuration; nothing has changed yet.
+   *
+   * @throws ServiceError `unavailable` when it needs a restart, or something of it cannot be had
+   */
+  async prepareReload(next: LoadedConfig): Promise<PreparedReload & { changes: string[] }> {
+    const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);
     if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
-    const parts = this.#makeParts(config);
+    const parts = this.#makeParts(this.#ownShare(next.config));
     const prepared = await this.#prepare(parts);
-    try {
-      await this.#core?.deliveries.apply(parts.handlers, Object.keys(config.event_handlers));
-      await this.#startMethods(parts);
-    } catch (error) {
-      await prepared.abort();
-      throw error;
-    }
-    this.#loaded = next;
-    this.#core?.files.fileCache.resize(config.server.file_cache_size);
-    await prepared.commit();
-    await this.#monitoring.apply(config);
-    const old = this.#parts;
-    this.#parts = parts;
-    for (const method of old?.methods.values() ?? []) await method.stop();
-    await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes } });
-    return changes;
+    const commit = async () => {
+      try {
+        await this.#core?.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
+        await this.#startMethods(parts);
+      } catch (error) {
+        await prepared.abort();
+        throw error;
+      }
+      this.#loaded = next;
+      this.#config = parts.config;
+      this.#core?.files.fileCache.resize(parts.config.server.file_cache_size);
+      await prepared.commit();
+      await this.#monitoring.apply(parts.config);
+      const old = this.#parts;
+      this.#parts = parts;
+      for (const method of old?.methods.values() ?? []) await method.stop();
+      await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes } });
+    };
+    return { changes, commit, abort: prepared.abort };
   }
 
   /** Does so with the file as it stands now. @returns what came of it; it is in the data folder, too */
@@ -190,7 +240,7 @@ export class Server {
     }
   }
 
-  async #stop(): Promise<boolean> {
+  async #stop(isUrgent: boolean): Promise<boolean> {
     const wasReady = this.#phase === 'ready';
     this.#phase = 'stopping';
     this.#listeners?.leave();
@@ -202,12 +252,11 @@ export class Server {
       return true;
     }
     // `/ready` says so already; what sends requests here has the time to notice.
-    await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
-    return this.#close();
+    if (!isUrgent) await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
+    return this.#close(isUrgent ? 0 : this.#config.server.shutdown_timeout * 1000);
   }
 
-  async #close(): Promise<boolean> {
-    const timeoutMs = this.#config.server.shutdown_timeout * 1000;
+  async #close(timeoutMs = this.#config.server.shutdown_timeout * 1000): Promise<boolean> {
     const startedMs = this.#clock.monotonicMs();
     if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
     const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
@@ -221,6 +270,27 @@ export class Server {
     this.#core = undefined;
     this.#dataFolder = undefined;
     return finished && delivered;
+  }
+
+  /** Answers a command on the control socket that a supervisor has. */
+  takeControl(socket: Socket): void {
+    if (this.#control) this.#control.take(socket);
+    else socket.destroy();
+  }
+
+  /** Another node wrote an accounts file. */
+  lookAtAccounts(): void {
+    for (const method of this.#parts?.methods.values() ?? []) if (method instanceof ApplicationMethod) method.accounts.lookAgain();
+  }
+
+  /** Has the tickets of TLS sessions made with another secret, that all nodes have. */
+  renewTickets(secret: Buffer): void {
+    this.#tickets.renew(secret);
+  }
+
+  /** The figures of this process. */
+  figures(): Promise<MetricFigures> {
+    return this.#monitoring.figures();
   }
 
   /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
@@ -243,6 +313,10 @@ export class Server {
 
   // Files are served without it, too: not every file system has sockets.
   async #openControl(): Promise<void> {
+    if (this.#supervisor) {
+      this.#control = new ControlServer(this.#collections(), this.#log);
+      return;
+    }
     const { path } = this.#dataFolder as DataFolder;
     try {
       this.#control = await ControlServer.open(path, this.#collections(), this.#log);
@@ -277,6 +351,7 @@ export class Server {
   #view(): ServerView {
     return {
       phase: this.#phase,
+      loaded: this.#loaded,
       config: this.#config,
       core: this.#core,
       parts: this.#parts,
@@ -287,7 +362,6 @@ export class Server {
 
   #ownListeners({ events, files, journal }: Core, state: State): OwnListeners {
     const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
-    const { path } = this.#dataFolder as DataFolder;
     const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
     return new OwnListeners({
       events,
@@ -296,10 +370,9 @@ export class Server {
       monitoring,
       announce,
       recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
-      dataFolderPath: path,
-      hostKeys: new Map(),
-      tickets: new TicketKeys(),
-      processes: 1,
+      dataFolderPath: this.#commonFolderPath,
+      tickets: this.#tickets,
+      renewsTickets: this.#supervisor === undefined,
       clock,
       log,
     });
@@ -309,7 +382,7 @@ export class Server {
     const core = this.#core as Core;
     const state = this.#state as State;
     const parts = makeParts(config, {
-      dataFolderPath: (this.#dataFolder as DataFolder).path,
+      dataFolderPath: this.#commonFolderPath,
       serverUuid: core.server.uuid,
       passwords: this.#verifier,
       events: core.events,
@@ -318,6 +391,7 @@ export class Server {
       clock: this.#clock,
       log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
+      ...(this.#supervisor && { onAccountsWritten: this.#supervisor.accountsWritten }),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
   }

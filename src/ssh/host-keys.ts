@@ -1,9 +1,10 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { readSecretFile } from '../lib/disk/named-file.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { hostKeyTypes, shortestRsaBits } from './algorithms.ts';
 import { bitsOf, positive, sized, sizedTexts } from './key-fields.ts';
 
@@ -34,32 +35,17 @@ export function ownKeyPaths(dataFolderPath: string): string[] {
 /**
  * The host keys of a service: those of `host_key_paths` or, without any, an Ed25519 and an RSA key in the data folder, made when missing.
  *
- * @param kept keys that were read before, by their paths, to which these are added: a process that is root no more cannot read them again
  * @throws ServiceError `unavailable` naming the file that cannot be used
  */
-export async function hostKeysOf(paths: readonly string[], dataFolderPath: string, kept: Map<string, HostKey>): Promise<HostKey[]> {
-  const read = (path: string) => {
-    const key = readAgain(path, kept.get(path));
-    kept.set(path, key);
-    return key;
-  };
-  if (paths.length > 0) return paths.map(read);
+export async function hostKeysOf(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
+  if (paths.length > 0) return paths.map(readHostKey);
   const [ed25519 = '', rsa = ''] = ownKeyPaths(dataFolderPath);
   if (!existsSync(ed25519)) await write(ed25519, ed25519Text((await makeKeyPair('ed25519')).privateKey));
   if (!existsSync(rsa)) {
     const { privateKey } = await makeKeyPair('rsa', { modulusLength: 3072 });
     await write(rsa, privateKey.export({ type: 'pkcs1', format: 'pem' }) as string);
   }
-  return [read(ed25519), read(rsa)];
-}
-
-function readAgain(path: string, before: HostKey | undefined): HostKey {
-  try {
-    return readHostKey(path);
-  } catch (error) {
-    if (before && systemErrorCode((error as Error).cause) === 'EACCES') return before;
-    throw error;
-  }
+  return [readHostKey(ed25519), readHostKey(rsa)];
 }
 
 /**
@@ -70,7 +56,7 @@ function readAgain(path: string, before: HostKey | undefined): HostKey {
 export function readHostKey(path: string): HostKey {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readSecretFile(path).toString('utf8');
   } catch (error) {
     throw unusable(path, (error as Error).message, error);
   }

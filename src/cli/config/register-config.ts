@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { permittedMethods } from '../../http/method-names.ts';
 import { type CredentialKind, credentialKinds } from '../../ssh/required-credentials.ts';
 import { loginMethod, sftpOperations } from '../../ssh/sftp/request-operations.ts';
-import type { Register } from '../arguments.ts';
+import { type Register, workerCount } from '../arguments.ts';
 
 const validateHelp = `
 Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; docs/reference/findings.md lists them.
@@ -70,6 +70,7 @@ export const registerConfig: Register = (program, run) => {
     .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml and the like in this folder)')
     .option('-c, --config <file>', 'the same as FILE')
     .option('--strict', 'let warnings fail, too')
+    .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
     .option('--online', 'also ask the authentication endpoints and the URLs of the event handlers')
     .option('--json', 'print the findings as one JSON document')
     .option('--sarif', 'print the findings as a SARIF 2.1.0 log, for code hosts')

@@ -1,5 +1,6 @@
 import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
 import { servicesWithoutHostKeys } from '../../config/host-key-list.ts';
+import { workersFindings } from '../../config/lint/lint-workers.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { validationOf } from '../../config/validation.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -13,6 +14,8 @@ export interface ValidateOptions {
   strict?: boolean;
   json?: boolean;
   sarif?: boolean;
+  /** Whether it can be served by so many nodes. */
+  workers?: number;
 }
 
 /** Checks a configuration. @returns 0 when it is valid, 1 when not */
@@ -21,6 +24,7 @@ export async function validate(named: string | undefined, options: ValidateOptio
   const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });
   const checked = checkConfigFile(where, process.env);
   const findings = [...checked.findings];
+  if (checked.loaded && options.workers !== undefined) findings.push(...workersFindings(checked.loaded, options.workers));
   if (checked.loaded && options.online) {
     const { onlineFindings } = await import('../../config/online.ts');
     findings.push(...(await onlineFindings(checked.loaded)));

@@ -57,18 +57,22 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
  * @throws ServiceError `unavailable` when there is no such account or group
  */
 export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
+  giveFolder(server, dataFolderPath);
+  becomeAccount(server, log);
+}
+
+/** Gives a folder to the configured account. @throws ServiceError `unavailable` when there is no such account or group */
+export function giveFolder(server: Config['server'], path: string): void {
   try {
     const account = wantedAccount(server);
-    if (!account) return;
-    giveTree(dataFolderPath, account.uid, account.gid);
-    becomeAccount(server, log);
+    if (account) giveTree(path, account.uid, account.gid);
   } catch (error) {
     throw cannotBecome(error);
   }
 }
 
 /** Becomes the configured account, for good. @throws ServiceError `unavailable` when there is no such account or group */
-export function becomeAccount(server: Config['server'], log: Log): void {
+function becomeAccount(server: Config['server'], log: Log): void {
   try {
     const account = wantedAccount(server);
     if (!account) return;
@@ -95,7 +99,7 @@ function giveTree(path: string, uid: number, gid: number): void {
     try {
       lchownSync(join(entry.parentPath, entry.name), uid, gid);
     } catch (error) {
-      // Workers serve already, and have temporary files there.
+      // Nodes serve already, and have temporary files there.
       if (systemErrorCode(error) !== 'ENOENT') throw error;
     }
   }

@@ -1,20 +1,15 @@
-import { availableParallelism } from 'node:os';
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { logLevels } from '../../lib/log.ts';
-import { portNumber, type Register, secondsNumber } from '../arguments.ts';
-
-function workerCount(text: string): number {
-  if (text === 'auto') return availableParallelism();
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number of processes, or auto.');
-  return Number(text);
-}
+import { portNumber, type Register, secondsNumber, workerCount } from '../arguments.ts';
 
 const serveHelp = `
 Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
 
+With --workers 2 and more this process starts so many nodes of the configuration on the same addresses, which share Redis (server.state), and looks after them; 1 is one process for everything.
+
 Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
 
-Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no worker can be started), 70 a fault of the program ended it, with the journal flushed (see the log, and have it started again), 130 and 143 a signal ended it before all transfers were done.
+Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no node can be started), 70 a fault of the program ended it, with the journal flushed (see the log, and have it started again), 130 and 143 a signal ended it before all transfers were done.
 
 Examples:
   svc serve
@@ -44,11 +39,12 @@ export const registerServe: Register = (program, run) => {
     .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
     .option('--ssh [port]', 'without a configuration: serve SFTP, too (default port: 2222)', portNumber)
     .option('--console [port]', 'without a configuration: the console on 127.0.0.1, with a login link (default port: 9101)', portNumber)
-    .option('--workers <number>', 'processes that answer requests; auto = one a core (default: 1)', workerCount)
+    .option('--workers <number>', 'nodes that answer requests, with server.state redis; auto = one a core (default: 1)', workerCount)
     .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels).env('SVC_LOG_LEVEL'))
     .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))
     .addHelpText('after', serveHelp)
     .action((options) => run(async () => (await import('./serve.ts')).serve(options)));
+  program.command('__node', { hidden: true }).action(() => run(async () => (await import('./node.ts')).node()));
   program
     .command('reload')
     .description('make the running service read its configuration again')

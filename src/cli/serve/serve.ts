@@ -3,17 +3,21 @@ import { resolve } from 'node:path';
 import { hashPassword } from '../../accounts/passwords.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { loadConfigFile } from '../../config/check.ts';
+import type { Finding } from '../../config/finding.ts';
+import { needsRedis } from '../../config/lint/lint-workers.ts';
 import { configFromObject, findConfigFile, type LoadedConfig } from '../../config/reading/load.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
+import { onOldFile } from '../../lib/disk/named-file.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/log.ts';
 import { Server } from '../../server/server.ts';
+import type { Supervisor, SupervisorOptions } from '../../server/supervisor/supervisor.ts';
 import { exitCode } from '../exit-codes.ts';
 import { folderFault } from '../file-fault.ts';
 import { complain, complainFindings, Excerpts, findingText, hasColour, paint, print } from '../output.ts';
 import { endByFault } from './end-by-fault.ts';
-import { dropPrivileges, prepareProcess } from './privileges.ts';
+import { dropPrivileges, giveFolder, prepareProcess } from './privileges.ts';
 
 /** Options of `svc serve`. */
 export interface ServeOptions {
@@ -33,12 +37,9 @@ export interface ServeOptions {
 
 /** Runs the server until it is told to stop. @returns the exit code */
 export async function serve(options: ServeOptions): Promise<number> {
-  if ((options.workers ?? 1) > 1)
-    throw new ServiceError(
-      'bad-request',
-      '--workers is being made anew over Redis; run one process, or several nodes with server.state redis.',
-    );
   const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
+  const workers = options.workers ?? 1;
+  if (!file && workers > 1) throw new ServiceError('bad-request', needsRedis(workers));
   if (!file) return serveFolder(options);
   refuseFolderOptions(options, file);
   const { loaded, warnings, text } = loadConfigFile(file, process.env);
@@ -46,12 +47,13 @@ export async function serve(options: ServeOptions): Promise<number> {
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
   const noExcerpts = new Excerpts('');
-  const service = new Server(loaded, {
-    clock: systemClock,
-    log,
-    file: { path: file, env: process.env, textOf: (finding) => findingText(finding, noExcerpts, process.stderr) },
-  });
+  const configFile = { path: file, env: process.env, textOf: (finding: Finding) => findingText(finding, noExcerpts, process.stderr) };
   const dataFolderPath = loaded.config.server.data_folder_path;
+  onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
+  const service =
+    workers > 1
+      ? await supervisorOf(workers, options, { loaded, file: configFile, clock: systemClock, log })
+      : new Server(loaded, { clock: systemClock, log, file: configFile });
   const afterStart = async () => {
     try {
       dropPrivileges(loaded.config.server, dataFolderPath, log);
@@ -61,6 +63,21 @@ export async function serve(options: ServeOptions): Promise<number> {
     }
   };
   return run(service, { log, afterStart });
+}
+
+/** What starts so many nodes and looks after them. @throws ServiceError `bad-request` where they have nothing to share */
+async function supervisorOf(
+  nodes: number,
+  options: ServeOptions,
+  given: Pick<SupervisorOptions, 'loaded' | 'file' | 'clock' | 'log'>,
+): Promise<Supervisor> {
+  const { loaded } = given;
+  const { server } = loaded.config;
+  if (server.state.type !== 'redis') throw new ServiceError('bad-request', needsRedis(nodes));
+  // Loaded only where it is wanted: other servers start without it.
+  const [{ Supervisor }, { nodeForks }] = await Promise.all([import('../../server/supervisor/supervisor.ts'), import('./fork-nodes.ts')]);
+  const prepareFolder = (path: string) => giveFolder(server, path);
+  return new Supervisor({ ...given, nodes, fork: await nodeForks(), nodeLog: logOptions(options, loaded), prepareFolder });
 }
 
 function refuseFolderOptions(options: ServeOptions, file: string): void {
@@ -141,14 +158,16 @@ function accountOf(user: string | undefined): { name: string; password: string; 
 }
 
 function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
+  return createLog({ ...logOptions(options, loaded), clock: systemClock, write: (line) => process.stderr.write(line) });
+}
+
+function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
   const configured = loaded?.config.server.log;
-  return createLog({
-    clock: systemClock,
-    write: (line) => process.stderr.write(line),
+  return {
     level: options.logLevel ?? configured?.level ?? 'info',
     format: options.logFormat ?? configured?.format ?? (process.stderr.isTTY ? 'pretty' : 'json'),
     colour: hasColour(process.stderr),
-  });
+  };
 }
 
 interface Surroundings {
@@ -158,8 +177,10 @@ interface Surroundings {
   afterStart?: () => Promise<void>;
 }
 
-async function run(service: Server, { log, afterStart, isStarted = false }: Surroundings): Promise<number> {
-  endByFault(log, () => service.flushNow());
+async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Surroundings): Promise<number> {
+  endByFault(log, () => {
+    if (service instanceof Server) service.flushNow();
+  });
   let isStopping = false;
   const stopped = new Promise<number>((done) => {
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
@@ -174,6 +195,13 @@ async function run(service: Server, { log, afterStart, isStarted = false }: Surr
         },
       );
     };
+    if (!(service instanceof Server))
+      void service.givenUp.then((reason) => {
+        if (isStopping) return;
+        isStopping = true;
+        log.error('no node can be started; the server ends', { reason });
+        void service.stop().then(() => done(exitCode.cannotRun));
+      });
     process.on('SIGINT', () => stop('SIGINT'));
     process.on('SIGTERM', () => stop('SIGTERM'));
   });

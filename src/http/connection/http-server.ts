@@ -173,8 +173,6 @@ export class HttpServer {
 
   #applyLimits(): void {
     const idleMs = this.#idleMs;
-    // A process that shares its address would pass what is too many on to the others, and these back again, for ever.
-    this.#server.maxConnections = this.#service.processes > 1 ? Number.POSITIVE_INFINITY : this.#connectionLimit();
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
     // A large upload may take any time; a stalled one is ended by the idle timeout.
@@ -185,11 +183,6 @@ export class HttpServer {
 
   get #idleMs(): number {
     return this.#service.options.idle_connection_timeout * 1000;
-  }
-
-  #connectionLimit(): number {
-    const { options, processes } = this.#service;
-    return Math.ceil(options.maximum_concurrent_connections / processes);
   }
 
   // What the HTTP parser refused has no request to answer; it gets a bare reply and the connection ends.
@@ -207,7 +200,8 @@ export class HttpServer {
   }
 
   #accept(socket: Socket): void {
-    if (this.#service.processes > 1 && this.#connections.count >= this.#connectionLimit()) return void socket.destroy();
+    // Not by `maxConnections`: node:cluster would pass what is too many on to other nodes, and these back again, for ever.
+    if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
     this.#tls?.emit('connection', socket);
   }

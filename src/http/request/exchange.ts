@@ -49,8 +49,6 @@ export interface HttpService {
   readonly baseHeaders: ReplyHeaders;
   /** Told of every finished request, for figures and the log; undefined when nobody asks. */
   readonly observe: RequestObserver | undefined;
-  /** How many processes share the service's address. */
-  readonly processes: number;
 }
 
 /** One request and its reply on the way through the service. */

@@ -1,5 +1,29 @@
 import { readFileSync } from 'node:fs';
-import { ServiceError } from '../errors.ts';
+import { ServiceError, systemErrorCode } from '../errors.ts';
+
+/** Files that were read as root, by their paths: who is root no more, and comes later, takes them as they were. */
+export const readAsRoot = new Map<string, Buffer>();
+
+let onOld: (path: string) => void = () => {};
+
+/** @param listener told of each file that is taken as it was, since it may not be read any more */
+export function onOldFile(listener: (path: string) => void): void {
+  onOld = listener;
+}
+
+/** Reads a file that perhaps only root may read. @throws what `readFileSync` throws for one that was never read as root */
+export function readSecretFile(path: string): Buffer {
+  try {
+    const bytes = readFileSync(path);
+    if (process.getuid?.() === 0) readAsRoot.set(path, bytes);
+    return bytes;
+  } catch (error) {
+    const old = readAsRoot.get(path);
+    if (!old || systemErrorCode(error) !== 'EACCES') throw error;
+    onOld(path);
+    return old;
+  }
+}
 
 /**
  * Reads a file that an option names.
@@ -9,7 +33,7 @@ import { ServiceError } from '../errors.ts';
  */
 export function readNamedFile(path: string, option: string): Buffer {
   try {
-    return readFileSync(path);
+    return readSecretFile(path);
   } catch (error) {
     throw new ServiceError('unavailable', `${option}: ${(error as Error).message}`, { cause: error });
   }

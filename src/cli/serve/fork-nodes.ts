@@ -1,0 +1,79 @@
+import type { Worker } from 'node:cluster';
+import { isSea } from 'node:sea';
+import type { NodeProcess } from '../../server/supervisor/member.ts';
+
+/** A connection on its way to a node, as node:cluster sends it. */
+interface Handover {
+  act: string;
+  seq: number;
+}
+
+type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
+
+/** Prepares this process to start nodes: the same script, without arguments that could tell anything. */
+export async function nodeForks(): Promise<() => NodeProcess> {
+  // A module of Node.js that is imported by name is loaded by every command.
+  const { default: cluster } = await import('node:cluster');
+  // Each gets connections in turn; who is quicker at accepting would get most of a burst.
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  cluster.setupPrimary({
+    // A binary is its own script: what stands where others name theirs is its first argument.
+    ...(isSea() ? { exec: '__node', args: [] } : { exec: process.argv[1] ?? '', args: ['__node'] }),
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const listening = new Set<Worker>();
+  return () => {
+    const worker = cluster.fork();
+    worker.once('listening', () => listening.add(worker));
+    // Messages to a process that is just ending are lost, and that is told by its end.
+    worker.on('error', () => {});
+    rescueConnections(worker, listening);
+    return {
+      pid: worker.process.pid,
+      // What comes before the script listens would be lost: it says so with its first message.
+      hears: new Promise((resolve) => worker.once('message', () => resolve())),
+      ended: new Promise((resolve) => worker.once('exit', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`))),
+      send: (message, socket) => {
+        if (worker.isConnected()) worker.process.send(message as object, socket, undefined, () => {});
+        else socket?.destroy();
+      },
+      onMessage: (listener) => void worker.once('message', () => worker.on('message', listener)),
+      disconnect: () => {
+        if (worker.isConnected()) worker.process.disconnect();
+      },
+      kill: () => void worker.process.kill('SIGKILL'),
+    };
+  };
+}
+
+/**
+ * Gives connections that a node did not take before it ended to another one. node:cluster forgets them, open: their clients would
+ * wait for ever.
+ */
+function rescueConnections(worker: Worker, listening: Set<Worker>): void {
+  const { process: child } = worker;
+  const underWay = new Map<number, { message: Handover; handle: { close(): void } }>();
+  const send = child.send.bind(child) as Send;
+  (child as { send: Send }).send = (message, handle, ...rest) => {
+    const handover = message as Partial<Handover> | null;
+    if (handle && handover?.act === 'newconn' && handover.seq !== undefined)
+      underWay.set(handover.seq, { message: handover as Handover, handle: handle as { close(): void } });
+    return send(message, handle, ...rest);
+  };
+  child.on('internalMessage', ({ ack }: { ack?: number }) => {
+    if (ack !== undefined) underWay.delete(ack);
+  });
+  const rescue = () => {
+    listening.delete(worker);
+    const [heir] = [...listening].filter((other) => other.isConnected());
+    for (const { message, handle } of underWay.values()) {
+      if (heir) (heir.process as { send: Send }).send(message, handle);
+      else handle.close();
+    }
+    underWay.clear();
+  };
+  // In either order, and connections may be handed over until the second.
+  worker.once('exit', rescue);
+  worker.once('disconnect', rescue);
+}

@@ -1,0 +1,37 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../../config/schema/schema.ts';
+
+/** The data folder of one of several nodes. */
+export function folderOfNode(dataFolderPath: string, number: number): string {
+  return join(dataFolderPath, 'nodes', String(number));
+}
+
+/**
+ * The configuration as one of several nodes on the same addresses goes by it: with a name and a data folder of its own, and a share of
+ * what is limited. The first alone has the consoles: their sessions are in its memory.
+ */
+export function shareOfNode(config: Config, dataFolderPath: string, number: number, nodes: number): Config {
+  const share = (limit: number) => Math.ceil(limit / nodes);
+  const { server } = config;
+  const services = Object.entries(config.services).map(([uuid, service]): [string, Config['services'][string]] => {
+    if (service.type === 'monitor') return [uuid, service];
+    if (service.type === 'console') return [uuid, { ...service, enabled: service.enabled && number === 1 }];
+    const maximum_concurrent_connections = share(service.maximum_concurrent_connections);
+    if (service.type !== 'ssh') return [uuid, { ...service, maximum_concurrent_connections }];
+    const maximum_unauthenticated_connections = share(service.maximum_unauthenticated_connections);
+    const maximum_unauthenticated_connections_per_address = share(service.maximum_unauthenticated_connections_per_address);
+    const limits = { maximum_concurrent_connections, maximum_unauthenticated_connections, maximum_unauthenticated_connections_per_address };
+    return [uuid, { ...service, ...limits }];
+  });
+  return {
+    ...config,
+    server: {
+      ...server,
+      name: `${server.name || hostname()}-${number}`,
+      data_folder_path: folderOfNode(dataFolderPath, number),
+      file_cache_size: Math.floor(server.file_cache_size / nodes),
+    },
+    services: Object.fromEntries(services),
+  };
+}

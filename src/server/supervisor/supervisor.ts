@@ -1,0 +1,265 @@
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { changesBetween, needsRestart } from '../../config/changes.ts';
+import type { LoadedConfig } from '../../config/reading/load.ts';
+import type { ReloadReport } from '../../config/reload-report-schema.ts';
+import { listenAtSocket } from '../../control/control-server.ts';
+import { newTicketSecret, ticketSecretLastsMs } from '../../http/connection/ticket-keys.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { type DataFolder, openDataFolder, peekDataFolder } from '../../lib/disk/data-folder.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { FairTurns } from '../../lib/turns/fair-turns.ts';
+import { countedFigures, type MetricFigures } from '../../monitor/node-figures.ts';
+import { type ConfigFile, ServerFile } from '../server-file.ts';
+import { Member, type NodeProcess } from './member.ts';
+import { type NodeSetup, type StartedNode, type SupervisorApi, sentConfig } from './protocol.ts';
+import { folderOfNode } from './share-of-node.ts';
+
+/** A node that ended this soon after its start counts as one that cannot start. */
+const earlyEndMs = 5000;
+
+/** Longest pause before a node that ends again and again is replaced. */
+const longestPauseMs = 10_000;
+
+/** With no node left, and so many failed starts in a row, there is nothing to wait for. */
+const giveUpAfter = 6;
+
+/** A node of a supervisor that was killed has so long to give up its data folder. */
+const freeWithinMs = 10_000;
+
+/** Who wrote an accounts file waits so long for a node that does not answer: it looks at the file by itself within a second. */
+const accountsWithinMs = 2000;
+
+/** What a supervisor is made of. */
+export interface SupervisorOptions {
+  loaded: LoadedConfig;
+  nodes: number;
+  fork: () => NodeProcess;
+  file: ConfigFile | undefined;
+  nodeLog: NodeSetup['log'];
+  /** Makes the data folder fit for the account that the nodes become. */
+  prepareFolder: (dataFolderPath: string) => void;
+  clock: Clock;
+  log: Log;
+}
+
+/** `svc serve --workers`: starts nodes of one configuration on the same addresses, replaces those that end, reloads and stops them as one. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #members = new Set<Member>();
+  readonly #file: ServerFile;
+  /** Starts and reloads come one after the other. */
+  readonly #turns = new FairTurns({ atOnce: 1, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
+  #loaded: LoadedConfig;
+  #dataFolder: DataFolder | undefined;
+  #control: NetServer | undefined;
+  #closeSocket: (() => void) | undefined;
+  #ticketSecret = newTicketSecret();
+  #ticketRenewal: Timer | undefined;
+  #files: StartedNode['files'] = new Map();
+  #listening = new Map<number, StartedNode['listening']>();
+  #reload: Promise<ReloadReport> | undefined;
+  /** What nodes that are gone had counted. */
+  #remains: MetricFigures = [];
+  #failures = 0;
+  #restarts = 0;
+  #isStopping = false;
+  #giveUp: (reason: string) => void = () => {};
+  /** Resolves with the reason when no node can be started any more. */
+  readonly givenUp = new Promise<string>((resolve) => {
+    this.#giveUp = resolve;
+  });
+
+  constructor(options: SupervisorOptions) {
+    const { loaded, file, clock, log } = options;
+    this.#options = options;
+    this.#loaded = loaded;
+    this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.#apply(next), clock, log });
+  }
+
+  /** Starts all nodes; throws ServiceError `unavailable` when one cannot, with nothing left running. */
+  async start(): Promise<void> {
+    const { nodes, clock, prepareFolder } = this.#options;
+    this.#dataFolder = openDataFolder(this.#loaded.config.server.data_folder_path);
+    try {
+      prepareFolder(this.#dataFolder.path);
+      this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#renewTickets());
+      // The first alone: what hinders one hinders all, and is told once.
+      await this.#launch(1);
+      await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
+      await this.#openControl(this.#dataFolder.path);
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /** One line for each listening service. */
+  listening(): StartedNode['listening'] {
+    const all = [...this.#listening].sort(([one], [other]) => one - other).flatMap(([, listening]) => listening);
+    return [...new Map(all.map((service) => [service.uuid, service])).values()];
+  }
+
+  /** Has all nodes take over the file as it stands now, or none. */
+  reloadFile(): Promise<ReloadReport> {
+    return this.#file.reload();
+  }
+
+  /** Lets all requests finish, and ends all nodes. @returns whether all did in time */
+  async stop(): Promise<boolean> {
+    this.#isStopping = true;
+    this.#ticketRenewal?.cancel();
+    const { shutdown_delay, shutdown_timeout } = this.#loaded.config.server;
+    const ready = this.#ready();
+    for (const member of this.#members) if (!member.isReady) member.kill('the server stops');
+    const finished = await Promise.all(ready.map((member) => member.stop((shutdown_delay + shutdown_timeout) * 1000)));
+    await Promise.all([...this.#members].map(({ ended }) => ended));
+    if (this.#control) await new Promise((closed) => this.#control?.close(closed));
+    this.#closeSocket?.();
+    this.#dataFolder?.release();
+    return finished.every(Boolean);
+  }
+
+  #ready(): Member[] {
+    return [...this.#members].filter(({ isReady }) => isReady);
+  }
+
+  async #launch(number: number): Promise<void> {
+    const { fork, nodes, file, nodeLog, clock, log } = this.#options;
+    const { path: dataFolderPath } = this.#dataFolder as DataFolder;
+    await this.#untilFree(folderOfNode(dataFolderPath, number));
+    if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
+    const member = new Member(number, fork(), (own) => this.#apiOf(own), clock);
+    this.#members.add(member);
+    void member.ended.then((how) => this.#lose(member, how));
+    const setup = { number, nodes, configPath: file?.path, dataFolderPath, log: nodeLog };
+    const [loaded, ticketSecret] = [sentConfig(this.#loaded), this.#ticketSecret];
+    const { listening, files } = await member.start({ ...setup, loaded, ticketSecret, files: this.#files });
+    this.#listening.set(number, listening);
+    if (files.size > 0) this.#files = files;
+    if (ticketSecret !== this.#ticketSecret) void member.calls.call('renewTickets', this.#ticketSecret).catch(() => {});
+    log.debug('node started', { node: number, pid: member.pid });
+  }
+
+  async #untilFree(folder: string): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonicMs() + freeWithinMs;
+    while (peekDataFolder(folder).ownerPid !== undefined && clock.monotonicMs() < endMs && !this.#isStopping) await clock.sleep(50);
+  }
+
+  #apiOf(own: Member): SupervisorApi {
+    const others = () => this.#ready().filter((member) => member !== own);
+    return {
+      figures: async () => {
+        await Promise.all(others().map((member) => member.look()));
+        const figures = [...others().map((member) => member.figures), this.#remains];
+        return { running: this.#ready().length, restarts: this.#restarts, others: figures };
+      },
+      // Who asks several nodes means one reload.
+      reload: () => {
+        this.#reload ??= this.reloadFile().finally(() => {
+          this.#reload = undefined;
+        });
+        return this.#reload;
+      },
+      accountsWritten: async () => {
+        await Promise.all(others().map((member) => member.orTimeout(member.calls.call('lookAtAccounts'), accountsWithinMs)));
+      },
+    };
+  }
+
+  #lose(member: Member, how: string): void {
+    const { clock, log } = this.#options;
+    this.#members.delete(member);
+    void countedFigures([this.#remains, member.figures]).then((figures) => {
+      this.#remains = figures;
+    });
+    if (this.#isStopping || !member.isReady) return;
+    log.warn('a node ended and is replaced', { node: member.number, pid: member.pid, reason: how });
+    this.#failures = clock.monotonicMs() - member.startedMs < earlyEndMs ? this.#failures + 1 : 0;
+    void this.#replace(member.number);
+  }
+
+  async #replace(number: number): Promise<void> {
+    const { clock, log } = this.#options;
+    const pauseMs = this.#failures < 2 ? 0 : Math.min(100 * 2 ** this.#failures, longestPauseMs);
+    if (pauseMs > 0) await clock.sleep(pauseMs);
+    const release = await this.#turns.take('');
+    try {
+      if (this.#isStopping) return;
+      await this.#launch(number);
+      this.#restarts++;
+    } catch (error) {
+      if (this.#isStopping) return;
+      this.#failures++;
+      log.error('a node could not be started', { node: number, reason: error, failures: this.#failures });
+      if (this.#failures >= giveUpAfter && this.#ready().length === 0) this.#giveUp((error as Error).message);
+      else void this.#replace(number);
+    } finally {
+      release();
+    }
+  }
+
+  async #apply(next: LoadedConfig): Promise<string[]> {
+    const changes = changesBetween(this.#loaded.config, next.config);
+    const refusal = needsRestart(changes);
+    if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
+    const release = await this.#turns.take('');
+    try {
+      await this.#makeHostKeys(next);
+      const members = this.#ready();
+      const loaded = sentConfig(next);
+      const answers = await Promise.allSettled(members.map(({ calls }) => calls.call('prepare', loaded)));
+      const failed = answers.find(({ status }, index) => status === 'rejected' && this.#members.has(members[index] as Member));
+      if (failed?.status === 'rejected') {
+        await Promise.allSettled(members.map(({ calls }) => calls.call('abort')));
+        throw failed.reason;
+      }
+      this.#loaded = next;
+      await Promise.all(members.map((member) => this.#commit(member)));
+      return changes;
+    } finally {
+      release();
+    }
+  }
+
+  async #commit(member: Member): Promise<void> {
+    try {
+      this.#listening.set(member.number, await member.calls.call('commit'));
+    } catch (error) {
+      if (!this.#members.has(member)) return;
+      this.#options.log.error('a node could not take over the configuration', { node: member.number, reason: error });
+      member.kill('it could not take over the configuration');
+    }
+  }
+
+  // Of nodes that make ready at the same time each would make its own.
+  async #makeHostKeys({ config }: LoadedConfig): Promise<void> {
+    const isWanted = Object.values(config.services).some((service) => service.type === 'ssh' && service.host_key_paths.length === 0);
+    if (!isWanted) return;
+    const { hostKeysOf } = await import('../../ssh/host-keys.ts');
+    await hostKeysOf([], (this.#dataFolder as DataFolder).path);
+  }
+
+  #renewTickets(): void {
+    this.#ticketSecret = newTicketSecret();
+    for (const { calls } of this.#ready()) void calls.call('renewTickets', this.#ticketSecret).catch(() => {});
+  }
+
+  // Files are served without it, too: not every file system has sockets.
+  async #openControl(dataFolderPath: string): Promise<void> {
+    let turn = 0;
+    const server = createServer({ pauseOnConnect: true }, (socket: Socket) => {
+      const members = this.#ready();
+      socket.on('error', () => {});
+      if (members.length === 0) socket.destroy();
+      else members[turn++ % members.length]?.give(socket);
+    });
+    try {
+      this.#closeSocket = await listenAtSocket(server, dataFolderPath);
+      this.#control = server;
+    } catch (error) {
+      this.#options.log.warn('svc sessions, locks and bans will not work', { reason: error });
+    }
+  }
+}

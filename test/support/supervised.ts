@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { childrenOf, isRunning, type Running, run, start } from './child.ts';
+import { Client, type TestReply } from './client.ts';
+import { until } from './receiver.ts';
+import { freePort, startRedis, type TestRedis } from './redis.ts';
+import { type TestConfig, testSections } from './server.ts';
+import { temporaryFolder } from './temp.ts';
+
+/** `svc serve --workers` with a Redis of its own. */
+export interface TestSupervised extends Client {
+  running: Running;
+  redis: TestRedis;
+  folder: string;
+  home: string;
+  dataFolder: string;
+  /** Process IDs of the nodes at present. */
+  nodes(): number[];
+  /** SIGKILL to some nodes. @returns when they are gone */
+  kill(pids: readonly number[]): Promise<void>;
+  /** Resolves when so many nodes run and have said so. */
+  ready(count: number): Promise<void>;
+  /** Sends a request on connections of its own until each of so many nodes answered one from now on. @returns the replies */
+  everywhere<Reply = TestReply>(count: number, request: () => Promise<Reply>): Promise<Reply[]>;
+  /** All events in the shared journal. */
+  events(): Promise<ServiceEvent[]>;
+  count(id: number): Promise<number>;
+  /** Writes another configuration, not loaded yet. */
+  configure(config: TestConfig): Promise<void>;
+  /** SIGTERM. @returns the exit code */
+  stop(): Promise<number | null>;
+}
+
+/** Starts nodes under a supervisor, ended with the test. */
+export async function startSupervised(
+  t: TestContext,
+  nodes: number,
+  config: TestConfig = {},
+  { folder = temporaryFolder(t), redis }: { folder?: string; redis?: TestRedis } = {},
+): Promise<TestSupervised> {
+  mkdirSync(join(folder, 'home'), { recursive: true });
+  const shared = redis ?? (await startRedis(t));
+  const file = join(folder, 'svc.config.json');
+  const ports = new Map<string, number>();
+  const configure = async (wanted: TestConfig) => {
+    const server = { shutdown_timeout: 10, state: { type: 'redis', url: shared.url }, ...wanted.server };
+    const sections = await testSections(folder, { ...wanted, server });
+    // One that is replaced when no other lives would get another port than that before.
+    for (const [uuid, service] of Object.entries(sections.services) as [string, { port?: number }][]) {
+      if (service.port !== 0) continue;
+      service.port = ports.get(uuid) ?? (await freePort());
+      ports.set(uuid, service.port);
+    }
+    writeFileSync(file, JSON.stringify(sections));
+  };
+  await configure(config);
+  const running = start(t, ['serve', '--workers', String(nodes), '--log-level', 'debug', '--log-format', 'json'], { cwd: folder });
+  const [, url = ''] = await running.line(/listening on (https?:\S+)\/\n/);
+  const answeredSince = (offset: number) => {
+    const lines = running.stderr().slice(offset).split('\n');
+    return new Set(lines.flatMap((line) => (line.includes('"message":"request"') ? (/"node":(\d+)/.exec(line)?.[1] ?? []) : [])));
+  };
+  const supervised: Omit<TestSupervised, keyof Client> = {
+    running,
+    redis: shared,
+    folder,
+    home: join(folder, 'home'),
+    dataFolder: (JSON.parse(readFileSync(file, 'utf8')) as { server: { data_folder_path: string } }).server.data_folder_path,
+    nodes: () => childrenOf(running.child.pid as number).filter(isRunning),
+    async kill(pids) {
+      for (const pid of pids) process.kill(pid, 'SIGKILL');
+      await until('they are gone', () => !pids.some(isRunning));
+    },
+    ready: (count) =>
+      until(`${count} nodes`, () => {
+        const pids = supervised.nodes();
+        const hasSaidSo = (pid: number) => new RegExp(`"message":"node started".*"pid":${pid}\\b`).test(running.stderr());
+        return pids.length === count && pids.every(hasSaidSo);
+      }),
+    async everywhere<Reply>(count: number, request: () => Promise<Reply>) {
+      const offset = running.stderr().length;
+      const replies: Reply[] = [];
+      for (let attempt = 0; attempt < 200; attempt++) {
+        replies.push(await request());
+        if (replies.length >= 2 * count && answeredSince(offset).size >= count) return replies;
+      }
+      return assert.fail(`of ${count} nodes only ${[...answeredSince(offset)]} answered`);
+    },
+    async events() {
+      const { code, stdout, stderr } = await run(t, ['events', '--json', '--limit', '100000'], { cwd: folder });
+      assert.equal(code, 0, stderr);
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as ServiceEvent);
+    },
+    count: async (id) => (await supervised.events()).filter((event) => event.id === String(id)).length,
+    configure,
+    async stop() {
+      running.child.kill('SIGTERM');
+      return (await running.ended).code;
+    },
+  };
+  return Object.assign(new Client(url), supervised);
+}
