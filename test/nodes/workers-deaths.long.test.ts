@@ -27,7 +27,7 @@ test('connections that wait for a node that dies are answered by another', async
   }
 });
 
-test('when the primary process is killed its nodes end at once, and the next start is clean', async (t) => {
+test('when the supervisor is killed its nodes end at once, and the next start is clean', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
   const session = await svc.login();
@@ -39,7 +39,7 @@ test('when the primary process is killed its nodes end at once, and the next sta
   svc.running.child.kill('SIGKILL');
   await until('the nodes are gone', () => !pids.some(isRunning));
   const stored = (await Promise.all(uploads)).flatMap((reply, index) => (reply?.status === 201 ? [`f${index}`] : []));
-  const again = start(t, ['serve', '--nodes', '2'], { cwd: svc.folder });
+  const again = start(t, ['serve', '--workers', '2'], { cwd: svc.folder });
   const [, url = ''] = await again.line(/listening on (http:\S+)\/\n/);
   assert.deepEqual(readdirSync(svc.home).filter(isTemporaryName), [], 'no debris');
   const names = await new Client(url).names('/home/');
