@@ -18,6 +18,8 @@ export interface TlsContext {
 /** The options of a service that say what it shows its clients. */
 export type TlsOptions = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path' | 'tls_minimum_version'>;
 
+type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
+
 /** Faults with which files do not take the place of others that have none: clients would refuse them. */
 const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-chain']);
 
@@ -31,13 +33,15 @@ const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', aut
  * @throws ServiceError `unavailable` naming the option whose file cannot be read or used, and why
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {
-  const certificates = readNamed('tls_certificate_path', options.tls_certificate_path).toString('latin1');
-  const pairs = tlsPairs(certificates, readNamed('tls_key_path', options.tls_key_path).toString('latin1'));
+  // What is to replace others is what the files hold now.
+  const readNamed = (option: TlsFile) => readSet(option, options[option], inUse === undefined);
+  const certificates = readNamed('tls_certificate_path').toString('latin1');
+  const pairs = tlsPairs(certificates, readNamed('tls_key_path').toString('latin1'));
   const context: TlsContext = {
     cert: pairs.map(({ certificate }) => certificate),
     key: pairs.map(({ key }) => key),
     minVersion: options.tls_minimum_version,
-    ...(options.tls_client_ca_path ? { ca: readNamed('tls_client_ca_path', options.tls_client_ca_path) } : {}),
+    ...(options.tls_client_ca_path ? { ca: readNamed('tls_client_ca_path') } : {}),
   };
   const before = inUse && faultsOf(inUse, nowMs);
   const isNew = ({ code, file }: TlsFault) => !before?.some((fault) => fault.code === code && fault.file === file);
@@ -71,7 +75,7 @@ function faultsOf({ cert, key, ca }: TlsContext, nowMs: number): TlsFault[] {
   ];
 }
 
-function readNamed(option: string, path: string | null | undefined): Buffer {
+function readSet(option: TlsFile, path: string | null | undefined, mayBeOld: boolean): Buffer {
   if (!path) throw new ServiceError('unavailable', `${option} is not set.`);
-  return readNamedFile(path, option);
+  return readNamedFile(path, option, mayBeOld);
 }

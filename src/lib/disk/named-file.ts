@@ -11,15 +11,20 @@ export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }
 
-/** Reads a file that perhaps only root may read. @throws what `readFileSync` throws for one that was never read as root */
-export function readSecretFile(path: string): Buffer {
+/**
+ * Reads a file that perhaps only root may read.
+ *
+ * @param mayBeOld whether one that may not be read any more is taken as it was
+ * @throws what `readFileSync` throws
+ */
+export function readSecretFile(path: string, mayBeOld = true): Buffer {
   try {
     const bytes = readFileSync(path);
     if (process.getuid?.() === 0) readAsRoot.set(path, bytes);
     return bytes;
   } catch (error) {
     const old = readAsRoot.get(path);
-    if (!old || systemErrorCode(error) !== 'EACCES') throw error;
+    if (!mayBeOld || !old || systemErrorCode(error) !== 'EACCES') throw error;
     onOld(path);
     return old;
   }
@@ -29,11 +34,12 @@ export function readSecretFile(path: string): Buffer {
  * Reads a file that an option names.
  *
  * @param option for the error
+ * @param mayBeOld as for `readSecretFile`
  * @throws ServiceError `unavailable` when it cannot be read
  */
-export function readNamedFile(path: string, option: string): Buffer {
+export function readNamedFile(path: string, option: string, mayBeOld = true): Buffer {
   try {
-    return readSecretFile(path);
+    return readSecretFile(path, mayBeOld);
   } catch (error) {
     throw new ServiceError('unavailable', `${option}: ${(error as Error).message}`, { cause: error });
   }
