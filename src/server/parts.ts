@@ -36,9 +36,10 @@ export function makeParts(config: Config, surroundings: Omit<MethodDependencies,
   };
 }
 
-/** The methods that are to be started. */
-export function enabledMethods({ methods, config }: RequestParts): AuthMethod[] {
-  return [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
+/** Starts the methods that are enabled. */
+export async function startMethods({ methods, config }: RequestParts): Promise<void> {
+  const enabled = [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
+  await Promise.all(enabled.map((method) => method.start()));
 }
 
 /** What of the methods fails, by their UUIDs. */

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { PasswordVerifier } from '../accounts/passwords.ts';
 import { ApplicationMethod } from '../auth/application.ts';
 import { changesBetween, needsRestart } from '../config/changes.ts';
@@ -28,7 +27,7 @@ import type { PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
-import { enabledMethods, makeParts, type RequestParts } from './parts.ts';
+import { makeParts, type RequestParts, startMethods } from './parts.ts';
 import { type ConfigFile, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
 import type { NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
@@ -73,6 +72,7 @@ export class Server {
   #consoles: ConsoleServices | undefined;
   readonly #monitoring: Monitoring;
   readonly #file: ServerFile;
+  readonly #uploadLimits = (): UploadLimits => uploadLimits(this.#config.server.uploads);
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
   #started: Promise<void> | undefined;
   #stopped: Promise<boolean> | undefined;
@@ -123,8 +123,7 @@ export class Server {
   }
 
   async #start(): Promise<void> {
-    const { server } = this.#config;
-    this.#dataFolder = openDataFolder(server.data_folder_path);
+    this.#dataFolder = openDataFolder(this.#config.server.data_folder_path);
     try {
       this.#state = await this.#openState();
       this.#assertGoesOn();
@@ -133,7 +132,7 @@ export class Server {
         log: this.#log,
         monitoring: this.#monitoring,
         state: this.#state,
-        uploadLimits: () => this.#uploadLimits(),
+        uploadLimits: this.#uploadLimits,
         excludedPath: this.#commonFolderPath,
       });
       this.#assertGoesOn();
@@ -146,7 +145,7 @@ export class Server {
       this.#emit(20001, { version: SVC_VERSION });
       this.#parts = this.#makeParts(this.#config);
       await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
-      await this.#startMethods(this.#parts);
+      await startMethods(this.#parts);
       this.#assertGoesOn();
       await this.#listeners.start(this.#parts);
       await (await this.#consoles.prepare(this.#config)).commit();
@@ -201,7 +200,7 @@ export class Server {
     const commit = async () => {
       try {
         await this.#core?.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
-        await this.#startMethods(parts);
+        await startMethods(parts);
       } catch (error) {
         await prepared.abort();
         throw error;
@@ -272,10 +271,9 @@ export class Server {
     return finished && delivered;
   }
 
-  /** Answers a command on the control socket that a supervisor has. */
-  takeControl(socket: Socket): void {
-    if (this.#control) this.#control.take(socket);
-    else socket.destroy();
+  /** What answers commands on the control socket that a supervisor has. */
+  get control(): ControlServer | undefined {
+    return this.#control;
   }
 
   /** Another node wrote an accounts file. */
@@ -304,25 +302,20 @@ export class Server {
     if (state.type === 'memory') return memoryState(this.#clock, policy);
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./state-redis.ts');
-    return openRedisState(state, { clock: this.#clock, log: this.#log, policy, uploadLimits: () => this.#uploadLimits() });
-  }
-
-  #uploadLimits(): UploadLimits {
-    return uploadLimits(this.#config.server.uploads);
+    return openRedisState(state, { clock: this.#clock, log: this.#log, policy, uploadLimits: this.#uploadLimits });
   }
 
   // Files are served without it, too: not every file system has sockets.
   async #openControl(): Promise<void> {
-    if (this.#supervisor) {
-      this.#control = new ControlServer(this.#collections(), this.#log);
-      return;
-    }
-    const { path } = this.#dataFolder as DataFolder;
-    try {
-      this.#control = await ControlServer.open(path, this.#collections(), this.#log);
-    } catch (error) {
-      this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
-    }
+    const [{ path }, collections, log] = [this.#dataFolder as DataFolder, this.#collections(), this.#log];
+    if (this.#supervisor) this.#control = new ControlServer(collections, log);
+    else
+      await ControlServer.open(path, collections, log).then(
+        (control) => {
+          this.#control = control;
+        },
+        (error) => log.warn('svc sessions, locks and bans will not work', { reason: error }),
+      );
   }
 
   #collections(): Collections {
@@ -361,20 +354,18 @@ export class Server {
   }
 
   #ownListeners({ events, files, journal }: Core, state: State): OwnListeners {
-    const announce = (id: number, data: Record<string, unknown>, component: EventComponent) => this.#emit(id, data, component);
-    const [monitoring, clock, log] = [this.#monitoring, this.#clock, this.#log];
     return new OwnListeners({
       events,
       files,
       state,
-      monitoring,
-      announce,
+      monitoring: this.#monitoring,
+      announce: (id, data, component) => this.#emit(id, data, component),
       recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
       dataFolderPath: this.#commonFolderPath,
       tickets: this.#tickets,
       renewsTickets: this.#supervisor === undefined,
-      clock,
-      log,
+      clock: this.#clock,
+      log: this.#log,
     });
   }
 
@@ -394,10 +385,6 @@ export class Server {
       ...(this.#supervisor && { onAccountsWritten: this.#supervisor.accountsWritten }),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
-  }
-
-  async #startMethods(parts: Parts): Promise<void> {
-    await Promise.all(enabledMethods(parts).map((method) => method.start()));
   }
 
   #context(component: EventComponent = (this.#core as Core).server) {

@@ -49,7 +49,7 @@ export class SupervisedNode {
   /** Takes a message of the supervisor. @param socket a connection to the control socket, which comes without anything else */
   receive(message: unknown, socket: Socket | undefined): void {
     if (!socket) this.#calls.receive(message);
-    else if (this.#server) this.#server.takeControl(socket);
+    else if (this.#server?.control) this.#server.control.take(socket);
     else socket.destroy();
   }
 
