@@ -80,6 +80,22 @@ export class AccountFiles {
     return entry;
   }
 
+  /** Whether the account may be told what stands at a path. What it may not be told of counts as absent, and the same is answered either way. */
+  isTold(path: VirtualPath): boolean {
+    return this.#paths.isTold(path);
+  }
+
+  /**
+   * Refuses a request whose outcome depends on what stands at a path, to those who may not be told of it.
+   *
+   * @param failedId event of the operation that fails with it, where it has one
+   * @throws ServiceError `forbidden`
+   */
+  requireTold(path: VirtualPath, failedId: number | undefined): void {
+    if (failedId === undefined) this.#paths.requireTold(path);
+    else this.#paths.orReport(failedId, path, () => this.#paths.requireTold(path));
+  }
+
   /**
    * Refuses what is to be done in a folder that is missing, to those who may know.
    *
@@ -252,10 +268,12 @@ export class AccountFiles {
   /**
    * Opens a file to write it in any order; event 40021 at once, or 40035. @see RandomUpload
    *
-   * @throws ServiceError `forbidden` without `write`, and what `RandomUpload.open` throws
+   * @throws ServiceError `forbidden` without `write`, or for a file that must be there and may not be looked at; what `RandomUpload.open` throws
    */
   async openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     try {
+      // That the name must be free tells as well, but most of those who ask so (WinSCP) would only not overwrite.
+      if (!options.create) this.#paths.requireTold(path);
       return await RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     } catch (error) {
       throw this.#paths.reported(40035, path, error);

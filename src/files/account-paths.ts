@@ -54,6 +54,22 @@ export class AccountPaths {
     if (!this.account.permissions.allowsAny(path, neededRights[operation])) throw denied();
   }
 
+  /** Whether the account may be told what stands at a path: by `traverse` alone, that it is a folder. */
+  isTold(path: VirtualPath): boolean {
+    const { permissions } = this.account;
+    if (permissions.allowsAny(path, neededRights.lookAtFile)) return true;
+    return permissions.allowsAny(path, neededRights.look) && this.entryAt(path)?.isFolder === true;
+  }
+
+  /**
+   * Refuses a request whose outcome depends on what stands at a path, to those who may not be told of it.
+   *
+   * @throws ServiceError `forbidden`
+   */
+  requireTold(path: VirtualPath): void {
+    if (!this.isTold(path)) throw new ServiceError('forbidden', 'Conditions need the right to read or list what they are about.');
+  }
+
   /** What stands at a path, whoever asks. */
   entryAt(path: VirtualPath): Entry | undefined {
     const location = this.mounts.locate(path);

@@ -51,7 +51,7 @@ test('permissions on both ends', async (t) => {
     ['COPY', 'n', ['allow-read'], ['allow-write'], 201],
     ['COPY', 'n', without('allow-read'), all, 403],
     ['COPY', 'n', all, without('allow-write'), 403],
-    ['COPY', 'taken', ['allow-read'], ['allow-write'], 204],
+    ['COPY', 'taken', ['allow-read'], ['allow-write'], 201],
     ['MOVE', 'n', ['allow-rename'], ['allow-rename'], 201],
     ['MOVE', 'n', without('allow-rename'), all, 403],
     ['MOVE', 'n', all, without('allow-rename'), 403],

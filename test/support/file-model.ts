@@ -187,6 +187,8 @@ export class FileModel {
     const refused = (status: number): Expected => ({ status, events: [40067] });
     if (!this.#may(account, path, ['read']) || !this.#may(account, destination, ['write'])) return refused(403);
     const exists = this.tree.has(destination);
+    const isTold = this.#may(account, destination, ['read']) || this.#may(account, destination, ['list']);
+    if (!isTold && overwrite === 'F') return refused(403);
     if (exists && overwrite === 'F') return refused(412);
     if (isNested(path, destination) || this.#isFolder(path)) return refused(403);
     const content = this.tree.get(path);
@@ -194,7 +196,7 @@ export class FileModel {
     if (!this.#isFolder(parentOf(destination))) return refused(409);
     if (this.#isFolder(destination)) return refused(409);
     this.tree.set(destination, content);
-    return { status: exists ? 204 : 201, events: [40061, 40068] };
+    return { status: exists && isTold ? 204 : 201, events: [40061, 40068] };
   }
 
   #move({ kind, account, path, destination, overwrite }: Operation): Expected {

@@ -15,6 +15,8 @@ import { checkFree, checkReplaceable, destinationExists, type ReplacementRules }
 import { setAside } from './set-aside.ts';
 
 export interface CopyOptions extends ReplacementRules {
+  /** Whether the client asked what is at the destination (`Overwrite: F`): refused where `write` is all that the account has there. */
+  isConditional?: boolean | undefined;
   /** Modification time of the copy, Unix time in milliseconds; else it is the time of the copy. */
   modifiedMs?: number | undefined;
   /** Refuses by throwing; runs with the source, and again before the copy gets its name. */
@@ -28,7 +30,7 @@ export interface CopyOptions extends ReplacementRules {
  * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and what `checkReplaceable` asks
  * for. Events 40061, then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
  *
- * @returns whether the destination was free before
+ * @returns whether the destination was free before, as far as the account may be told
  * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a folder at the
  *   destination, `too-large`, `storage-full`, `locked`
  */
@@ -44,6 +46,7 @@ export async function copyFile(
   try {
     paths.require(from, 'readFile');
     paths.require(to, 'writeFile');
+    if (options.isConditional) paths.requireTold(to);
     paths.environment.events.assertWritable();
     checkFree(paths, to, options);
     checkNesting(from, to);
@@ -64,7 +67,7 @@ export async function copyFile(
   const told = [paths.draft(40068, from, { destination: to, replaced: replaced ? true : undefined })];
   if (replaced === 'folder') told.unshift(paths.draft(40026, to));
   await paths.tellDone(durability, told);
-  return { created: !replaced };
+  return { created: !replaced || !paths.isTold(to) };
 }
 
 type Replaced = 'file' | 'folder' | undefined;

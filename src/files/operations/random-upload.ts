@@ -5,7 +5,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { type Entry, entryOf, virtualEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 import { WriteQueue } from '../write-queue.ts';
 import { transferData } from './file-download.ts';
@@ -33,6 +33,9 @@ export class RandomUpload implements Transfer {
   #path: VirtualPath;
   /** Size once all that was asked for is done. */
   #comingBytes: number;
+  /** Size that the file would have if it had been new: all that those are told who may not look at it. */
+  #ownBytes = 0;
+  #ownChangeMs: number;
   #isChanged: boolean;
   #isRemoved = false;
   /** Its descriptors are closed, or will be, and their numbers are then those of other files. */
@@ -51,6 +54,7 @@ export class RandomUpload implements Transfer {
     this.#comingBytes = content.sizeBytes;
     this.#isChanged = content.isNew || options.truncate;
     this.startedMs = paths.environment.clock.monotonicMs();
+    this.#ownChangeMs = paths.environment.clock.nowMs();
   }
 
   /**
@@ -106,7 +110,10 @@ export class RandomUpload implements Transfer {
   write(place: number | 'end', chunks: readonly Buffer[]): Promise<void> {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const offset = place === 'end' ? this.#comingBytes : place;
-    if (bytes > 0) this.#comingBytes = Math.max(this.#comingBytes, offset + bytes);
+    if (bytes > 0) {
+      this.#comingBytes = Math.max(this.#comingBytes, offset + bytes);
+      this.#noteOwn(place === 'end' ? this.#ownBytes + bytes : Math.max(this.#ownBytes, offset + bytes));
+    }
     return this.#queue.write(chunks, offset, bytes);
   }
 
@@ -123,6 +130,7 @@ export class RandomUpload implements Transfer {
   /** Cuts or lengthens the file. @throws ServiceError `too-large`, `storage-full` */
   truncate(sizeBytes: number): Promise<void> {
     this.#comingBytes = sizeBytes;
+    this.#noteOwn(sizeBytes);
     return this.#queue.run(() =>
       this.#mayFail(async () => {
         if (sizeBytes === this.#content.sizeBytes) return;
@@ -137,7 +145,7 @@ export class RandomUpload implements Transfer {
   setAttributes(change: AttributeChange): Promise<void> {
     return this.#whileOpen(async () => {
       await this.#requireChangeable();
-      checkOwner(change.owner, fstatSync(this.#content.fd));
+      checkOwner(change.owner, this.#paths.isTold(this.#path) ? fstatSync(this.#content.fd) : this.#ownEntry());
       if (change.mode !== undefined) fchmodSync(this.#content.fd, change.mode & 0o777);
       this.#change = { times: change.times ?? this.#change.times, mode: change.mode ?? this.#change.mode };
     });
@@ -148,11 +156,12 @@ export class RandomUpload implements Transfer {
     return this.#queue.run(() => this.#mayFail(() => this.#content.sync()));
   }
 
-  /** What the file is by now, for its own session. */
+  /** What the file is by now, for its own session; to those who may not look at it, what it would be if it were new. */
   entry(): Promise<Entry> {
+    const own = this.#paths.isTold(this.#path) ? undefined : this.#ownEntry();
     return this.#whileOpen(async () => {
       const { fd, sizeBytes } = this.#content;
-      const entry = { ...entryOf(baseName(this.#path), fstatSync(fd)), sizeBytes };
+      const entry = own ?? { ...entryOf(baseName(this.#path), fstatSync(fd)), sizeBytes };
       const { times } = this.#change;
       return times ? { ...entry, modifiedMs: times.modifiedMs, accessedMs: times.accessedMs } : entry;
     });
@@ -291,6 +300,17 @@ export class RandomUpload implements Transfer {
   // The file itself changes with each write in place, and not only at the end.
   async #requireChangeable(): Promise<void> {
     if (this.#content.isInPlace) await this.#requireUnlocked();
+  }
+
+  #noteOwn(sizeBytes: number): void {
+    this.#ownBytes = sizeBytes;
+    this.#ownChangeMs = this.#paths.environment.clock.nowMs();
+  }
+
+  #ownEntry(): Entry {
+    const ofNew = virtualEntry(baseName(this.#path), this.#ownChangeMs);
+    const mode = this.#change.mode ?? this.#options.mode ?? 0o644;
+    return { ...ofNew, isFolder: false, sizeBytes: this.#ownBytes, mode };
   }
 
   #noteChange(): void {

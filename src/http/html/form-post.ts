@@ -1,4 +1,3 @@
-import type { Entry } from '../../files/entry.ts';
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
@@ -27,7 +26,7 @@ import { backendReplyHeaders } from '../rest/upload-backend.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './flash.ts';
 import { accountOfPage, messagePageReply, pageContextOf } from './page-replies.ts';
-import { confirmPage } from './pages/confirm-page.ts';
+import { confirmPage, type MemberToDelete } from './pages/confirm-page.ts';
 import { pageHeaders } from './pages/page-headers.ts';
 
 const uploadAction = 'upload-file';
@@ -87,9 +86,12 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
 /** The page that lists what would be deleted, with the button that does it. */
 async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const { files } = clientOf(exchange);
-  const members: { name: string; entry: Entry | undefined }[] = [];
-  for await (const name of inTurns(await selectedMembers(exchange, folder, fields)))
-    members.push({ name, entry: files.look(targetPath(folder, name), 'confirmDeletion') });
+  const members: MemberToDelete[] = [];
+  for await (const name of inTurns(await selectedMembers(exchange, folder, fields))) {
+    const path = targetPath(folder, name);
+    const entry = files.look(path, 'confirmDeletion');
+    members.push({ name, entry: entry && { isFolder: entry.isFolder, sizeBytes: files.isTold(path) ? entry.sizeBytes : undefined } });
+  }
   const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
   return { status: 200, headers: pageHeaders(), body };
 }

@@ -14,6 +14,15 @@ export function isConditional({ incoming: { headers } }: Exchange): boolean {
 
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
+/** Conditions of a change whose outcome tells what is there. In `If`, where locks' tokens stand, it counts as absent. */
+const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
+
+/** The events of changes that fail; LOCK has none. */
+function failureId(method: string, { target }: Exchange): number | undefined {
+  const isFolder = target.kind === 'member' && target.isFolder;
+  return { PUT: 40022, DELETE: isFolder ? 40027 : 40013, COPY: 40067, MOVE: 40056, MKCOL: 40011 }[method];
+}
+
 /** The request headers that make a request conditional (RFC 9110 §13). */
 export function conditionHeaders(exchange: Exchange): ConditionHeaders {
   return Object.fromEntries(conditionNames.map((name) => [name, header(exchange, name)]));
@@ -39,13 +48,16 @@ export type Preconditions = (current: Entry | undefined) => void;
  *
  * @param asked the conditions, where they are those of another request than this one
  * @returns what to call with the state of the request's own resource, in the turn of the change
- * @throws ServiceError `bad-request` for an `If` that is malformed or names what is no URL of this service
+ * @throws ServiceError `bad-request` for an `If` that is malformed or names what is no URL of this service, `forbidden` for conditions on
+ *   what may not be looked at
  */
 export async function preconditions(
   exchange: Exchange,
   path: VirtualPath,
   asked: ConditionalRequest = { method: exchange.method, headers: { ...conditionHeaders(exchange), if: header(exchange, 'if') } },
 ): Promise<Preconditions> {
+  const { files } = clientOf(exchange);
+  if (tellingNames.some((name) => asked.headers[name] !== undefined)) files.requireTold(path, failureId(asked.method, exchange));
   const holds = await ifConditions(exchange, path, asked.headers.if);
   return (current) => {
     const verdict = evaluateConditions({
@@ -75,7 +87,7 @@ async function ifConditions(
   );
   return (current) =>
     lists.some(({ path, conditions, tokens }) => {
-      const entry = path === own ? current : lookedUp(exchange, path);
+      const entry = path !== own ? lookedUp(exchange, path) : clientOf(exchange).files.isTold(path) ? current : undefined;
       return conditions.every((condition) => isMet(condition, entry, tokens) !== condition.negated);
     });
 }

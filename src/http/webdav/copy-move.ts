@@ -21,7 +21,8 @@ export async function copyMember(c: HttpContext): Promise<Response> {
     checkForm(exchange, source, request);
     conditions(source);
   };
-  const { created } = await clientOf(exchange).files.copyFile(path, destination, { ...rules, modifiedMs, verify });
+  const isConditional = rules.mayReplace === 'nothing';
+  const { created } = await clientOf(exchange).files.copyFile(path, destination, { ...rules, isConditional, modifiedMs, verify });
   return respond(c, replyTo(destination, created, false, modifiedMs !== undefined));
 }
 

@@ -33,14 +33,16 @@ export async function lockMember(c: HttpContext): Promise<Response> {
   const locked = files.lockable(path);
   const entry = files.look(path, 'lock');
   verify(entry);
-  if (!info) return respond(c, lockReply(exchange, path, await locked.refresh(timeoutMs), entry?.isFolder ?? false, 200));
+  const isTold = files.isTold(path);
+  const isFolder = isTold ? entry?.isFolder === true : exchange.target.kind === 'member' && exchange.target.isFolder;
+  if (!info) return respond(c, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = ownerOf(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
     // Whoever asks another node must not meet the lock that it took here without a word.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) noteChange(exchange.request);
     throw error;
   });
-  if (entry) return respond(c, lockReply(exchange, path, lock, entry.isFolder, 200));
+  if (entry) return respond(c, lockReply(exchange, path, lock, isFolder, isTold ? 200 : 201));
   try {
     await createEmptyFile(exchange, path, lock);
   } catch (error) {

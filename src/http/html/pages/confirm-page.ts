@@ -9,8 +9,8 @@ import type { PageContext } from './page-context.ts';
 /** A member that is about to be deleted. */
 export interface MemberToDelete {
   name: string;
-  /** Undefined when it is gone already. */
-  entry: { isFolder: boolean; sizeBytes: number } | undefined;
+  /** Undefined when it is gone already; its size, when that may not be told. */
+  entry: { isFolder: boolean; sizeBytes: number | undefined } | undefined;
 }
 
 /** What the page with the question before a deletion shows. */
@@ -41,7 +41,7 @@ ${there.length > 0 && html`<button type="submit" class="primary danger">${icon('
 function memberLine({ language }: PageContext, folder: VirtualPath, { name, entry }: MemberToDelete) {
   const shown = new Html(`<bdi>${nameHtml(name)}</bdi>`);
   if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
-  const about = entry.isFolder ? language.text('withContent') : language.size(entry.sizeBytes);
+  const about = entry.isFolder ? language.text('withContent') : entry.sizeBytes === undefined ? '' : language.size(entry.sizeBytes);
   const url = urlPathOf(memberPath(folder, name), entry.isFolder);
   return html`<li><a class="name i ${entry.isFolder ? 'folder' : fileLook(name)}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
 }
