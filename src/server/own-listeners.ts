@@ -7,6 +7,7 @@ import { ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { Timer } from '../lib/clock.ts';
 import { mostDescriptors } from '../lib/disk/descriptors.ts';
+import { UnderWay } from '../lib/turns/under-way.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
@@ -29,6 +30,10 @@ export class OwnListeners {
   readonly #running = new Map<string, Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(mostDescriptors() * shareOfHandles));
+  /** Listeners that a reload took out of force, as long as something is under way on them. */
+  readonly #retiring = new UnderWay();
+  /** Aborted when transfers get no more time. */
+  readonly #hurry = new AbortController();
   #ticketRenewal: Timer | undefined;
   #parts: RequestParts | undefined;
 
@@ -101,11 +106,21 @@ export class OwnListeners {
     for (const { server } of this.#running.values()) server.leave();
   }
 
-  /** Stops accepting, lets requests finish. @returns whether all did in time */
+  /** Stops accepting, lets requests finish, and those of listeners that a reload took out of force. @returns whether all did in time */
   async stop(timeoutMs: number): Promise<boolean> {
     this.#ticketRenewal?.cancel();
-    const finished = await Promise.all([...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs)));
-    return finished.every(Boolean);
+    // A reload may have given those of before more time.
+    const deadline = this.#surroundings.clock.after(timeoutMs, () => this.hurry());
+    const stopped = [...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs));
+    const finished = await Promise.all(stopped);
+    await this.#retiring.ended();
+    deadline.cancel();
+    return finished.every(Boolean) && !this.#hurry.signal.aborted;
+  }
+
+  /** Gives transfers no more time: those under way are cut. */
+  hurry(): void {
+    this.#hurry.abort();
   }
 
   #commit(parts: RequestParts, added: readonly string[], sshServices: ReadonlyMap<string, SshService>): void {
@@ -133,9 +148,10 @@ export class OwnListeners {
       const running = this.#running.get(uuid);
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
-      void running.server.drain(after.server.shutdown_timeout * 1000).then(() => {
+      const draining = running.server.drain(after.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
         if (!moved.includes(uuid)) running.sessions.close();
       });
+      this.#retiring.add(draining);
     }
     for (const uuid of moved) {
       this.#running.set(uuid, this.#running.get(`${uuid}/next`) as Running);
@@ -164,7 +180,7 @@ export class OwnListeners {
   async #stop(key: string, reason: string, timeoutMs: number): Promise<boolean> {
     const running = this.#running.get(key);
     if (!running) return true;
-    const inTime = await running.server.drain(timeoutMs);
+    const inTime = await running.server.drain(timeoutMs, this.#hurry.signal);
     this.#running.delete(key);
     if (![...this.#running.values()].some((other) => other.sessions === running.sessions)) running.sessions.close();
     const { component, options } = running.server.service;

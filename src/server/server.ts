@@ -74,6 +74,7 @@ export class Server {
   readonly #file: ServerFile;
   readonly #uploadLimits = (): UploadLimits => uploadLimits(this.#config.server.uploads);
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
+  readonly #hurry = new AbortController();
   #started: Promise<void> | undefined;
   #stopped: Promise<boolean> | undefined;
 
@@ -111,15 +112,16 @@ export class Server {
     return this.#started;
   }
 
-  /**
-   * Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal.
-   *
-   * @param isUrgent whether nothing is waited for
-   * @returns whether all finished
-   */
-  stop(isUrgent = false): Promise<boolean> {
-    this.#stopped ??= this.#stop(isUrgent);
+  /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
+  stop(): Promise<boolean> {
+    this.#stopped ??= this.#stop();
     return this.#stopped;
+  }
+
+  /** Gives a stop that is under way, or to come, no more time: transfers are cut, and have their ends in the journal. */
+  hurry(): void {
+    this.#hurry.abort();
+    this.#listeners?.hurry();
   }
 
   async #start(): Promise<void> {
@@ -239,7 +241,7 @@ export class Server {
     }
   }
 
-  async #stop(isUrgent: boolean): Promise<boolean> {
+  async #stop(): Promise<boolean> {
     const wasReady = this.#phase === 'ready';
     this.#phase = 'stopping';
     this.#listeners?.leave();
@@ -251,18 +253,19 @@ export class Server {
       return true;
     }
     // `/ready` says so already; what sends requests here has the time to notice.
-    if (!isUrgent) await this.#clock.sleep(this.#config.server.shutdown_delay * 1000);
-    return this.#close(isUrgent ? 0 : this.#config.server.shutdown_timeout * 1000);
+    await this.#clock.sleep(this.#config.server.shutdown_delay * 1000, this.#hurry.signal).catch(() => {});
+    return this.#close();
   }
 
-  async #close(timeoutMs = this.#config.server.shutdown_timeout * 1000): Promise<boolean> {
-    const startedMs = this.#clock.monotonicMs();
+  async #close(): Promise<boolean> {
+    const endMs = this.#clock.monotonicMs() + this.#config.server.shutdown_timeout * 1000;
+    const leftMs = () => (this.#hurry.signal.aborted ? 0 : endMs - this.#clock.monotonicMs());
     if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
-    const finished = (await this.#listeners?.stop(timeoutMs)) ?? true;
+    const finished = (await this.#listeners?.stop(leftMs())) ?? true;
     await this.#consoles?.stop();
     await this.#control?.close();
     for (const method of this.#parts?.methods.values() ?? []) await method.stop();
-    const delivered = (await this.#core?.close(timeoutMs - (this.#clock.monotonicMs() - startedMs))) ?? true;
+    const delivered = (await this.#core?.close(leftMs())) ?? true;
     await this.#monitoring.stop();
     await this.#state?.close();
     this.#dataFolder?.release();

@@ -4,6 +4,7 @@ import type { Timer } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { listen, urlOf } from '../lib/listen.ts';
 import { Sparing } from '../lib/sparing.ts';
+import { drained, UnderWay } from '../lib/turns/under-way.ts';
 import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
@@ -23,6 +24,8 @@ export class SshServer {
   #protocol: Server;
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
+  /** What connections that are gone still have to tell. */
+  readonly #settling = new UnderWay();
   /** Of connections that ended. */
   readonly #ended = { receivedBytes: 0, sentBytes: 0, requests: 0 };
   readonly #looker: Timer;
@@ -89,17 +92,20 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Stops accepting, lets transfers finish, and cuts what is left after `timeoutMs`. @returns whether all finished */
-  async drain(timeoutMs: number): Promise<boolean> {
+  /**
+   * Stops accepting, lets transfers finish, and cuts what is left after `timeoutMs`, or when `hurry` is aborted. All have told of their ends
+   * then.
+   *
+   * @returns whether all finished
+   */
+  async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const connection of this.#connections.values()) connection.leave();
-    let inTime = true;
-    const deadline = this.#service.clock.after(timeoutMs, () => {
-      inTime = false;
+    const settled = () => this.#settling.ended();
+    const cut = () => {
       for (const connection of this.#connections.values()) connection.cut('The service stops.');
-    });
-    await closed;
-    deadline.cancel();
+    };
+    const inTime = await drained(this.#service.clock, { closed, settled, timeoutMs, hurry, cut });
     this.#looker.cancel();
     return inTime;
   }
@@ -109,6 +115,7 @@ export class SshServer {
     this.#connections.set(socket, connection);
     socket.once('close', () => {
       this.#connections.delete(socket);
+      this.#settling.add(connection.settled());
       this.#ended.receivedBytes += socket.bytesRead;
       this.#ended.sentBytes += socket.bytesWritten;
       this.#ended.requests += connection.requests;

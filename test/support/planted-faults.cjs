@@ -3,7 +3,7 @@ const { Hash } = require('node:crypto');
 const fs = require('node:fs');
 const { OutgoingMessage, ServerResponse } = require('node:http');
 const { syncBuiltinESMExports } = require('node:module');
-const { join } = require('node:path');
+const { dirname, join } = require('node:path');
 
 const planted = (where) => new TypeError(`planted ${where}`);
 const holds = (value, text) => (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).includes(text);
@@ -45,7 +45,7 @@ Object.defineProperty(OutgoingMessage.prototype, 'headersSent', {
 });
 
 // In the disk: the names of a folder that has a member `planted-sync` cannot be synced, nor a journal that has the upload of `planted-lines`.
-const { fsync, fsyncSync, fdatasync } = fs;
+const { close, fsync, fsyncSync, fdatasync } = fs;
 const isPlanted = (fd) => fs.existsSync(join(fs.readlinkSync(`/proc/self/fd/${fd}`), 'planted-sync'));
 const isPlantedJournal = (fd) => {
   const path = fs.readlinkSync(`/proc/self/fd/${fd}`);
@@ -57,6 +57,13 @@ fs.fsyncSync = (fd) => {
   if (isPlanted(fd)) throw eio('fsync');
   fsyncSync(fd);
 };
-fs.fdatasync = (fd, done) => (isPlantedJournal(fd) ? process.nextTick(done, eio('fdatasync')) : fdatasync(fd, done));
+// It is slow with the content of uploads beside a member `planted-slow`: its syncs and what frees it.
+const isSlow = (fd) => {
+  const [path] = fs.readlinkSync(`/proc/self/fd/${fd}`).split(' (deleted)');
+  return /\.(?:part|kept)$/.test(path) && fs.existsSync(join(dirname(path), 'planted-slow'));
+};
+const slowly = (fd, action) => (isSlow(fd) ? setTimeout(action, 700) : action());
+fs.fdatasync = (fd, done) => (isPlantedJournal(fd) ? process.nextTick(done, eio('fdatasync')) : slowly(fd, () => fdatasync(fd, done)));
+fs.close = (fd, done) => slowly(fd, () => close(fd, done));
 
 syncBuiltinESMExports();

@@ -177,18 +177,29 @@ interface Surroundings {
   afterStart?: () => Promise<void>;
 }
 
+/** After a second signal the ends of transfers have so long to get into the journal. */
+const hurryMs = 2000;
+
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Surroundings): Promise<number> {
   endByFault(log, () => {
     if (service instanceof Server) service.flushNow();
   });
   let isStopping = false;
+  let isHurrying = false;
   const stopped = new Promise<number>((done) => {
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
-      if (isStopping) process.exit(signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated);
+      const cutShort = signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated;
+      if (isHurrying) process.exit(cutShort);
+      if (isStopping) {
+        isHurrying = true;
+        service.hurry();
+        systemClock.after(hurryMs, () => process.exit(cutShort));
+        return;
+      }
       isStopping = true;
       log.info('stopping', { signal });
       service.stop().then(
-        (inTime) => done(inTime ? exitCode.done : signal === 'SIGINT' ? exitCode.interrupted : exitCode.terminated),
+        (inTime) => done(inTime && !isHurrying ? exitCode.done : cutShort),
         (error) => {
           log.error('the stop failed', { reason: error });
           done(exitCode.cannotRun);

@@ -7,6 +7,7 @@ import { noteInternalError } from '../../events/internal-error.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import { listen, urlOf } from '../../lib/listen.ts';
+import { drained, UnderWay } from '../../lib/turns/under-way.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
@@ -46,12 +47,14 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
+  /** Requests: an upload that is cut tells of its end after its connection is gone. */
+  readonly #answering = new UnderWay();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
-    const { server, answer, answerStream } = createNodeServer(() => this.#service);
+    const { server, answer, answerStream } = createNodeServer(() => this.#service, this.#answering);
     this.#http1 = server;
     this.#answerStream = answerStream;
     if (service.options.type === 'https') this.#useTls(readTlsContext(service.options, service.clock.nowMs()));
@@ -136,8 +139,13 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`. @returns whether all finished */
-  async drain(timeoutMs: number): Promise<boolean> {
+  /**
+   * Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`, or when `hurry` is aborted. All have told of their
+   * ends then.
+   *
+   * @returns whether all finished
+   */
+  async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
     const { clock } = this.#service;
     this.#tlsWatch?.cancel();
     this.#forgetTickets?.();
@@ -146,14 +154,9 @@ export class HttpServer {
     const closeIdle = () => this.#http1.closeIdleConnections();
     closeIdle();
     const stepper = clock.every(drainStepMs, closeIdle);
-    let inTime = true;
-    const deadline = clock.after(timeoutMs, () => {
-      inTime = false;
-      this.#connections.destroy();
-    });
-    await closed;
+    const settled = () => this.#answering.ended();
+    const inTime = await drained(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
-    deadline.cancel();
     // No more looking after times, where it did not listen itself.
     this.#http1.close();
     return inTime;

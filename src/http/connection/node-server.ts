@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createAdaptorServer } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { acceptAnyHead } from '../../lib/adapter-request.ts';
+import type { UnderWay } from '../../lib/turns/under-way.ts';
 import { createApp } from '../app.ts';
 import { knownMethods } from '../method-names.ts';
 import { failRequest } from '../reply/internal-error.ts';
@@ -43,8 +44,9 @@ interface NodeServer {
  * `answer` called for each request in its turn, as the adapter knows of no pipelining, congestion and `Expect`.
  *
  * @param service asked at each request, so that a reload takes effect at once
+ * @param answering counts the requests whose handlers have not come to their ends
  */
-export function createNodeServer(service: () => HttpService): NodeServer {
+export function createNodeServer(service: () => HttpService, answering: UnderWay): NodeServer {
   const app = createApp();
   let listener: AdapterListener | undefined;
   const server = createAdaptorServer({
@@ -63,16 +65,18 @@ export function createNodeServer(service: () => HttpService): NodeServer {
       return createServer(options);
     }) as typeof createServer,
   }) as Server;
+  const settle = (exchange: Exchange, answer: unknown) =>
+    answering.add(Promise.resolve(answer).catch((error) => failRequest(exchange, error)));
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => {
     const exchange = new Exchange(service(), incoming, outgoing, expectsContinue, failRequest);
     (outgoing as Answering)[exchangeKey] = exchange;
     acceptAnyHead(incoming);
-    listener?.(incoming, outgoing).catch((error) => failRequest(exchange, error));
+    settle(exchange, listener?.(incoming, outgoing));
   };
   const answerStream = (request: StreamRequest, expectsContinue: boolean) => {
     const exchange = new Exchange(service(), request, request.stream, expectsContinue, failRequest);
     // The reply went to the stream (`respond`, `stream`).
-    Promise.resolve(app.fetch(requestOf(exchange.method), exchange)).catch((error) => failRequest(exchange, error));
+    settle(exchange, app.fetch(requestOf(exchange.method), exchange));
   };
   return { server, answer, answerStream };
 }

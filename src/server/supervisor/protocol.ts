@@ -53,6 +53,8 @@ export interface NodeApi {
   figures(): Promise<MetricFigures>;
   /** @returns whether all requests ended in time */
   stop(): Promise<boolean>;
+  /** Gives its stop no more time. */
+  hurry(): void;
 }
 
 /** What the supervisor does for a node. */

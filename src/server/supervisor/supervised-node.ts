@@ -43,6 +43,7 @@ export class SupervisedNode {
       lookAtAccounts: () => this.#running.lookAtAccounts(),
       figures: () => this.#running.figures(),
       stop: () => this.#running.stop(),
+      hurry: () => this.#running.hurry(),
     });
   }
 
@@ -56,7 +57,8 @@ export class SupervisedNode {
   /** The supervisor is gone: nobody would start this node again. Cuts what is under way. */
   async end(): Promise<void> {
     this.#calls.close('The supervisor is gone.');
-    await this.#server?.stop(true);
+    this.#server?.hurry();
+    await this.#server?.stop();
   }
 
   /** Puts all events so far on disk, before a fault ends the process. */

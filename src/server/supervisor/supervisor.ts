@@ -120,6 +120,11 @@ export class Supervisor {
     return finished.every(Boolean);
   }
 
+  /** Gives a stop that is under way no more time. */
+  hurry(): void {
+    for (const { calls } of this.#ready()) void calls.call('hurry').catch(() => {});
+  }
+
   #ready(): Member[] {
     return [...this.#members].filter(({ isReady }) => isReady);
   }

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type Server from 'ssh2/lib/server.js';
 import { guarded } from '../../lib/guarded.ts';
+import { UnderWay } from '../../lib/turns/under-way.ts';
 import { answerCommand } from '../exec.ts';
 import { serveSftp } from '../sftp/session.ts';
 import type { SshClient } from '../ssh-client.ts';
@@ -16,6 +17,8 @@ export class Channels {
   readonly #onFault: (error: unknown) => void;
   /** Channels that are open, served or not. */
   count = 0;
+  /** What is served on them, until the ends of all transfers are told. */
+  readonly underWay = new UnderWay();
   /** Told when the last one has ended. */
   onEmpty: () => void = () => {};
 
@@ -49,24 +52,22 @@ export class Channels {
     };
     // The service stops: a channel that nothing runs on is not waited for.
     this.#client.leaving.addEventListener('abort', end);
+    const serve = (serving: Promise<void>) => {
+      isServed = true;
+      const ended = serving.finally(() => {
+        isServed = false;
+        end();
+      });
+      this.underWay.add(ended);
+    };
     const answerOn = (channel: Server.Channel | undefined, refuse: Refuse, command: string | undefined) => {
       if (!channel) return refuse?.();
-      isServed = true;
-      answerCommand(quiet(channel), client, command)
-        .catch((error) => this.#onFault(error))
-        .finally(() => {
-          isServed = false;
-          end();
-        });
+      serve(answerCommand(quiet(channel), client, command).catch((error) => this.#onFault(error)));
     };
     this.#on(session, 'subsystem', (take: Take, refuse: Refuse, { name }: { name: string }) => {
       const channel = name === 'sftp' ? take() : undefined;
       if (!channel) return refuse?.();
-      isServed = true;
-      void this.#serve(channel, client).finally(() => {
-        isServed = false;
-        end();
-      });
+      serve(this.#serve(channel, client));
     });
     this.#on(session, 'exec', (take: Take, refuse: Refuse, { command }: { command: string }) => answerOn(take(), refuse, command));
     this.#on(session, 'shell', (take: Take, refuse: Refuse) => answerOn(take(), refuse, undefined));

@@ -145,6 +145,11 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.clock.after(farewellMs, () => this.#socket.destroy());
   }
 
+  /** Resolves when nothing of it is under way any more. */
+  async settled(): Promise<void> {
+    await this.#channels?.underWay.ended();
+  }
+
   cut(reason: string): void {
     this.#reason ??= reason;
     this.#socket.destroy();
