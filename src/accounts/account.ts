@@ -160,9 +160,13 @@ export function accountText(account: Account): string {
   return JSON.stringify({ ...account, permissions: account.permissions.options });
 }
 
-/** Reads `accountText`. @throws SyntaxError, or ServiceError for permissions that do not parse */
-export function accountOfText(text: string): Account {
-  const record = JSON.parse(text) as Omit<Account, 'permissions'> & { permissions: Permissions['options'] };
+/** Reads what `accountText` wrote, once it is parsed. @throws TypeError for what is no account, or ServiceError for permissions that do not parse */
+export function accountOfJson(value: unknown): Account {
+  const record = value as Omit<Account, 'permissions'> & { permissions: Permissions['options'] };
+  const texts = [record.name, record.uuid, record.email, record.groupUuid, record.homeFolderPath, record.method.uuid, record.method.type];
+  const folders = record.virtualFolders.flatMap(({ path, realPath }) => [path, realPath]);
+  const isAccount = [...texts, ...record.homeFolderStructure, ...folders].every((text) => typeof text === 'string');
+  if (!isAccount) throw new TypeError('It is no account.');
   return {
     ...record,
     homeFolderOwner: record.homeFolderOwner,

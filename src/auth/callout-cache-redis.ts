@@ -1,7 +1,29 @@
 import { createHmac } from 'node:crypto';
+import * as z from 'zod';
 import type { RedisLink } from '../lib/redis/redis-link.ts';
 import type { AuthResult } from './auth-method.ts';
 import type { AcceptedCredentials } from './callout-cache.ts';
+
+const textOption = z.string().nullish();
+
+/** As it was kept; another version of svc may have more in it. */
+const acceptedResult = z.object({
+  outcome: z.literal('authenticated'),
+  account: z.looseObject({
+    uuid: textOption,
+    email: textOption,
+    group: textOption,
+    home_folder_path: textOption,
+    create_home_folder: z.boolean().nullish(),
+    create_home_folder_owner: textOption,
+    create_home_folder_group: textOption,
+    home_folder_structure: z.array(z.string()).nullish(),
+    virtual_folders: z.array(z.tuple([z.string(), z.string()])).nullish(),
+    permissions: z
+      .object({ general: z.array(z.string()), rules: z.array(z.object({ expression: z.string(), permissions: z.array(z.string()) })) })
+      .nullish(),
+  }),
+});
 
 /**
  * Accepted credentials of all nodes, under an HMAC with a key that Redis does not know (`server.state.secret`): whoever reads Redis
@@ -26,8 +48,9 @@ export class RedisAcceptedCredentials implements AcceptedCredentials {
 
   async find(key: string): Promise<AuthResult | undefined> {
     try {
-      const text = (await this.#link.call(['GET', this.#link.key('accepted', key)])) as string | null;
-      return text === null ? undefined : (JSON.parse(text) as AuthResult);
+      const name = this.#link.key('accepted', key);
+      const text = await this.#link.call(['GET', name]);
+      return text === null ? undefined : this.#link.values.read(name, text, (value) => acceptedResult.parse(value) as AuthResult);
     } catch {
       return undefined;
     }

@@ -61,7 +61,7 @@ return 1`);
 /** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
 export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
-local created = redis.call('HGET', KEYS[1], 'created')
+local created = tonumber(redis.call('HGET', KEYS[1], 'created') or '')
 if not ends or not created or tonumber(ends) <= now then return false end
 local last = created + ARGV[3]
 if last <= now then return false end
@@ -69,7 +69,7 @@ local next = math.min(now + ARGV[2], last)
 redis.call('ZADD', KEYS[2], next, ARGV[1])
 redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${keptAfterEndMs})
 redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${keptAfterEndMs})
-return {created, ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
+return {tostring(created), ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
 
 /** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
 export const endScript = redisScript(`${forget}
@@ -80,7 +80,7 @@ return #ARGV - 1`);
 export const endAllScript = redisScript(`${redisNow}${forget}
 local ended = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
-  local created = tonumber(redis.call('HGET', ARGV[1] .. 'session:' .. key, 'created') or 0)
+  local created = tonumber(redis.call('HGET', ARGV[1] .. 'session:' .. key, 'created') or 0) or 0
   if key ~= ARGV[2] and created <= tonumber(ARGV[3]) then
     local ends = redis.call('ZSCORE', KEYS[1], key)
     if ends and tonumber(ends) > now then table.insert(ended, key) end
@@ -106,6 +106,6 @@ local found = {}
 for index = 2, #ARGV do
   local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)
   local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'account', 'created', 'address')
-  if ends > now and fields[1] and fields[2] then table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends)}) end
+  if ends > now and fields[1] and tonumber(fields[2] or '') then table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends)}) end
 end
 return found`);

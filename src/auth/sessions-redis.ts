@@ -1,4 +1,4 @@
-import { type Account, accountOfText, accountText } from '../accounts/account.ts';
+import { type Account, accountOfJson, accountText } from '../accounts/account.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import type { Log } from '../lib/log.ts';
@@ -70,7 +70,7 @@ export class RedisSessions implements SessionStore {
   async create(account: Account, address = ''): Promise<string> {
     const id = newSessionId();
     const over = await this.#runCreate(createScript, id, account, address, mostSessionsOfAccount);
-    for (const text of over as string[]) this.#onTimeout(accountOfText(text));
+    this.#tell(over as string[]);
     return id;
   }
 
@@ -122,7 +122,8 @@ export class RedisSessions implements SessionStore {
         const createdMs = Number(created);
         // A reload may have shortened it.
         const expiresMs = Math.min(Number(ends), createdMs + maximumAgeMs);
-        found.set(key, { key, account: accountOfText(account).name, address, createdMs, expiresMs });
+        const name = this.#accountOf(key, account)?.name;
+        if (name !== undefined) found.set(key, { key, account: name, address, createdMs, expiresMs });
       }
     } while (cursor !== '0');
     return [...found.values()];
@@ -158,7 +159,19 @@ export class RedisSessions implements SessionStore {
       this.#accounts.delete(key);
       return undefined;
     }
-    return { key, account: known ?? this.#keepAccount(key, accountOfText(found[1])), createdMs: Number(found[0]) };
+    const account = known ?? this.#accountOf(key, found[1]);
+    return account && { key, account: known ?? this.#keepAccount(key, account), createdMs: Number(found[0]) };
+  }
+
+  #accountOf(key: string, text: string): Account | undefined {
+    return this.#link.values.read(this.#sessionOf(key), text, accountOfJson);
+  }
+
+  #tell(over: readonly string[]): void {
+    for (const text of over) {
+      const account = this.#link.values.read(`${this.#base}session:`, text, accountOfJson);
+      if (account) this.#onTimeout(account);
+    }
   }
 
   #keepAccount(key: string, account: Account): Account {
@@ -196,8 +209,7 @@ export class RedisSessions implements SessionStore {
   async #sweep(): Promise<void> {
     if (!this.#link.isReady) return;
     try {
-      for (const text of (await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[])
-        this.#onTimeout(accountOfText(text));
+      this.#tell((await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[]);
     } catch (error) {
       this.#log.debug('sessions that timed out could not be looked for', { reason: error });
     }

@@ -46,7 +46,8 @@ export class Metrics {
     | 'config'
     | 'redis'
     | 'notForwarded'
-    | 'stream',
+    | 'stream'
+    | 'unreadable',
     Gauge
   >;
   readonly #traffic: Record<ServiceFigures['protocol'], { connections: Gauge; received: Counter; sent: Counter }>;
@@ -114,6 +115,7 @@ export class Metrics {
         'sum',
       ),
       stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
+      unreadable: gauge('svc_redis_unreadable_values', 'Values in Redis that this process skipped: they cannot be read.', ['state']),
     };
     this.#nodes = sources.nodes && {
       running: gauge('svc_workers', 'Nodes of `--workers` that answer requests.'),
@@ -223,6 +225,7 @@ export class Metrics {
     if (!shared) return;
     this.#gauges.redis.set({}, shared.isUp ? 1 : 0);
     this.#gauges.notForwarded.set({}, shared.eventsNotForwarded);
+    this.#gauges.unreadable.set({}, shared.unreadableValues);
     if (shared.streamBytes !== undefined) this.#gauges.stream.set({}, shared.streamBytes);
   }
 }

@@ -24,6 +24,8 @@ export interface SharedFigures {
   eventsNotForwarded: number;
   /** Memory that the shared journal takes; undefined while it cannot be asked. */
   streamBytes: number | undefined;
+  /** Values that this process found unreadable in Redis. */
+  unreadableValues: number;
 }
 
 /** What goes on at the address of a service. */

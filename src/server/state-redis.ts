@@ -72,6 +72,7 @@ export async function openRedisState(
           isUp: link.isReady,
           eventsNotForwarded: (await opened.spooled()).events,
           streamBytes: await opened.streamBytes().catch(() => undefined),
+          unreadableValues: link.values.unreadable,
         }),
         records: redisRecords(link),
         openReplayLog: () => redisReplayLog(link, clock.nowMs() - retentionDays * dayMs),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { appendFileSync, readdirSync, renameSync, unlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createLog } from '../../src/lib/log.ts';
+import { createLog, silentLog } from '../../src/lib/log.ts';
+import { RedisValues } from '../../src/lib/redis/redis-values.ts';
 import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
 import { DeliveryHistory } from '../../src/webhooks/records/delivery-history.ts';
 import { DeliveryLog, type DeliveryLogOptions, readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
@@ -156,7 +157,11 @@ test('records of files and of Redis are checked alike', async (t) => {
   ];
   writeFileSync(join(folder, 'deliveries-00000001.ndjson'), lines.map((line) => `${line}\n`).join(''));
   const entries = lines.map((line, index) => [`${index + 1}-0`, ['record', line]]);
-  const redis = redisRecords({ key: (...parts: string[]) => parts.join(':'), call: async () => entries });
+  const redis = redisRecords({
+    key: (...parts: string[]) => parts.join(':'),
+    call: async () => entries,
+    values: new RedisValues(silentLog),
+  });
   for (const records of [fileRecords(folder), redis]) {
     const good: string[] = [];
     const bad: string[] = [];

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import * as z from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
@@ -16,14 +17,16 @@ local function within(path, folder)
   return string.sub(path, 1, #start) == start
 end
 local function alive()
-  local locks = {}
+  local locks, bad = {}, {}
   local all = redis.call('HGETALL', KEYS[1])
   for index = 1, #all, 2 do
-    local lock = cjson.decode(all[index + 1])
-    if lock.expiresMs <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], all[index])
+    local isRead, lock = pcall(cjson.decode, all[index + 1])
+    local isLock = isRead and type(lock) == 'table' and type(lock.expiresMs) == 'number' and type(lock.path) == 'string' and type(lock.token) == 'string'
+    if not isLock then table.insert(bad, all[index])
+    elseif lock.expiresMs <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], all[index])
     else table.insert(locks, {lock = lock, text = all[index + 1]}) end
   end
-  return locks
+  return locks, bad
 end
 `;
 
@@ -61,17 +64,28 @@ const releaseScript = redisScript(`${alive}
 alive()
 return redis.call('HDEL', KEYS[1], ARGV[2])`);
 
-/** KEYS locks; ARGV now, path, 'covering' or 'within'. Returns locks. */
+/** KEYS locks; ARGV now, path, 'covering' or 'within'. Returns locks, and the tokens of those that are none. */
 const listScript = redisScript(`${alive}
 local found = {}
-for _, held in ipairs(alive()) do
+local locks, bad = alive()
+for _, held in ipairs(locks) do
   local lock = held.lock
   local isIn
   if ARGV[3] == 'covering' then isIn = lock.path == ARGV[2] or (lock.isDeep and within(ARGV[2], lock.path))
   else isIn = within(lock.path, ARGV[2]) end
   if isIn then table.insert(found, held.text) end
 end
-return found`);
+return {found, bad}`);
+
+const fileLock = z.object({
+  token: z.string(),
+  path: z.string(),
+  isDeep: z.boolean(),
+  accountUuid: z.string(),
+  takenBy: z.object({ account: z.string(), address: z.string() }).optional(),
+  owner: z.object({ text: z.string(), isLink: z.boolean() }).optional(),
+  expiresMs: z.number(),
+});
 
 /** Locks of all nodes. They go by the nodes' clocks, which must agree as far as a lock's minutes matter. */
 export class RedisLocks implements LockStore {
@@ -91,12 +105,12 @@ export class RedisLocks implements LockStore {
     const answer = await this.#run(takeScript, JSON.stringify(taken), mostLocksOfAccount);
     if (answer === null) return { taken };
     if (String(answer) === 'many') throw new ServiceError('too-many-requests', `An account may hold ${mostLocksOfAccount} locks.`);
-    return { conflict: lockOf(answer) };
+    return { conflict: this.#lockOf(answer) ?? taken };
   }
 
   async refresh(token: string, timeoutMs: number): Promise<FileLock | undefined> {
     const answer = await this.#run(refreshScript, token, Math.ceil(this.#clock.nowMs() + timeoutMs));
-    return answer === null ? undefined : lockOf(answer);
+    return answer === null ? undefined : this.#lockOf(answer);
   }
 
   async release(token: string): Promise<boolean> {
@@ -109,20 +123,28 @@ export class RedisLocks implements LockStore {
   }
 
   async covering(path: string): Promise<FileLock[]> {
-    return ((await this.#run(listScript, path, 'covering')) as unknown[]).map(lockOf);
+    return this.#list(path, 'covering');
   }
 
   async within(path: string): Promise<FileLock[]> {
-    return ((await this.#run(listScript, path, 'within')) as unknown[]).map(lockOf);
+    return this.#list(path, 'within');
+  }
+
+  async #list(path: string, which: 'covering' | 'within'): Promise<FileLock[]> {
+    const [found, bad] = (await this.#run(listScript, path, which)) as [unknown[], unknown[]];
+    for (const token of bad) this.#link.values.skip(`${this.#key} ${token}`, 'it is no lock');
+    return found.flatMap((text) => this.#lockOf(text) ?? []);
+  }
+
+  /** An `owner` that a client did not name is no member of the JSON, so it comes back as undefined, as it was. */
+  #lockOf(text: unknown): FileLock | undefined {
+    return this.#link.values.read(this.#key, text, (value) => {
+      const { takenBy, owner, ...lock } = fileLock.parse(value);
+      return { ...lock, ...(takenBy && { takenBy }), owner };
+    });
   }
 
   #run(script: ReturnType<typeof redisScript>, ...args: (string | number)[]): Promise<unknown> {
     return this.#link.run(script, [this.#key], [Math.floor(this.#clock.nowMs()), ...args]);
   }
-}
-
-/** An `owner` that a client did not name is no member of the JSON, so it comes back as undefined, as it was. */
-function lockOf(text: unknown): FileLock {
-  const lock = JSON.parse(String(text)) as FileLock;
-  return { ...lock, owner: lock.owner };
 }

@@ -146,8 +146,9 @@ export class RedisUploadStore implements UploadStore {
 
   async find(id: string): Promise<UploadRecord | undefined> {
     if (!isUploadId(id)) return undefined;
-    const text = await this.#link.call(['GET', this.#key(`upload:${id}`)]);
-    return text === null ? undefined : recordOf(text);
+    const key = this.#key(`upload:${id}`);
+    const text = await this.#link.call(['GET', key]);
+    return text === null ? undefined : this.#link.values.read(key, text, recordOf);
   }
 
   async change(id: string, change: Partial<UploadProgress>): Promise<UploadRecord> {
@@ -297,7 +298,11 @@ function idOf(member: string): string {
   return member.slice(member.lastIndexOf('\0') + 1);
 }
 
-function recordOf(text: unknown): UploadRecord {
-  const record = JSON.parse(String(text)) as UploadRecord;
+/** @throws TypeError for what is no record */
+function recordOf(value: unknown): UploadRecord {
+  const record = value as UploadRecord;
+  const texts = [record.id, record.accountUuid, record.path, record.contentPath, record.origin.account.uuid];
+  const numbers = [record.offsetBytes, record.expiresMs];
+  if (!texts.every((text) => typeof text === 'string') || !numbers.every(Number.isFinite)) throw new TypeError('It is no upload.');
   return { ...record, lengthBytes: record.lengthBytes, completion: record.completion, outcome: record.outcome };
 }

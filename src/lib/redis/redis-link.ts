@@ -4,8 +4,10 @@ import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { RedisConnection } from './redis-connection.ts';
 import { type RedisArguments, within } from './redis-connector.ts';
+import { setForeignKeysAside } from './redis-key-types.ts';
 import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
 import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
+import { RedisValues } from './redis-values.ts';
 
 /** How often Redis is asked for a sign of life. */
 const heartbeatMs = 500;
@@ -52,7 +54,7 @@ const ownForm = 2;
 
 /** KEYS form; ARGV own form. */
 const raiseFormScript = redisScript(`
-if tonumber(redis.call('GET', KEYS[1]) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
+if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
  * The way to Redis, watched: while Redis does not answer, commands fail at once instead of piling up; when it is back, what it may
@@ -64,6 +66,8 @@ export class RedisLink implements RedisCaller {
   readonly #settleMs: number;
   readonly #recoverHooks: ((caller: RedisCaller) => Promise<void>)[] = [];
   readonly #heartbeat: Timer;
+  /** Reads values, and counts those that cannot be read. */
+  readonly values: RedisValues;
   #connection: RedisConnection | undefined;
   #isReady = false;
   #isBeating = false;
@@ -74,10 +78,12 @@ export class RedisLink implements RedisCaller {
   #lastReplyMs: number;
   #runId: string | undefined;
   #marker: string | undefined;
+  #settingAside: Promise<boolean> | undefined;
 
   /** @throws ServiceError `bad-request` for a URL that cannot be read */
   constructor(options: RedisLinkOptions) {
     this.#options = options;
+    this.values = new RedisValues(options.log);
     this.#address = parseRedisUrl(options.url);
     this.#settleMs = options.settleMs ?? defaultSettleMs;
     this.#lastReplyMs = options.clock.monotonicMs();
@@ -170,6 +176,24 @@ export class RedisLink implements RedisCaller {
   }
 
   async #send(command: RedisArguments): Promise<unknown> {
+    try {
+      return await this.#sendOnce(command);
+    } catch (error) {
+      const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
+      if (!isForeign || !(await this.#setForeignKeysAside())) throw error;
+      return this.#sendOnce(command);
+    }
+  }
+
+  /** @returns whether there were any, so that what failed may be tried again */
+  #setForeignKeysAside(): Promise<boolean> {
+    this.#settingAside ??= setForeignKeysAside(this.key(''), (command) => this.#sendOnce(command), this.values).finally(() => {
+      this.#settingAside = undefined;
+    });
+    return this.#settingAside;
+  }
+
+  async #sendOnce(command: RedisArguments): Promise<unknown> {
     const connection = this.#connection;
     if (!connection) throw this.#away();
     const { clock } = this.#options;
@@ -243,7 +267,10 @@ export class RedisLink implements RedisCaller {
     const runId = /run_id:(\w+)/.exec(info)?.[1] ?? '';
     await this.#eval(raiseFormScript, [this.key('form')], [ownForm]);
     await this.#send(['SET', this.key('marker'), randomUUID(), 'NX']);
-    const [marker, usedRunId] = (await this.#send(['MGET', this.key('marker'), this.key('run')])) as [string, string | null];
+    const [marker, usedRunId] = (await this.#send(['MGET', this.key('marker'), this.key('run')])) as [string | null, string | null];
+    // Neither can be read while it is of another type.
+    if (marker === null) await this.#setForeignKeysAside();
+    if (marker === null) return;
     const isOther = this.#runId !== undefined && (runId !== this.#runId || marker !== this.#marker);
     const caller: RedisCaller = {
       call: (command) => this.#send(command),

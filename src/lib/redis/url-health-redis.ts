@@ -22,7 +22,7 @@ export class RedisUrlHealth implements UrlSuspensions {
     if (urls.length < 2) return this.#own.available(urls);
     try {
       const found = (await this.#link.call(['MGET', ...urls.map((url) => this.#key(url))])) as (string | null)[];
-      const available = urls.filter((_, index) => found[index] === null);
+      const available = urls.filter((_, index) => found[index] !== '1');
       // Another node may have lifted it.
       for (const url of available) await this.#own.lift(url);
       return available;

@@ -1,5 +1,5 @@
 import type { LogPosition } from '../../events/journal/position.ts';
-import { parseJson } from '../../lib/json.ts';
+import { isObject, parseJson } from '../../lib/json.ts';
 import type { DeliveryRecord } from './delivery-record-schema.ts';
 
 export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedReply } from './delivery-record-schema.ts';
@@ -63,6 +63,9 @@ function isDeliveryRecord(value: Partial<DeliveryRecord> | null): value is Deliv
     typeof value.outcome === 'string' &&
     typeof value.time === 'string' &&
     Array.isArray(value.attempts) &&
+    value.attempts.every((attempt) => typeof attempt?.url === 'string' && typeof attempt.time === 'string') &&
+    (value.body === undefined || isObject(value.body)) &&
+    (value.reply === undefined || (isObject(value.reply) && Array.isArray(value.reply.headers))) &&
     Array.isArray(value.events) &&
     value.events.every((event) => typeof event?.uuid === 'string' && typeof event.id === 'string')
   );

@@ -18,7 +18,7 @@ export function recordStream(link: Pick<RedisLink, 'key'>, kind: RecordKind): st
 }
 
 /** The records of all nodes. */
-export function redisRecords(link: Pick<RedisLink, 'key' | 'call'>): DeliveryRecords {
+export function redisRecords(link: Pick<RedisLink, 'key' | 'call' | 'values'>): DeliveryRecords {
   return {
     async *read(kind, from, onBadLine) {
       for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
@@ -28,7 +28,10 @@ export function redisRecords(link: Pick<RedisLink, 'key' | 'call'>): DeliveryRec
           const record = parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
           position = positionAfter(positionOfId(entry[0]));
           if (record) yield { record, position: positionOfId(entry[0]) };
-          else onBadLine(`${recordStream(link, kind)} ${entry[0]}: not a record of a delivery`);
+          else {
+            noteBad(link, kind, entry);
+            onBadLine(`${recordStream(link, kind)} ${entry[0]}: not a record of a delivery`);
+          }
         }
         if (entries.length < pageRecords) return;
       }
@@ -37,17 +40,24 @@ export function redisRecords(link: Pick<RedisLink, 'key' | 'call'>): DeliveryRec
     async at(kind, position) {
       const id = idOfPosition(position);
       const [entry] = (await link.call(['XRANGE', recordStream(link, kind), id, id])) as StreamEntry[];
-      return entry && parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
+      const record = entry && parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
+      if (entry && !record) noteBad(link, kind, entry);
+      return record;
     },
-    newestFirst: (kind, search) => newestInStream(link, recordStream(link, kind), search),
+    newestFirst: (kind, search) => newestInStream(link, kind, search),
   };
 }
 
+function noteBad(link: Pick<RedisLink, 'key' | 'values'>, kind: RecordKind, [id]: StreamEntry): void {
+  link.values.skip(`${recordStream(link, kind)} ${id}`, 'it is no record of a delivery');
+}
+
 async function* newestInStream(
-  link: Pick<RedisLink, 'call'>,
-  stream: string,
+  link: Pick<RedisLink, 'key' | 'call' | 'values'>,
+  kind: RecordKind,
   { before, sinceMs, signs }: RecordSearch,
 ): AsyncGenerator<SearchStep> {
+  const stream = recordStream(link, kind);
   let end = before ? idBefore(before) : '+';
   // An entry is added after its record was made.
   const oldest = String(Math.max(Math.floor(sinceMs ?? 0), 0));
@@ -58,7 +68,9 @@ async function* newestInStream(
     if (newest && end === '+') yield { position: positionAfter(positionOfId(newest[0])), readBytes: 0 };
     for (const entry of entries) {
       const text = fieldOf(entry, 'record') ?? '';
-      const record = signs.every((sign) => text.includes(sign)) ? parseDeliveryRecord(text) : undefined;
+      const isSought = signs.every((sign) => text.includes(sign));
+      const record = isSought ? parseDeliveryRecord(text) : undefined;
+      if (isSought && !record) noteBad(link, kind, entry);
       yield { position: positionOfId(entry[0]), ...(record && { record }), readBytes: text.length };
     }
     const last = entries.at(-1);

@@ -41,13 +41,19 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 /*
  * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers that the node has, handlers that there are (0 takes more than a share). A lease
  * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has:
- * its last argument, the marker, changes when Redis is emptied and the epoch begins anew.
+ * its last argument, the marker, changes when Redis is emptied and the epoch begins anew. A lease without an end is none of ours.
  */
 const acquireScript = guardedScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
+if held and redis.call('PTTL', KEYS[1]) < 0 then held = false end
 if held and string.sub(held, 1, #ARGV[3]) ~= ARGV[3] then return false end
 if not held and ARGV[5] ~= '0' and tonumber(ARGV[4]) >= share(KEYS[3], ARGV[5]) then return 0 end
-local token = ARGV[1] .. ':' .. ARGV[#ARGV] .. ':' .. redis.call('INCR', KEYS[2])
+local epoch = redis.pcall('INCR', KEYS[2])
+if type(epoch) == 'table' then
+  epoch = now
+  redis.call('SET', KEYS[2], epoch)
+end
+local token = ARGV[1] .. ':' .. ARGV[#ARGV] .. ':' .. epoch
 redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);

@@ -1,24 +1,26 @@
+import * as z from 'zod';
 import type { Clock } from '../../lib/clock.ts';
-import { parseJson } from '../../lib/json.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /** What somebody wants of a handler, whichever node delivers for it. */
-export interface HandlerOrder {
-  state: 'paused' | 'running';
+const handlerOrder = z.object({
+  state: z.enum(['paused', 'running']),
   /** For events and people. */
-  reason: string;
+  reason: z.string(),
   /** When it was given, Unix time in milliseconds; larger than of the order before. */
-  atMs: number;
-}
+  atMs: z.number(),
+});
+export type HandlerOrder = z.infer<typeof handlerOrder>;
 
 /** What the node that delivers for a handler tells the others. */
-export interface ToldState {
-  deliveriesPerMinute: number;
+const toldState = z.object({
+  deliveriesPerMinute: z.number(),
   /** Why it stopped; undefined while it runs. */
-  stopped?: string | undefined;
-  atMs: number;
-}
+  stopped: z.string().optional(),
+  atMs: z.number(),
+});
+export type ToldState = z.infer<typeof toldState>;
 
 /** What was told so long ago says nothing any more. */
 const toldForMs = 30_000;
@@ -26,7 +28,8 @@ const toldForMs = 30_000;
 /** KEYS orders; ARGV handler, time, order. What a Redis lost is repeated, what it knows better is not. */
 const repeatScript = redisScript(`
 local held = redis.call('HGET', KEYS[1], ARGV[1])
-if held and cjson.decode(held).atMs >= tonumber(ARGV[2]) then return end
+local isRead, order = pcall(cjson.decode, held or '')
+if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
 /** What nodes tell each other of handlers: who is to rest, and how those that deliver get on. */
@@ -49,7 +52,7 @@ export class HandlerOrders {
 
   /** Asks for all orders anew. @throws ServiceError `unavailable` */
   async refresh(): Promise<void> {
-    this.#known = parsed(await this.#link.call(['HGETALL', this.#ordersKey()]));
+    this.#known = await this.#all(this.#ordersKey(), handlerOrder);
   }
 
   /** @throws ServiceError `unavailable` */
@@ -70,8 +73,20 @@ export class HandlerOrders {
   /** What was told of late. @throws ServiceError `unavailable` */
   async told(): Promise<Map<string, ToldState>> {
     const nowMs = this.#clock.nowMs();
-    const all = parsed<ToldState>(await this.#link.call(['HGETALL', this.#toldKey()]));
+    const all = await this.#all(this.#toldKey(), toldState);
     return new Map([...all].filter(([, { atMs }]) => nowMs - atMs < toldForMs));
+  }
+
+  /** What is told by handler; one value that cannot be read is nobody's. */
+  async #all<T>(key: string, shape: z.ZodType<T>): Promise<Map<string, T>> {
+    const fields = (await this.#link.call(['HGETALL', key])) as unknown[];
+    const all = new Map<string, T>();
+    for (let index = 0; index < fields.length; index += 2) {
+      const handler = String(fields[index]);
+      const value = this.#link.values.read(`${key} ${handler}`, fields[index + 1], (read) => shape.parse(read));
+      if (value) all.set(handler, value);
+    }
+    return all;
   }
 
   async #repeat(caller: RedisCaller): Promise<void> {
@@ -86,12 +101,4 @@ export class HandlerOrders {
   #toldKey(): string {
     return this.#link.key('handler-states');
   }
-}
-
-function parsed<T = HandlerOrder>(reply: unknown): Map<string, T> {
-  // A list of names and values, or with RESP 3 a map.
-  const pairs = Array.isArray(reply)
-    ? Array.from({ length: reply.length / 2 }, (_, index) => [String(reply[2 * index]), String(reply[2 * index + 1])] as const)
-    : Object.entries(reply as Record<string, string>);
-  return new Map(pairs.map(([name, value]) => [name, parseJson(value) as T]));
 }

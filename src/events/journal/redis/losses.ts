@@ -1,13 +1,15 @@
+import * as z from 'zod';
 import type { RedisLink } from '../../../lib/redis/redis-link.ts';
 
 /** That a node found the shared journal emptied, and where its own files have what was lost. */
-export interface JournalLoss {
+const journalLoss = z.object({
   /** Time (ISO 8601) at which the node found it. */
-  at: string;
-  host: string;
+  at: z.string(),
+  host: z.string(),
   /** The node's data folder there. */
-  data_folder: string;
-}
+  data_folder: z.string(),
+});
+export type JournalLoss = z.infer<typeof journalLoss>;
 
 function lossesKey(link: Pick<RedisLink, 'key'>): string {
   return link.key('journal-lost');
@@ -20,7 +22,8 @@ export async function noteLoss(link: Pick<RedisLink, 'key' | 'call'>, server: st
 }
 
 /** What nodes noted, the latest of each. */
-export async function readLosses(link: Pick<RedisLink, 'key' | 'call'>): Promise<JournalLoss[]> {
+export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'>): Promise<JournalLoss[]> {
   const texts = (await link.call(['HVALS', lossesKey(link)])) as string[];
-  return texts.map((text) => JSON.parse(text) as JournalLoss).sort((a, b) => (a.at < b.at ? -1 : 1));
+  const losses = texts.flatMap((text) => link.values.read(lossesKey(link), text, (value) => journalLoss.parse(value)) ?? []);
+  return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
 }

@@ -200,7 +200,9 @@ export class RedisEventLog implements EventLog {
     const [first] = (await link.call(['XRANGE', this.#stream, idOfPosition(from), '+', 'COUNT', '1'])) as StreamEntry[];
     const [last] = (await link.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     if (!first || !last) return { events: 0, oldestMs: undefined };
-    return { events: Number(fieldOf(last, 'number')) - Number(fieldOf(first, 'number')) + 1, oldestMs: positionOfId(first[0]).segment };
+    const events = Number(fieldOf(last, 'number')) - Number(fieldOf(first, 'number')) + 1;
+    // An entry that is none of ours has no number: there is one at least.
+    return { events: Number.isFinite(events) ? Math.max(events, 1) : 1, oldestMs: positionOfId(first[0]).segment };
   }
 
   sizeBytes(): Promise<number> {

@@ -31,8 +31,16 @@ const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2],
 const addScript = redisScript(`${isWholeText}
 if not isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return false end
 local ids = {}
+local function number()
+  local next = redis.pcall('INCR', KEYS[3])
+  if type(next) == 'number' then return next end
+  local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+  next = (last and last[2][1] == 'number' and tonumber(last[2][2]) or 0) + 1
+  redis.call('SET', KEYS[3], string.format('%d', next))
+  return next
+end
 for index = 4, #ARGV, 3 do
-  local fields = {'number', redis.call('INCR', KEYS[3]), 'node', ARGV[3], 'event', ARGV[index]}
+  local fields = {'number', number(), 'node', ARGV[3], 'event', ARGV[index]}
   if ARGV[index + 1] ~= '' then table.insert(fields, 'group') table.insert(fields, ARGV[index + 1]) end
   if ARGV[index + 2] ~= '' then table.insert(fields, 'taken_by') table.insert(fields, ARGV[index + 2]) end
   table.insert(ids, redis.call('XADD', KEYS[1], '*', unpack(fields)))
