@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { program } from './support/child.ts';
 import { freePort } from './support/redis.ts';
 import { hasProgram } from './support/requires.ts';
-import { runTour } from './support/run-tour.ts';
+import { pasteTour, runTour } from './support/run-tour.ts';
 import { temporaryFolder } from './support/temp.ts';
 import { tour } from './support/tour.ts';
 
@@ -66,6 +66,13 @@ test('three nodes on one machine, and a rolling restart without a failed request
 test('the second tour, from init to a tested configuration, prints what its page says', { timeout: 90_000 }, (t) =>
   runTour(t, 'docs/integrate/tour.md'),
 );
+
+test('the second tour ends when it is pasted at once, and both uploads were told', { timeout: 90_000 }, async (t) => {
+  const cwd = await pasteTour(t, 'docs/integrate/tour.md');
+  if (cwd === undefined) return;
+  const told = readFileSync(join(cwd, 'received.ndjson'), 'utf8').match(/"id":"\d+"/g);
+  assert.deepEqual(told, ['"id":"40017"', '"id":"40022"']);
+});
 
 test("a partner's first hour over SFTP goes as its page says", { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'sftp')) return;

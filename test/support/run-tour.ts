@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isBinary, program } from './child.ts';
+import { until } from './receiver.ts';
 import { freePort } from './redis.ts';
 import { hasProgram } from './requires.ts';
 import { temporaryFolder } from './temp.ts';
@@ -34,19 +35,25 @@ async function untilAccepting(port: number): Promise<void> {
   }
 }
 
-/** Types the commands of a page into a shell: what they print must be what the page says. */
-export async function runTour(t: TestContext, file: string, heading?: string): Promise<void> {
-  if (!hasProgram(t, 'curl')) return;
-  const ports = new Map([
-    ['8080', String(await freePort())],
-    ['9000', String(await freePort())],
-    ['9001', String(await freePort())],
-    ['2222', String(await freePort())],
-  ]);
+/** Writes a configuration, whose port may be taken on this machine. */
+const init = 'svc init 2> /dev/null';
+
+interface TourShell {
+  shell: ChildProcessWithoutNullStreams;
+  cwd: string;
+  /** The free port that stands for one of the page. */
+  ports: ReadonlyMap<string, string>;
+  withPorts(text: string): string;
+}
+
+/** A shell as the reader of a tour has it: `svc` is there, and both outputs are one. Ended with the test, whatever runs in it. */
+async function tourShell(t: TestContext): Promise<TourShell> {
+  const ports = new Map<string, string>();
+  for (const shown of ['8080', '9000', '9001', '2222']) ports.set(shown, String(await freePort()));
   const cwd = temporaryFolder(t);
-  // `npx svc` of the tour is the built executable; exec keeps the process that the shell knows and ends.
+  // `svc` of the tour is the built executable; exec keeps the process that the shell knows and ends.
   const tools = temporaryFolder(t);
-  writeFileSync(join(tools, 'npx'), `#!/bin/sh\nshift\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(tools, 'svc'), `#!/bin/sh\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const { SVC_CONFIG: _, ...env } = process.env;
   // A binary shows that it needs no Node.js: where the test may, the machine has none for the tour.
   const withoutNode = 'mount --bind /bin/false "$(readlink -f "$(command -v node)")" && exec bash --norc';
@@ -63,6 +70,33 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
     } catch {}
   });
   shell.stdin.write("exec 2>&1\ntrap 'kill $(jobs -p)' EXIT\n");
+  const withPorts = (text: string) => [...ports].reduce((changed, [shown, port]) => changed.replaceAll(shown, port), text);
+  return { shell, cwd, ports, withPorts };
+}
+
+/** Pastes all commands of a page into a shell at once. @returns the folder, once the last one has ended */
+export async function pasteTour(t: TestContext, file: string): Promise<string | undefined> {
+  if (!hasProgram(t, 'curl')) return undefined;
+  const { shell, cwd, ports, withPorts } = await tourShell(t);
+  const commands = tour(file).map(({ command }) =>
+    command === init ? `${command}\nsed -i 's/port: 8080/port: ${ports.get('8080')}/' svc.config.yaml` : withPorts(command),
+  );
+  let output = '';
+  shell.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  // A program of the tour that read standard input would swallow what comes behind it, as in a terminal.
+  shell.stdin.write(`${commands.join('\n')}\necho "all done"\n`);
+  await until('the last command has ended', () => output.includes('all done'));
+  shell.stdin.end();
+  await new Promise((resolve) => shell.on('close', resolve));
+  return cwd;
+}
+
+/** Types the commands of a page into a shell: what they print must be what the page says. */
+export async function runTour(t: TestContext, file: string, heading?: string): Promise<void> {
+  if (!hasProgram(t, 'curl')) return;
+  const { shell, cwd, ports, withPorts } = await tourShell(t);
   let output = '';
   shell.stdout.on('data', (chunk) => {
     output += chunk;
@@ -72,7 +106,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
   for (const [index, { command, expected }] of steps.entries()) {
     output = '';
     const isServer = command.endsWith('&');
-    const real = [...ports].reduce((text, [shown, port]) => text.replaceAll(shown, port), command);
+    const real = withPorts(command);
     // The first tour misspells an option of the port that the starter has.
     const typed = command.includes('prot: 8080') ? command : real;
     shell.stdin.write(`${typed}\n${isServer ? '' : `echo "done ${index}"\n`}`);
@@ -80,15 +114,15 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
       await untilAccepting(Number(/--port (\d+)/.exec(real)?.[1]));
       continue;
     }
-    const listeners = expected.trim().split('\n').length;
-    const end = isServer ? new RegExp(`^(.*listening on \\S+\n){${listeners}}`, 'm') : new RegExp(`done ${index}\n$`);
+    const lines = expected.trim().split('\n').length;
+    const end = isServer ? new RegExp(`^(.*(listening on|Folder:) \\S+.*\n){${lines}}`, 'm') : new RegExp(`done ${index}\n$`);
     for (let round = 0; !end.test(output) && round < 2000; round++) await sleep(10);
     const printed = [...ports].reduce(
       (text, [shown, port]) => text.replaceAll(port, shown),
       output.replace(new RegExp(`done ${index}\n$`), ''),
     );
     assert.equal(normalised(printed, cwd), normalised(expected, cwd), command);
-    if (command === 'npx svc init 2> /dev/null') usePort(join(cwd, 'svc.config.yaml'), ports.get('8080') as string);
+    if (command === init) usePort(join(cwd, 'svc.config.yaml'), ports.get('8080') as string);
   }
   shell.stdin.end();
   await new Promise((resolve) => shell.on('close', resolve));

@@ -90,8 +90,9 @@ function refuseFolderOptions(options: ServeOptions, file: string): void {
 /** `svc serve` without a configuration: one folder, one account. */
 async function serveFolder(options: ServeOptions): Promise<number> {
   const root = resolve(options.root ?? './files');
+  let isNew: boolean;
   try {
-    makeFolders(root);
+    isNew = makeFolders(root);
   } catch (error) {
     throw new ServiceError('unavailable', `--root ${root}: ${folderFault(error)}.`, { cause: error });
   }
@@ -117,6 +118,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
       throw error;
     }
+    complain(`Folder: ${root}${isNew ? '   (made: it was not there)' : ''}`);
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
     const link = service.consoleLink(trialAdministrator);
     if (link !== undefined) complain(`Console: ${link}   (once, within five minutes)`);

@@ -19,12 +19,14 @@ export function syncFolder(folder: string): void {
  * Creates a folder, and those above it that are missing, so that none is lost to a power cut together with what is stored in it.
  *
  * @param options.mode permissions of the folders that are created
+ * @returns whether any had to be created
  * @throws what `mkdirSync` throws
  */
-export function makeFolders(path: string, options: { mode?: number } = {}): void {
+export function makeFolders(path: string, options: { mode?: number } = {}): boolean {
   const first = mkdirSync(path, { ...options, recursive: true });
-  if (first === undefined) return;
+  if (first === undefined) return false;
   for (let made = path; made.length >= first.length; made = dirname(made)) syncNameOf(made);
+  return true;
 }
 
 /** Makes the name of a new folder durable. Who may write to its parent but not read it has no way to do so. */
