@@ -79,7 +79,7 @@ const homes: Record<string, string[]> = {
     'src/webhooks/engine/handler-positions.ts',
     'src/webhooks/engine/pauses.ts',
   ],
-  'node:cluster': ['src/cli/serve/fork-nodes.ts'],
+  'node:cluster': ['src/cli/serve/'],
   'node:fs/promises': ['src/lib/disk/', 'src/events/journal/'],
   'prom-client': ['src/monitor/'],
   '@redis/client': ['src/lib/redis/'],

@@ -39,14 +39,14 @@ export async function startSupervised(
   t: TestContext,
   nodes: number,
   config: TestConfig = {},
-  { folder = temporaryFolder(t), redis }: { folder?: string; redis?: TestRedis } = {},
+  { folder = temporaryFolder(t), env = {} }: { folder?: string; env?: Record<string, string> } = {},
 ): Promise<TestSupervised> {
   mkdirSync(join(folder, 'home'), { recursive: true });
-  const shared = redis ?? (await startRedis(t));
+  const redis = await startRedis(t);
   const file = join(folder, 'svc.config.json');
   const ports = new Map<string, number>();
   const configure = async (wanted: TestConfig) => {
-    const server = { shutdown_timeout: 10, state: { type: 'redis', url: shared.url }, ...wanted.server };
+    const server = { shutdown_timeout: 10, state: { type: 'redis', url: redis.url }, ...wanted.server };
     const sections = await testSections(folder, { ...wanted, server });
     // One that is replaced when no other lives would get another port than that before.
     for (const [uuid, service] of Object.entries(sections.services) as [string, { port?: number }][]) {
@@ -57,7 +57,7 @@ export async function startSupervised(
     writeFileSync(file, JSON.stringify(sections));
   };
   await configure(config);
-  const running = start(t, ['serve', '--workers', String(nodes), '--log-level', 'debug', '--log-format', 'json'], { cwd: folder });
+  const running = start(t, ['serve', '--workers', String(nodes), '--log-level', 'debug', '--log-format', 'json'], { cwd: folder, env });
   const [, url = ''] = await running.line(/listening on (https?:\S+)\/\n/);
   const answeredSince = (offset: number) => {
     const lines = running.stderr().slice(offset).split('\n');
@@ -65,7 +65,7 @@ export async function startSupervised(
   };
   const supervised: Omit<TestSupervised, keyof Client> = {
     running,
-    redis: shared,
+    redis,
     folder,
     home: join(folder, 'home'),
     dataFolder: (JSON.parse(readFileSync(file, 'utf8')) as { server: { data_folder_path: string } }).server.data_folder_path,

@@ -15,6 +15,10 @@ export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
   // Ctrl-C reaches the whole group; only the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+  // A module of Node.js that is imported by name is loaded by every command.
+  const { default: cluster } = await import('node:cluster');
+  // Else Node.js would end this process before it has ended its work.
+  if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = new Promise<void>((resolve) => process.once('disconnect', resolve));
   const running = new SupervisedNode({
     clock: systemClock,

@@ -30,6 +30,9 @@ const freeWithinMs = 10_000;
 /** Who wrote an accounts file waits so long for a node that does not answer: it looks at the file by itself within a second. */
 const accountsWithinMs = 2000;
 
+/** Nodes that are asked for a reload at the same time ask for it within this time. */
+const sameReloadMs = 15_000;
+
 /** What a supervisor is made of. */
 export interface SupervisorOptions {
   loaded: LoadedConfig;
@@ -58,7 +61,8 @@ export class Supervisor {
   #ticketRenewal: Timer | undefined;
   #files: StartedNode['files'] = new Map();
   #listening = new Map<number, StartedNode['listening']>();
-  #reload: Promise<ReloadReport> | undefined;
+  /** The last that a node asked for. */
+  #reload: { by: Set<Member>; atMs: number; report: Promise<ReloadReport> } | undefined;
   /** What nodes that are gone had counted. */
   #remains: MetricFigures = [];
   #failures = 0;
@@ -160,12 +164,15 @@ export class Supervisor {
         const figures = [...others().map((member) => member.figures), this.#remains];
         return { running: this.#ready().length, restarts: this.#restarts, others: figures };
       },
-      // Who asks several nodes means one reload.
+      // Who asks several nodes means one reload; a node that asks again means another.
       reload: () => {
-        this.#reload ??= this.reloadFile().finally(() => {
-          this.#reload = undefined;
-        });
-        return this.#reload;
+        const { clock } = this.#options;
+        const last = this.#reload;
+        const isAsked = last && !last.by.has(own) && clock.monotonicMs() - last.atMs < sameReloadMs;
+        const reload = isAsked ? last : { by: new Set<Member>(), atMs: clock.monotonicMs(), report: this.reloadFile() };
+        reload.by.add(own);
+        this.#reload = reload;
+        return reload.report;
       },
       accountsWritten: async () => {
         await Promise.all(others().map((member) => member.orTimeout(member.calls.call('lookAtAccounts'), accountsWithinMs)));

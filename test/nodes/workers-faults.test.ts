@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isRunning, start } from '../support/child.ts';
+import { Client, within } from '../support/client.ts';
+import { asOperator, ConsoleClient, consoleService } from '../support/console.ts';
+import { until } from '../support/receiver.ts';
+import { startRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+import { writeConfig } from '../support/server.ts';
+import { startSupervised } from '../support/supervised.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
+
+test('a fault of a request ends nothing; one of no request ends the node, which is replaced, or the supervisor and all nodes', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
+  const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${preload}` } });
+  await svc.ready(2);
+  const [, eyes = ''] = await svc.running.line(/eyes listening on (\S+)\/\n/);
+  const internalErrors = async () =>
+    Number(/^svc_internal_errors_total (\d+)$/m.exec((await new Client(eyes).get('/metrics', { user: null })).text)?.[1]);
+  const nodes = svc.nodes();
+  const digest = `sha-256=:${createHash('sha256').update('planted-chunk').digest('base64')}:`;
+  const put = () => svc.put('/home/a', 'planted-chunk', { headers: { 'content-digest': digest }, mayFail: true });
+  for (const { status } of await Promise.all([put(), put(), put(), put()])) assert.equal(status, 500);
+  assert.deepEqual(svc.nodes(), nodes, 'no node died');
+  assert.equal(await internalErrors(), 4, 'of both nodes');
+  const [first = 0] = nodes;
+  process.kill(first, 'SIGUSR2');
+  await until('another takes its place', () => !isRunning(first) && svc.nodes().length === 2);
+  assert.match(svc.running.stderr(), /a node ended and is replaced.*"reason":"exit code 70"/);
+  assert.equal((await svc.put('/home/b', 'x')).status, 201);
+  assert.equal(await svc.count(40003), 4);
+  await svc.ready(2);
+  const last = svc.nodes();
+  svc.running.child.kill('SIGUSR2');
+  assert.equal((await svc.running.ended).code, 70);
+  await until('the nodes end, too', () => !last.some(isRunning));
+  for (const number of [1, 2]) assert.equal(existsSync(join(svc.dataFolder, 'nodes', String(number), 'svc.pid')), false, 'cleanly');
+});
+
+test('one console for all nodes: it ends sessions on all, and its reload reaches all, once', { timeout: 60_000 }, async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
+  const svc = await startSupervised(t, 2, { services });
+  await svc.ready(2);
+  const [, url = ''] = await svc.running.line(/console listening on (\S+)\/\n/);
+  const console = new ConsoleClient(url);
+  const session = await svc.login();
+  const statuses = async () => new Set((await svc.everywhere(2, () => svc.get('/home/', within(session)))).map(({ status }) => status));
+  assert.deepEqual([...(await statuses())], [200]);
+  await until('it sees both nodes', async () => {
+    const { nodes } = (await console.get('/api/overview', asOperator)).json<{ nodes: { node: string; phase: string }[] }>();
+    return nodes.filter(({ phase }) => phase === 'ready').length === 2;
+  });
+  assert.deepEqual((await console.send('DELETE', '/api/sessions?account=alice', asOperator)).json(), { removed: 1 });
+  assert.deepEqual([...(await statuses())], [401]);
+  const changed = (await console.get('/api/configuration/changes', asOperator)).json<{ changes: unknown[] }>();
+  assert.deepEqual(changed.changes, [], 'the share of a node is no change');
+  await svc.configure({ services: { web: { type: 'http', port: 0, headers: { 'x-reloaded': 'yes' } }, console: services.console } });
+  const reload = (await console.send('POST', '/api/configuration/reload', asOperator)).json<{ changes: string[]; nodes: object[] }>();
+  assert.deepEqual([reload.changes, reload.nodes.length], [['services.web.headers'], 2]);
+  const replies = await svc.everywhere(2, () => svc.get('/home/'));
+  assert.ok(replies.every(({ headers }) => headers['x-reloaded'] === 'yes'));
+  assert.equal(await svc.count(20012), 2, 'one reload, told of by each node');
+});
+
+test('SIGTERM while a callout is tested at the start ends supervisor and nodes at once', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  let asked = 0;
+  const endpoint = createServer(() => {
+    asked++;
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  t.after(() => endpoint.closeAllConnections());
+  t.after(() => endpoint.close());
+  const folder = temporaryFolder(t);
+  const redis = await startRedis(t);
+  const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
+  await writeConfig(folder, {
+    server: { state: { type: 'redis', url: redis.url } },
+    authentications: { remote: { type: 'http', url, timeout: 600, test_at_start: true } },
+  });
+  const server = start(t, ['serve', '--workers', '2'], { cwd: folder });
+  await until('the callout is asked', () => asked > 0);
+  server.child.kill('SIGTERM');
+  const { code, stdout } = await server.ended;
+  assert.deepEqual([code, stdout], [0, '']);
+});
