@@ -1,12 +1,59 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
+import { Hono } from 'hono';
 import { acceptAnyHead } from '../lib/adapter-request.ts';
 import { listen, urlOf } from '../lib/listen.ts';
 import type { Log } from '../lib/log.ts';
 import type { Metrics } from './metrics.ts';
-import { createMonitorApp } from './monitor-app.ts';
 import type { MonitorOptions } from './options.ts';
 import type { MonitorSources } from './sources.ts';
+
+/** What the app is given with a request. */
+interface MonitorEnvironment {
+  /** The path that was asked for, as the client sent it. */
+  Bindings: { path: string };
+}
+
+/** The Hono application of a `monitor` service. */
+function createMonitorApp(sources: MonitorSources, metrics: Metrics, log: Log): Hono<MonitorEnvironment> {
+  const app = new Hono<MonitorEnvironment>({ getPath: (_, options) => (options as { env: { path: string } }).env.path });
+  app.use(async (context, next) => {
+    const { method } = context.req;
+    if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'Only GET and HEAD are supported here.' }, { allow: 'GET, HEAD' });
+    return next();
+  });
+  app.get('/health', () => json(200, { status: 'ok' }));
+  app.get('/ready', () => readiness(sources));
+  app.get('/metrics', async () => reply(200, metrics.contentType, await metrics.text()));
+  app.notFound(() => json(404, { error: 'There are /health, /ready and /metrics.' }));
+  app.onError((error, context) => {
+    metrics.internalError();
+    log.error('internal error', { method: context.req.method, path: context.env.path, reason: error, stack: error.stack });
+    // A source failed in a way it should not; whoever asks for readiness must not be told that all is well.
+    return json(500, { error: 'The figures could not be collected.' });
+  });
+  return app;
+}
+
+async function readiness(sources: MonitorSources): Promise<Response> {
+  const checks = await sources.checks();
+  const isReady = Object.values(checks).every((result) => result === true);
+  const shown = Object.fromEntries(Object.entries(checks).map(([name, result]) => [name, result === true ? 'ok' : result]));
+  return json(isReady ? 200 : 503, { status: isReady ? 'ready' : 'not-ready', checks: shown });
+}
+
+function json(status: number, value: unknown, headers: Record<string, string> = {}): Response {
+  return reply(status, 'application/json; charset=utf-8', `${JSON.stringify(value)}\n`, headers);
+}
+
+// The length is told by itself, so that the reply to HEAD, which Hono makes of the one to GET, has it as well.
+function reply(status: number, contentType: string, body: string, headers: Record<string, string> = {}): Response {
+  const length = String(Buffer.byteLength(body));
+  return new Response(body, {
+    status,
+    headers: { ...headers, 'content-type': contentType, 'content-length': length, 'cache-control': 'no-store' },
+  });
+}
 
 /** The listening side of one `monitor` service: `/health`, `/ready`, `/metrics`. */
 export class MonitorServer {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { selfSign } from '../support/certificates.ts';
 import { type Mock, run, startMock } from '../support/child.ts';
 import { processesIn, projectOf, runCiScript } from '../support/ci-script.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { run, start } from '../support/child.ts';
 import { Client, within } from '../support/client.ts';
 import { control, listed } from '../support/control.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { run, start, startMock } from '../support/child.ts';
 import { Client } from '../support/client.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { run, start } from '../support/child.ts';
 import { freePort } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temp.ts';

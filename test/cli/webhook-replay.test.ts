@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { jsonOutputs } from '../../src/cli/tools/json-outputs.ts';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { run, start, startMock } from '../support/child.ts';
 import { Client } from '../support/client.ts';

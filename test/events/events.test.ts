@@ -4,8 +4,8 @@ import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../s
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { processAccount } from '../../src/events/event-factory.ts';
-import { eventJson } from '../../src/events/event-json.ts';
 import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
+import { eventJson } from '../../src/events/journal/serialised.ts';
 import { SharedMembers } from '../../src/events/shared-members.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';

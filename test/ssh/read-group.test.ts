@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReadGroup } from '../../src/ssh/sftp/read-group.ts';
+import { ReadGroup } from '../../src/ssh/sftp/open-file.ts';
 
 /** A file whose reads are noted; each gives `mostBytes` at most. */
 function file(content: Buffer, mostBytes = Number.POSITIVE_INFINITY) {

@@ -2,10 +2,11 @@ import { literalHeaders } from '../../config/cases/literal-headers.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
+import { comparedRequests } from '../../webhooks/replay/compared-requests.ts';
 import { replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
 import { chosenHandlers, replayHandler, replayServer } from '../../webhooks/replay/replay-handlers.ts';
 import { ReplayLane } from '../../webhooks/replay/replay-lane.ts';
-import type { ShownRequest } from '../../webhooks/replay/replay-schemas.ts';
+import type { RequestDifference, ShownRequest } from '../../webhooks/replay/replay-schemas.ts';
 import { plainHandler, selectedEvents } from '../../webhooks/replay/selected-events.ts';
 import { requestOf } from '../../webhooks/replay/shown-request.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
@@ -15,9 +16,42 @@ import { BadLines, type MalformedOptions } from '../journal/bad-lines.ts';
 import type { SelectionOptions } from '../journal/event-selection.ts';
 import { assertJournal, findJournal, type JournalOptions } from '../journal/journal.ts';
 import type { Journal } from '../journal/journal-shape.ts';
-import { complain, print } from '../output.ts';
-import { diffRequests } from './replay-diff.ts';
+import { complain, count, paint, print } from '../output.ts';
 import { ReplayReport } from './replay-report.ts';
+
+/**
+ * Prints what today's configuration would send differently from what was recorded; sends nothing.
+ *
+ * @returns 0 when nothing differs, 1 when something does or a line was malformed
+ */
+async function diffRequests(
+  journal: Journal,
+  handlers: readonly WebhookHandler[],
+  options: SelectionOptions & { json?: boolean },
+  bad: BadLines,
+): Promise<number> {
+  let compared = 0;
+  let different = 0;
+  const compare = async () => {
+    for await (const difference of comparedRequests(journal, handlers, options, bad)) {
+      compared++;
+      if (difference.differences.length === 0) continue;
+      different++;
+      print(options.json ? JSON.stringify(difference) : differenceText(difference));
+    }
+  };
+  await bad.unlessEnded(compare());
+  complain(`${count(compared, 'request')} compared, ${different} different${bad.count > 0 ? `, ${bad.summary}` : ''}`);
+  return different > 0 || bad.isFailure ? exitCode.no : exitCode.done;
+}
+
+function differenceText({ handler, events: [first], differences }: RequestDifference): string {
+  return [
+    paint(process.stdout, 'bold', `${handler} ${first?.id} ${first?.uuid}`),
+    ...differences.map((line) => paint(process.stdout, line.startsWith('-') ? 'red' : 'green', line)),
+    '',
+  ].join('\n');
+}
 
 /** Options of `svc webhook-replay`. */
 export interface ReplayOptions extends SelectionOptions, JournalOptions, MalformedOptions {

@@ -1,9 +1,136 @@
+import { isIP } from 'node:net';
 import { readLogo } from '../../http/logo.ts';
+import { systemErrorCode } from '../../lib/errors.ts';
 import { refusedPassthroughHeaders } from '../../lib/headers/header-names.ts';
+import { authority } from '../../lib/listen.ts';
+import { algorithmsBeyondSecure, algorithmsOf, fitsAlgorithms } from '../../ssh/algorithms.ts';
+import { type HostKey, readHostKey } from '../../ssh/host-keys.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
+import { usesTls } from '../schema/console-options.ts';
 import type { Config } from '../schema/schema.ts';
 import { isFileService, isHttpService } from '../schema/services.ts';
+
+interface Taken {
+  uuid: string;
+  address: string;
+}
+
+/** The services on one port: of each kind that others collide with, the first. */
+interface Port {
+  byAddress: Map<string, Taken>;
+  any?: Taken;
+  /** On `::`. */
+  all6?: Taken;
+  /** On `0.0.0.0`. */
+  all4?: Taken;
+  /** On no IPv6 address. */
+  not6?: Taken;
+}
+
+/** Two enabled services must not listen on one port, `0.0.0.0` and `::` standing for every address of the machine. */
+export function lintAddresses(config: Config, report: Report): void {
+  const ports = new Map<number, Port>();
+  for (const [uuid, { enabled, address, port }] of Object.entries(config.services)) {
+    if (!enabled || port === 0) continue;
+    const taken: Port = ports.get(port) ?? { byAddress: new Map() };
+    ports.set(port, taken);
+    const other = claim(taken, { uuid, address });
+    if (!other) continue;
+    const how = other.address === address ? 'is also the address of' : `is taken by ${authority(other.address, port)} of`;
+    report('error', 'address-in-use', ['services', uuid, 'port'], `${authority(address, port)} ${how} the service "${other.uuid}"`);
+  }
+}
+
+// A listener on `::` takes IPv4 as well (Node.js leaves IPV6_V6ONLY off); one on `0.0.0.0` takes no IPv6.
+function claim(taken: Port, service: Taken): Taken | undefined {
+  const { family, text, isAll4, isAll6 } = familyOf(service.address);
+  const other =
+    taken.byAddress.get(text) ?? taken.all6 ?? (isAll6 ? taken.any : isAll4 ? taken.not6 : family === 6 ? undefined : taken.all4);
+  if (!taken.byAddress.has(text)) taken.byAddress.set(text, service);
+  taken.any ??= service;
+  if (isAll6) taken.all6 ??= service;
+  if (isAll4) taken.all4 ??= service;
+  if (family !== 6) taken.not6 ??= service;
+  return other;
+}
+
+function familyOf(address: string): { family: number; text: string; isAll4: boolean; isAll6: boolean } {
+  const named = address.toLowerCase() === 'localhost' ? '127.0.0.1' : address;
+  const family = isIP(named);
+  const text = family === 6 ? new URL(`http://[${named}]/`).hostname.slice(1, -1) : named.toLowerCase();
+  return { family, text, isAll4: text === '0.0.0.0', isAll6: text === '::' };
+}
+
+/**
+ * Host keys that cannot be used or that nobody is shown, and algorithms that are not as safe as they could be.
+ *
+ * @param isRunning whether the keys may have been read before, by a process that was root then
+ */
+export function lintSsh(config: Config, report: Report, isRunning: boolean): void {
+  for (const [uuid, service] of Object.entries(config.services)) {
+    if (service.type !== 'ssh' || !service.enabled) continue;
+    const at = (...path: PropertyKey[]) => ['services', uuid, ...path];
+    const keys = service.host_key_paths.map((path, index) => {
+      try {
+        return readHostKey(path);
+      } catch (error) {
+        if (isRunning && systemErrorCode((error as Error).cause) === 'EACCES') return undefined;
+        report('error', 'host-key-unusable', at('host_key_paths', index), (error as Error).message);
+        return undefined;
+      }
+    });
+    lintKeys(keys, service.ssh_cipher_list, at, report);
+    if (keys.length === 0 && config.server.state.type === 'redis')
+      report('warning', 'host-key-own', at(), 'each node makes host keys of its own; clients that reach another node see another server');
+    const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
+    if (weak.length > 0) report('warning', 'ssh-weak', at('ssh_cipher_list'), `offers what "secure" does not: ${weak.join(', ')}`);
+  }
+}
+
+function lintKeys(
+  keys: readonly (HostKey | undefined)[],
+  cipherList: readonly string[],
+  at: (...path: PropertyKey[]) => PropertyKey[],
+  report: Report,
+): void {
+  const algorithms = algorithmsOf(cipherList);
+  const seen = new Set<string>();
+  for (const [index, key] of keys.entries()) {
+    if (!key) continue;
+    const path = at('host_key_paths', index);
+    if (seen.has(key.type)) report('warning', 'no-effect', path, `an earlier key is of type ${key.type}, too`);
+    else if (!fitsAlgorithms(key.type, algorithms))
+      report('warning', 'no-effect', path, `ssh_cipher_list has no algorithm for a key of type ${key.type}`);
+    seen.add(key.type);
+  }
+  if (keys.length > 0 && keys.every((key) => key && !fitsAlgorithms(key.type, algorithms)))
+    report('error', 'host-key-unusable', at('host_key_paths'), 'ssh_cipher_list has no algorithm for any of the keys');
+}
+
+const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
+
+/** Consoles that nobody can log in to, or that passwords would go to in clear. */
+export function lintConsoles(config: Config, report: Report): void {
+  for (const [uuid, service] of Object.entries(config.services)) {
+    if (!service.enabled || service.type !== 'console') continue;
+    const at = (option: string) => ['services', uuid, option];
+    if (Object.keys(service.administrators).length === 0)
+      report('warning', 'administrators-missing', at('administrators'), 'nobody can log in: there is no administrator');
+    if (usesTls(service)) continue;
+    if (service.tls_client_ca_path !== '')
+      report('warning', 'tls-unused', at('tls_client_ca_path'), 'has no effect without tls_certificate_path');
+    const isBehindTls = service.accepted_origins.some((origin) => origin.startsWith('https:'));
+    if (!loopback.has(service.address) && !isBehindTls)
+      report(
+        'warning',
+        'plain-http',
+        at('address'),
+        `the passwords of administrators go over plain http to ${service.address}`,
+        'set tls_certificate_path and tls_key_path, or listen on loopback',
+      );
+  }
+}
 
 /** The event that an upload's back-end answers (docs/spec/delivery.md#upload-back-end). */
 const uploadDone = 40017;

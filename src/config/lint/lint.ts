@@ -10,16 +10,12 @@ import { byPlace, pathText, type Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import type { Config } from '../schema/schema.ts';
 import { isFileService, isHttpService } from '../schema/services.ts';
-import { lintAccounts } from './lint-accounts.ts';
-import { lintAddresses } from './lint-addresses.ts';
-import { lintConsoles } from './lint-consoles.ts';
+import { lintAccounts, lintPermissions } from './lint-accounts.ts';
 import { lintHandlers } from './lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint-homes.ts';
-import { lintPermissions } from './lint-permissions.ts';
 import { lintRemotes } from './lint-remotes.ts';
 import { lintSecrets } from './lint-secrets.ts';
-import { lintServices } from './lint-services.ts';
-import { lintSsh } from './lint-ssh.ts';
+import { lintAddresses, lintConsoles, lintServices, lintSsh } from './lint-services.ts';
 import { lintState } from './lint-state.ts';
 import { lintTls } from './lint-tls.ts';
 

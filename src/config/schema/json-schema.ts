@@ -1,6 +1,65 @@
 import * as z from 'zod';
-import { optionExamples } from './option-examples.ts';
 import { configSchema } from './schema.ts';
+
+/**
+ * Examples in the JSON Schema, which editors show and offer: by section and option, in the spellings that a file may have.
+ * A test parses every one.
+ */
+export const optionExamples: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
+  server: { name: ['files.example.com'], data_folder_path: ['/var/lib/svc'], shutdown_timeout: [30] },
+  authentications: {
+    url: ['https://id.example.com/auth', ['https://a.example.com/auth', 'https://b.example.com/auth']],
+    password: ['${env:CALLOUT_PASSWORD}'],
+    headers: ['X-Api-Key: ${env:CALLOUT_KEY}', { 'X-Api-Key': '${file:/run/secrets/callout}' }],
+    ca_certificates_path: ['./ca.pem'],
+    cache_seconds: [0, 60],
+    accounts_file_path: ['./accounts.yaml'],
+  },
+  groups: {
+    home_folder_path: ['./files/${USER}'],
+    home_folder_structure: [['inbox', 'outbox'], 'inbox, outbox'],
+    virtual_folders: [[['/shared', '/srv/shared']]],
+    permissions: [
+      [['allow-full-control']],
+      [
+        ['allow-read', 'allow-list'],
+        ['/inbox/*', 'allow-write'],
+      ],
+    ],
+    file_write_size: [104_857_600],
+    quota_size: [10_737_418_240],
+  },
+  accounts: {
+    email: ['alice@example.com'],
+    group: ['DEFAULT_GROUP'],
+    ssh_keys: [['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE example']],
+  },
+  services: {
+    address: ['127.0.0.1', '0.0.0.0', '::'],
+    authentications: [['corporate', 'local'], 'corporate, local'],
+    headers: ['Strict-Transport-Security: max-age=31536000', { 'X-Robots-Tag': 'noindex' }],
+    accepted_origins: [['https://files.example.com']],
+    cors_origins: [['https://app.example.com']],
+    client_forwarded_header: ['X-Forwarded-For'],
+    trusted_proxies: ['10.0.0.5', ['10.0.0.0/8', '2001:db8::/32']],
+    metadata_fields: ['x-labels', ['x-labels, required', 'project-*, optional']],
+    triggers: [['Approve, success', 'Reject, warning, DEFAULT_GROUP']],
+    api_passthrough_headers: ['x-receipt, x-scan', ['x-receipt']],
+    api_partial_success_headers: ['x-receipt: pending', { 'x-receipt': 'pending' }],
+    tls_certificate_path: ['./server.crt'],
+    tls_key_path: ['./server.key'],
+  },
+  event_handlers: {
+    target: ['40017, 40022', [40_017], '!40004'],
+    groups: ['file-operation, !operation-read'],
+    source_addresses: ['10.0.0.0/8, !10.0.0.1'],
+    data_filter: ['api_backend, yes', ['path, /inbox/*', 'file_name, !*.tmp']],
+    url: ['https://crm.example.com/hook', ['https://a.example.com/hook', 'https://b.example.com/hook']],
+    expected_response: ['*<Status>OK</Status>*', 'e/"ok": *true/i'],
+    extra_data: [{ text: '{message}', by: '{account.name}' }],
+    signing_secret: ['${env:HOOK_SECRET}'],
+  },
+};
 
 /** The JSON Schema (2020-12) of what a configuration file may hold: both spellings of every option, with descriptions, defaults and examples. */
 export function configJsonSchema(): Record<string, unknown> {

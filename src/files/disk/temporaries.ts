@@ -16,8 +16,39 @@ import { basename, dirname, join } from 'node:path';
 import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { FreeNames } from './free-names.ts';
 import { freeInBackground } from './freeing.ts';
+
+/** So many are kept, of all folders together. */
+const mostNames = 256;
+
+/** Names of temporary files that are in a record and that nothing has any more: who takes one need not write another. */
+class FreeNames {
+  readonly #byFolder = new Map<string, string[]>();
+  #count = 0;
+
+  /** Takes a name out. @param folder real path */
+  take(folder: string): string | undefined {
+    const names = this.#byFolder.get(folder);
+    if (!names) return undefined;
+    if (names.length === 1) this.#byFolder.delete(folder);
+    this.#count--;
+    return names.pop();
+  }
+
+  /** Keeps a name, as long as there is room. */
+  keep(folder: string, name: string): void {
+    if (this.#count >= mostNames) return;
+    const names = this.#byFolder.get(folder);
+    if (names) names.push(name);
+    else this.#byFolder.set(folder, [name]);
+    this.#count++;
+  }
+
+  clear(): void {
+    this.#byFolder.clear();
+    this.#count = 0;
+  }
+}
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept)$/;
 

@@ -1,20 +1,84 @@
+import type { ListedEntry } from '../../files/entry.ts';
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
-import { SortedListing } from '../../files/operations/sorted-listing.ts';
+import { type Compare, SortedListing } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
+import { segmentsOf } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf } from '../request/exchange.ts';
-import { comparisonOf, listingOrderOf } from '../rest/requested-order.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { triggersOf } from '../rest/triggers.ts';
 import { viewOf } from './choices.ts';
 import { takeFlash } from './flash.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
-import { dropBoxPage } from './pages/drop-box-page.ts';
-import { listingPage } from './pages/listing/listing-page.ts';
+import { html } from './pages/html.ts';
+import { icon } from './pages/icons.ts';
+import { layout } from './pages/layout.ts';
+import type { FolderModel } from './pages/listing/listing-model.ts';
+import { folderHead, listingPage } from './pages/listing/listing-page.ts';
+import { defaultOrder, type ListingOrder, sortColumns } from './pages/listing/listing-range.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
+import { tools } from './pages/listing/listing-tools.ts';
+import type { PageContext } from './pages/page-context.ts';
 import { pageHeaders } from './pages/page-headers.ts';
+
+/** Keeps the reader's choice from folder to folder. */
+const orderCookie = 'SVC_LISTING';
+
+/**
+ * The order that a reader wants: of the query (`?sort=size&order=desc&folders=first`), else as chosen before, else that
+ * of the service (docs/spec/files.md#listings). Values that are not known count for nothing.
+ *
+ * @returns the order, and the `Set-Cookie` line that keeps a new choice
+ */
+function listingOrderOf(exchange: Exchange): { order: ListingOrder; cookie: string | undefined } {
+  const query = new URLSearchParams(exchange.target.query);
+  const kept = parseOrder((cookieValue(header(exchange, 'cookie'), orderCookie) ?? '').split('-'), defaultOrder);
+  const order = parseOrder([query.get('sort'), query.get('order'), query.get('folders')], kept);
+  const line = `${orderCookie}=${order.column}-${order.direction}-${order.folders}; Path=/home/; SameSite=strict; Max-Age=31536000`;
+  return { order, cookie: ['sort', 'order', 'folders'].some((name) => query.has(name)) ? line : undefined };
+}
+
+function parseOrder([column, direction, folders]: readonly (string | null | undefined)[], base: ListingOrder): ListingOrder {
+  return {
+    column: sortColumns.find((candidate) => candidate === column) ?? base.column,
+    direction: direction === 'asc' || direction === 'desc' ? direction : base.direction,
+    folders: folders === 'first' || folders === 'mixed' ? folders : base.folders,
+  };
+}
+
+/**
+ * The comparison for an order.
+ *
+ * @param language of names: `file2` comes before `file10`, `Ä` beside `A`
+ */
+function comparisonOf({ column, direction, folders }: ListingOrder, language: string): Compare {
+  const { compare } = new Intl.Collator(language, { numeric: true });
+  const byName: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
+  const byColumn: Compare = {
+    name: byName,
+    size: (a: ListedEntry, b: ListedEntry) => a.sizeBytes - b.sizeBytes || byName(a, b),
+    modified: (a: ListedEntry, b: ListedEntry) => a.modifiedMs - b.modifiedMs || byName(a, b),
+  }[column];
+  const inDirection: Compare = direction === 'asc' ? byColumn : (a, b) => byColumn(b, a);
+  return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
+}
+
+/** The page of a folder that can be written to but not looked into. */
+function dropBoxPage(context: PageContext, model: FolderModel): string {
+  const { language } = context;
+  const body = html`<main id="main" data-may="write${model.mayCreateFolder && ' create-folder'}">
+${folderHead(context, model)}
+<div id="members" tabindex="-1">
+${tools(context, model)}
+<div class="empty">${icon('upload')}<p class="lead">${language.text('dropBox')}</p><p class="hint">${language.text('dropBoxHint')}</p></div>
+</div>
+</main>`;
+  const title = segmentsOf(model.path).at(-1) ?? language.text('files');
+  return layout(context, { title, body, account: model.account, hasScript: true });
+}
 
 /** Headers of the rows that the page's script fetches. */
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };

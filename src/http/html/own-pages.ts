@@ -6,9 +6,23 @@ import { nextOfQuery } from '../rest/login.ts';
 import { takeLoginMessage } from './flash.ts';
 import { loginPageReply, pageContextOf } from './page-replies.ts';
 import { assetHeaders } from './pages/asset-files.ts';
-import { assets } from './pages/assets.ts';
-import { openapiPage } from './pages/openapi-page.ts';
+import { assetPaths, assets } from './pages/assets.ts';
+import { html } from './pages/html.ts';
+import { layout } from './pages/layout.ts';
+import type { PageContext } from './pages/page-context.ts';
 import { apiPageHeaders } from './pages/page-headers.ts';
+
+/** The interactive API page: Swagger UI from the executable itself, no network, in the frame of every page. */
+function openapiPage(context: PageContext): string {
+  const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">
+<link rel="stylesheet" href="${assetPaths.frameStyle}">
+<link rel="stylesheet" href="${assetPaths.apiStyle}">
+<script src="${assetPaths.swaggerScript}" defer></script>
+<script src="${assetPaths.apiScript}" defer></script>`;
+  const body = html`<div id="api" lang="en"></div>
+<noscript><p class="unscripted" lang="en">This page needs scripts. The description itself: <a href="/__svc__/openapi.yaml">openapi.yaml</a>.</p></noscript>`;
+  return layout(context, { title: 'API', body, head });
+}
 
 /** GET of the login page. */
 export function showLogin(c: HttpContext): Promise<Response> {

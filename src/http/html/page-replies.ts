@@ -5,10 +5,36 @@ import { clientOf, type Exchange } from '../request/exchange.ts';
 import { reservedName, urlPathOf } from '../request/request-target.ts';
 import { appearanceOf } from './appearance.ts';
 import { languageOf, themeOf } from './choices.ts';
-import { type LoginModel, loginPage } from './pages/login-page.ts';
+import { html } from './pages/html.ts';
+import { layout } from './pages/layout.ts';
 import { type MessageModel, messagePage } from './pages/message-page.ts';
 import type { PageContext } from './pages/page-context.ts';
 import { pageHeaders } from './pages/page-headers.ts';
+
+/** What the login page shows. */
+interface LoginModel {
+  message?: string | undefined;
+  next?: string | undefined;
+  userName?: string | undefined;
+}
+
+/** The login page. */
+function loginPage(context: PageContext, model: LoginModel): string {
+  const text = context.language;
+  const body = html`<main class="card" id="main">
+<h1>${text.text('signIn')}</h1>
+${model.message !== undefined && html`<p class="notice error" role="alert">${model.message}</p>`}
+<form method="post" action="/__svc__/login">
+${model.next !== undefined && html`<input type="hidden" name="next" value="${model.next}">`}
+<label for="username">${text.text('userName')}</label>
+<input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required${!model.userName && html` autofocus`} value="${model.userName ?? ''}">
+<label for="password">${text.text('password')}</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required${!!model.userName && html` autofocus`}>
+<button type="submit" class="primary">${text.text('signIn')}</button>
+</form>
+</main>`;
+  return layout(context, { title: text.text('signIn'), body });
+}
 
 /** What the pages need to know of the reader and of the service. */
 export function pageContextOf(exchange: Exchange): PageContext {

@@ -1,8 +1,33 @@
+import { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../lib/errors.ts';
 import type { SyncMiddleware } from '../environment.ts';
 import { readingMethods } from '../method-names.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { isOwnOrigin } from '../request/own-origin.ts';
+
+/** Refuses a head that is not well-formed. @throws ServiceError `version-not-supported`, `bad-request` */
+export const checkHead: SyncMiddleware = ({ env: exchange }) => {
+  const { incoming } = exchange;
+  if (incoming instanceof IncomingMessage) checkHttp1Head(incoming, exchange);
+};
+
+/**
+ * RFC 9112 §2.3 and §3.2: a version of HTTP/1, and with HTTP/1.1 exactly one, well-formed Host, and no other one in a target of
+ * absolute form. Several are the start of cache poisoning and request smuggling.
+ */
+function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange): void {
+  if (incoming.httpVersionMajor !== 1)
+    throw new ServiceError('version-not-supported', `HTTP/${incoming.httpVersion} is not supported here.`);
+  const hosts = incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length === 0 && incoming.httpVersionMinor >= 1) throw new ServiceError('bad-request', 'The Host header is missing.');
+  const value = host ?? '';
+  if (hosts.length > 1 || (hosts.length === 1 && !/^([\w.~!$&'()*+,;=%-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(value))) {
+    throw new ServiceError('bad-request', 'The Host header is not valid.');
+  }
+  const authority = /^https?:\/\/([^/?#]*)/i.exec(rawTarget)?.[1];
+  if (authority !== undefined && authority.toLowerCase() !== value.toLowerCase())
+    throw new ServiceError('bad-request', 'The request target names another host than the Host header.');
+}
 
 /**
  * Refuses state-changing requests that a page of somebody else made a browser send (docs/spec/http.md#cross-site-requests): an

@@ -1,16 +1,41 @@
+import type { Search } from '../../files/operations/search.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { namesType } from '../../lib/headers/accept-header.ts';
 import { type HttpContext, type HttpMiddleware, pathOf } from '../environment.ts';
 import { handleFormPost } from '../html/form-post.ts';
 import { sendHtmlListing } from '../html/html-listing.ts';
 import { sendSearchPage } from '../html/search-page-reply.ts';
-import { clientOf } from '../request/exchange.ts';
+import { sendChunks } from '../reply/send-chunks.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { folderFormat, mediaTypeOfRequest } from '../request/reply-format.ts';
 import { hasBody } from '../request/request-body.ts';
 import { postFolderCommands } from './folder-commands.ts';
-import { sendJsonListing } from './folder-listing.ts';
-import { asksForLines, searchOf, sendFoundLines } from './folder-search.ts';
+import { entryMembers, sendJsonListing } from './folder-listing.ts';
 import { FolderRedirect } from './member-redirect.ts';
 import { sendZip } from './zip-download.ts';
+
+const linesType = 'application/x-ndjson';
+
+/** What a query asks a folder to be searched for (`?search=TEXT`); empty when it does not. */
+function searchOf({ target }: Exchange): string {
+  return target.query === '' ? '' : (new URLSearchParams(target.query).get('search') ?? '').trim();
+}
+
+/** Whether a client asks for lines of JSON by name. */
+function asksForLines(exchange: Exchange): boolean {
+  return namesType(header(exchange, 'accept'), linesType);
+}
+
+/** GET of what a search finds, a line of JSON for each as soon as it is found (docs/spec/files.md#listings). */
+function sendFoundLines(c: HttpContext, text: string): Promise<Response> {
+  const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
+  return sendChunks(c, headers, lines(clientOf(c.env).files.search(pathOf(c), text)), { startsAfter: 0 });
+}
+
+async function* lines(search: Search): AsyncGenerator<string> {
+  for await (const batch of search) yield batch.map((entry) => `{"path":${JSON.stringify(entry.path)},${entryMembers(entry)}}\n`).join('');
+  if (search.isTruncated) yield '{"truncated":true}\n';
+}
 
 /** GET and HEAD of a folder, in the form that the client asks for. */
 export async function getFolder(c: HttpContext): Promise<Response> {

@@ -2,14 +2,59 @@ import { finished } from 'node:stream';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, isKnown, largestTransferBytes } from './extensions.ts';
-import { faultReply, malformedReply, noteBadRequest } from './fault-replies.ts';
+import { MalformedFields } from './packets/field-reader.ts';
 import { BrokenFraming, PacketSplitter } from './packets/packet-splitter.ts';
 import { statusCodes } from './packets/packets.ts';
 import { readRequest, type SftpRequest } from './packets/read-request.ts';
 import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './packets/replies.ts';
 import { giveBuffer, takeBuffer } from './read-buffers.ts';
 import { SftpRequests } from './requests.ts';
-import { Workload } from './workload.ts';
+import { statusOf } from './status.ts';
+
+/** Requests that are worked on at once, and bytes of their writes. */
+const mostRequests = 64;
+const mostWriteBytes = 8 * 1024 * 1024;
+
+/** Bytes of replies that wait to be sent or are being made: above the first mark no request is begun until it is below the second. */
+const highMarkBytes = 4 * 1024 * 1024;
+const lowMarkBytes = 2 * 1024 * 1024;
+
+/** What one session works on, and whether it may begin more. */
+class Workload {
+  requests = 0;
+  writeBytes = 0;
+  /** Bytes that READs under way were promised. */
+  readBytes = 0;
+  #isHeld = false;
+
+  /** Whether one more request may be begun. @param unsentBytes replies that wait to be sent */
+  hasRoom(unsentBytes: number): boolean {
+    if (this.requests >= mostRequests || this.writeBytes >= mostWriteBytes) return false;
+    const waitingBytes = unsentBytes + this.readBytes;
+    if (waitingBytes > highMarkBytes) this.#isHeld = true;
+    else if (waitingBytes < lowMarkBytes) this.#isHeld = false;
+    return !this.#isHeld;
+  }
+}
+
+/** Tells that a request of a client cannot be read; event 30016, not for each when there are many. */
+function noteBadRequest({ events, context, badRequests }: SshClient, details: string): void {
+  const requests = badRequests.note();
+  if (requests !== undefined) events.emit({ id: 30016, context, data: { details, requests } });
+}
+
+/** The reply to a request that cannot be read, which is told of. */
+function malformedReply(client: SshClient, id: number, reason: string): Buffer {
+  noteBadRequest(client, reason);
+  return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
+}
+
+/** The reply to a request that failed. */
+function faultReply(client: SshClient, id: number, error: unknown): Buffer {
+  if (error instanceof MalformedFields) return malformedReply(client, id, error.message);
+  const { code, message } = statusOf(error, client.log);
+  return statusReply(id, code, message);
+}
 
 /** A request that takes some time, and gets one reply. */
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;

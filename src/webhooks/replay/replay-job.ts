@@ -2,16 +2,90 @@ import type { EventServer } from '../../events/event.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
+import { deliveryOf } from '../records/newest-deliveries.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
-import { deliveredEvents } from './delivered-events.ts';
 import { dryResults, type PlannedRequest } from './dry-run.ts';
+import { type BadLineReport, eventsOf, JournalLines } from './recorded-requests.ts';
 import { replayEvents } from './replay.ts';
 import { chosenHandlers, replayHandler } from './replay-handlers.ts';
 import { ReplayLane } from './replay-lane.ts';
-import { ReplayResults } from './replay-results.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { IsLiteral } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
+
+/** Most that is kept of the results of one job, in characters; of deliveries that were made half of it. */
+const mostCharacters = 2 * 1024 * 1024;
+
+/** What came of the parts of a job, as lines of JSON, bounded; the record of deliveries has them all. */
+class ReplayResults {
+  readonly #lines: string[] = [];
+  #characters = 0;
+  #leftOut = 0;
+
+  /** Lines that there was no room for. */
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+
+  /** Whether there is room for more that matters. */
+  get isFull(): boolean {
+    return this.#characters >= mostCharacters;
+  }
+
+  /** @param isGood whether it is one of those that matter less than what failed */
+  add(result: Record<string, unknown>, isGood = false): void {
+    const line = JSON.stringify(result);
+    const room = isGood ? mostCharacters / 2 : mostCharacters;
+    if (this.#characters + line.length > room) {
+      this.#leftOut++;
+      return;
+    }
+    this.#lines.push(line);
+    this.#characters += line.length;
+  }
+
+  /** NDJSON. */
+  get text(): string {
+    return this.#lines.map((line) => `${line}\n`).join('');
+  }
+}
+
+/**
+ * The events of some deliveries, each for the handler that it was delivered to, whatever the filters of that say today. An event of
+ * several of them comes once.
+ *
+ * @param ids of deliveries
+ */
+async function* deliveredEvents(
+  journal: ReplayedJournal,
+  ids: readonly string[],
+  handlers: readonly WebhookHandler[],
+  bad: BadLineReport,
+  signal: AbortSignal,
+): AsyncGenerator<SelectedEvent> {
+  const byUuid = new Map(handlers.map((handler) => [handler.uuid, handler]));
+  const yielded = new Set<string>();
+  const lines = new JournalLines(journal);
+  try {
+    for (const id of ids) {
+      if (signal.aborted) return;
+      const delivery = await deliveryOf(journal.records, id);
+      const handler = delivery && byUuid.get(delivery.record.handler);
+      const events = handler && (await eventsOf(delivery.record, lines));
+      if (!delivery) bad.missing(id, 'there is no such delivery any more');
+      else if (!handler) bad.missing(id, `the event handler "${delivery.record.handler}" is not configured, or was not chosen`);
+      else if (!events) bad.missing(id, 'the journal does not have its events any more');
+      for (const sent of events ?? []) {
+        const key = `${handler?.uuid} ${sent.event.uuid}`;
+        if (!handler || yielded.has(key)) continue;
+        yielded.add(key);
+        yield { sent: { ...sent, group: undefined }, takers: [handler] };
+      }
+    }
+  } finally {
+    lines.close();
+  }
+}
 
 /** What is sent again, to the handlers of the configuration, at their own URLs. */
 export interface ReplayRequest {

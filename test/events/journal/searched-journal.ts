@@ -4,7 +4,7 @@ import { FileEventLog } from '../../../src/events/journal/file-event-log.ts';
 import type { EventSelection } from '../../../src/events/journal/search/event-selection.ts';
 import { newestBlocks } from '../../../src/events/journal/search/newest-blocks.ts';
 import { newestEvents, searchPage } from '../../../src/events/journal/search/search.ts';
-import { summarise } from '../../../src/events/journal/search/summarise.ts';
+import { summarise } from '../../../src/events/journal/search/summariser.ts';
 import { listSegments } from '../../../src/events/journal/segments.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLog } from '../../../src/lib/log.ts';

@@ -2,7 +2,7 @@ import type { SortedListing } from '../../../../files/operations/sorted-listing.
 import type { VirtualPath } from '../../../../lib/virtual-path.ts';
 import type { PageModel } from '../layout.ts';
 import type { View } from '../view.ts';
-import type { ListingOrder } from './listing-order.ts';
+import type { ListingOrder } from './listing-range.ts';
 
 /** What the page of any folder knows, also one whose members may not be seen. */
 export interface FolderModel {

@@ -1,14 +1,45 @@
 import { memberPath, segmentsOf, type VirtualPath } from '../../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../../request/request-target.ts';
 import { Html, html, nameHtml } from '../html.ts';
+import { icon } from '../icons.ts';
 import { layout } from '../layout.ts';
 import type { PageContext } from '../page-context.ts';
 import { viewSwitch } from '../view.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';
-import { firstRows, longFolder, rangeOfPage, rowsOfPage } from './listing-range.ts';
+import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rowsOfPage } from './listing-range.ts';
 import { listingRows } from './listing-rows.ts';
-import { foldersSwitch, listingHead } from './listing-table.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
+
+/** The head of the table: each column is a link that sorts by it, or turns its order round. */
+function listingHead(context: PageContext, order: ListingOrder) {
+  const { language } = context;
+  return html`<thead role="rowgroup"><tr role="row">
+<th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>
+${column(order, 'name', language.text('name'))}
+${column(order, 'size', language.text('size'))}
+${column(order, 'modified', language.text('modifiedUtc'), language.text('modified'))}
+</tr></thead>`;
+}
+
+function column(order: ListingOrder, name: ListingOrder['column'], label: string, localLabel?: string) {
+  const isSorted = order.column === name;
+  // Sizes and times are most often wanted largest and newest first.
+  const first = name === 'name' ? 'asc' : 'desc';
+  const direction = isSorted ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
+  const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
+  return html`<th role="columnheader" class="${name}"${sort}><a href="${orderQuery({ ...order, column: name, direction })}">
+<span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
+}
+
+/** The button that puts folders before files, or among them; it is pressed while they come first. */
+function foldersSwitch({ language }: PageContext, { column, direction, folders }: ListingOrder) {
+  const isFirst = folders === 'first';
+  const label = language.text('foldersFirst');
+  return html`<form class="switch" method="get">
+<input type="hidden" name="sort" value="${column}"><input type="hidden" name="order" value="${direction}">
+<button class="quiet" name="folders" value="${isFirst ? 'mixed' : 'first'}" aria-pressed="${isFirst ? 'true' : 'false'}" title="${label}">${icon('order')}<span>${label}</span></button>
+</form>`;
+}
 
 /** The page of a folder, in chunks. */
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
