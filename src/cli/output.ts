@@ -1,6 +1,6 @@
 import type { Finding } from '../config/finding.ts';
 import { ConfigError } from '../config/findings.ts';
-import { maskSecrets } from '../config/mask-secrets.ts';
+import { maskedSource } from '../config/reading/masked-source.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { PromptLeft } from './prompt.ts';
@@ -17,7 +17,7 @@ export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text:
   return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
 }
 
-/** Longest line that is shown in part: the secrets of all of it are masked for that. */
+/** Longest line that is shown in part. */
 const longestShownLine = 1024 * 1024;
 
 /** A text on one line, its control characters escaped, so that a terminal shows it and obeys none. */
@@ -49,28 +49,21 @@ export function findingText(finding: Finding, source: Excerpts, stream: NodeJS.W
 
 /** Lines of a configuration that are shown with findings, without their secrets. */
 export class Excerpts {
-  readonly #lines: readonly string[];
-  readonly #masked = new Map<number, string>();
+  readonly #source: string;
+  #lines: readonly string[] | undefined;
 
   constructor(source: string) {
-    this.#lines = source.split(/\r?\n/);
+    this.#source = source;
   }
 
   /** The line at fault with a mark below. A long line is cut around its column, and control characters are not printed as they are. */
   at(finding: Finding, stream: NodeJS.WriteStream): string {
+    this.#lines ??= maskedSource(this.#source).split(/\r?\n/);
     const line = this.#lines[finding.line - 1];
     if (line === undefined || line.trim() === '' || line.length > longestShownLine) return '';
     const start = Math.max(0, finding.column - 60);
-    const shown = this.#maskedLine(finding.line, line)
-      .slice(start, start + 100)
-      .replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
+    const shown = line.slice(start, start + 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
     return `\n    ${shown}\n    ${' '.repeat(finding.column - 1 - start)}${paint(stream, 'cyan', '^')}`;
-  }
-
-  #maskedLine(number: number, line: string): string {
-    const masked = this.#masked.get(number) ?? maskSecrets(line);
-    this.#masked.set(number, masked);
-    return masked;
   }
 }
 

@@ -1,14 +1,26 @@
-/** What holds a secret in a line of a configuration, mistyped too, but no `password_policy`: in front of it, then the secret. */
+import { shownUrl } from '../lib/remote/shown-url.ts';
+
+/** Stands for a secret. */
+export const mask = '***';
+
+/** Names of options whose texts are secrets, or would be of use to who guesses one. */
+const secretName = /password|secret|token|hash|authorization|^ssh_keys$|^certificates$/i;
+
+/** Names of members that whoever configures a body is free to choose. */
+export const secretMember = /password|secret|token|key|auth|credential|signature/i;
+
+/** Lists of headers: their names are shown. */
+const headerLists = new Set(['headers', 'api_partial_success_headers']);
+
+/** What holds a secret in a line of a body that is no list of members: in front of it, then the secret. */
 const places = [
-  /(["']?\b(?:\w*(?:password|secret|token)(?!_)\w*|authorization)["']?\s*:\s*)(\[[^\]]*\]?|"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s,}\]]+)/gi,
-  // A header line, as a text or as an item of a list.
-  /((?:["']|^\s*-\s+)[A-Za-z][\w-]*:[ \t]+)([^"']+)/g,
+  /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
   // The query of a URL, and what stands before its host.
   /(:\/\/[^\s"',?]*\?)([^\s"',}]+)/g,
   /(:\/\/)([^\s"',/@]+(?=@))/g,
 ];
 
-/** Hides the secrets in a line of a configuration that is shown with a finding; its length stays, so that a caret still fits. */
+/** Hides the secrets in a line of a body that people may write as they like. */
 export function maskSecrets(line: string): string {
   return places.reduce(
     (text, place) =>
@@ -18,6 +30,38 @@ export function maskSecrets(line: string): string {
 }
 
 /** A variable or a file that holds the secret is none itself; its default may be one. */
-function isReference(text: string): boolean {
+export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
+}
+
+/** Whether a text is a secret by its looks, whatever it is called: a password hash, a private key, a long random text or a token of three of them. */
+export function looksSecret(text: string): boolean {
+  if (/\$(?:scrypt|argon2|pbkdf2|2[abxy]?|[1567y])\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
+  return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
+}
+
+/** Whether headers stand at a path, or below it. */
+export function isHeaderList(path: readonly string[]): boolean {
+  return headerLists.has(path[2] ?? '');
+}
+
+/** A text of the configuration as it may be shown. @param path names from the section on */
+export function maskedText(text: string, path: readonly string[]): string {
+  if (text === '') return text;
+  if (isSecret(path) || looksSecret(text)) return mask;
+  if (path.at(-1) === 'url' || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return shownUrl(text).replace(/#.*$/s, '#…');
+  return maskedUrls(path[2] === 'custom_body' ? text.split('\n').map(maskSecrets).join('\n') : text);
+}
+
+/** Whether an option, or one that it is a part of, is a secret by its name. @param path names from the section on */
+export function isSecret([section, entry, ...options]: readonly string[]): boolean {
+  if (section === 'server') return entry !== 'password_policy' && [entry ?? '', ...options].some((name) => secretName.test(name));
+  const [option = ''] = options;
+  if (option === 'extra_data') return options.some((name) => secretMember.test(name));
+  return options.some((name) => secretName.test(name) && !/_path$|_password_change$/.test(name));
+}
+
+/** Takes from the URLs within a text what `shownUrl` takes from one. */
+function maskedUrls(text: string): string {
+  return text.replace(/(:\/\/)[^\s/?#"'<>]*@/g, '$1').replace(/(:\/\/[^\s?#"'<>]*)([?#])[^\s"'<>]*/g, '$1$2…');
 }

@@ -90,10 +90,11 @@ export function headerLines() {
     })
     .transform((value, context): [string, string][] => {
       const pairs = pairsOf(value);
-      for (const [name, text] of pairs) {
+      for (const [index, [name, text]] of pairs.entries()) {
         if (text === undefined) context.addIssue({ code: 'custom', message: 'each line must be "Name: value"' });
-        else if (!isHeaderName(name)) context.addIssue({ code: 'custom', message: `"${name}" is not a header name` });
-        // The value is not shown: it may be a secret.
+        // Neither the value nor such a name is shown: it may be a part of a secret.
+        else if (!isHeaderName(name))
+          context.addIssue({ code: 'custom', message: `what stands before ":" in header ${index + 1} is not a header name` });
         else if (!isHeaderValue(text))
           context.addIssue({ code: 'custom', message: `the value of "${name}" has characters that a header must not have` });
       }

@@ -44,11 +44,27 @@ export function parseYaml(text: string): ParsedYaml {
     text.length,
   ) as Generator<Document.Parsed>;
   if (!document) return refused('syntax', 'There is no document.', 0);
-  const problems = document.errors.map((error) => problem('syntax', error.message, error.pos[0]));
+  const problems = document.errors.map((error) => problem('syntax', withoutSource(error.message), error.pos[0]));
   if (second) problems.push(problem('syntax', 'There must be one document.', second.range[0]));
   for (const offset of repeatedKeys(document.contents)) problems.push(problem('duplicate-key', 'Map keys must be unique', offset));
   problems.sort((a, b) => a.line - b.line || a.column - b.column);
   return { document: problems.length === 0 ? document : undefined, lines, problems };
+}
+
+/** A message of the parser without what it cites of the text, which may be a part of a secret. */
+function withoutSource(message: string): string {
+  const cited =
+    /^(Unresolved tag|Unresolved alias \(.*?\)|Block scalar header includes extra characters|Not a YAML token|Not a valid tag|Could not resolve tag|Unsupported YAML version|Unknown directive|Invalid escape sequence|Verbatim tags aren't resolved|Unexpected [\w-]+ token in YAML \w+|The tag has no suffix)(?!\w).*$/s;
+  return message.replace(/^The \S+ tag/, 'The tag').replace(cited, '$1');
+}
+
+/** The plain value of a document. @throws Error for an alias of nothing, or too many of them */
+export function plainValue(document: Document.Parsed): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new Error(withoutSource((error as Error).message), { cause: error });
+  }
 }
 
 /**
@@ -60,7 +76,7 @@ export function readPlainYaml(text: string): unknown {
   const { document, problems } = parseYaml(text);
   const [problem] = problems;
   if (problem) throw new Error(`${problem.message} at line ${problem.line}, column ${problem.column}`);
-  return document?.toJS({ maxAliasCount: 100 });
+  return document && plainValue(document);
 }
 
 /** Reads the tokens, whose parser recurses itself. @returns where it nests too deep or has an alias too many, instead */

@@ -8,6 +8,7 @@ import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
+import { secretMember } from '../mask-secrets.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/services.ts';
 
@@ -122,12 +123,15 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Variables of all texts and names in a value. */
+/** Variables of all texts and names in a value. Braces in a secret are told only where they name a variable: findings show no part of it. */
 function variablesOf(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(variablesOf);
-  if (isObject(value)) return Object.entries(value).flatMap(([name, member]) => [...variablesOf(name), ...variablesOf(member)]);
-  return [];
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const ofMember = variablesOf(member);
+    return [...variablesOf(name), ...(secretMember.test(name) ? ofMember.filter(isKnownVariable) : ofMember)];
+  });
 }
 
 const commonVariables = [

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { type Document, isMap, isNode, type LineCounter } from 'yaml';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { deepestNesting, KeyIndex, parseYaml } from '../../lib/yaml-document.ts';
+import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-document.ts';
 import type { Finding } from '../finding.ts';
 import type { FindingCode } from '../finding-codes.ts';
 import { ConfigError } from '../findings.ts';
@@ -88,7 +88,7 @@ export function parseSource(file: string, text: string): Source {
   const prefix = basename(file) === 'package.json' ? ['svc'] : [];
   let value: unknown;
   try {
-    value = document.toJS({ maxAliasCount: 100 });
+    value = plainValue(document);
   } catch (error) {
     refuse('aliases', (error as Error).message);
   }

@@ -3,6 +3,7 @@ import { nearestName } from '../../lib/nearest-name.ts';
 import type { Finding } from '../finding.ts';
 import type { FindingCode } from '../finding-codes.ts';
 import { pathText } from '../findings.ts';
+import { isHidden } from '../reading/masked-source.ts';
 import type { Source } from '../reading/source.ts';
 import { configSchema } from './schema.ts';
 
@@ -72,6 +73,14 @@ function bestBranch(branches: readonly (readonly z.core.$ZodIssue[])[]): readonl
 function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[], key: string): Finding {
   const known = knownKeys(value, path);
   const nearest = nearestName(key, known);
+  if (isHidden(source, source.locate([...path, key], 'key'))) {
+    const message = 'unknown option, whose name is not shown: it may be the end of the secret before it';
+    return {
+      ...findingAt(source, [...path, key], 'unknown-option', message, 'key'),
+      path: pathText(path),
+      hint: 'texts with ", " stand in quotes',
+    };
+  }
   const finding = findingAt(source, [...path, key], 'unknown-option', `unknown option "${key}"`, 'key');
   return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };
 }
