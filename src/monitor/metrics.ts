@@ -41,6 +41,7 @@ export class Metrics {
     | 'leases'
     | 'waiting'
     | 'oldest'
+    | 'known'
     | 'suspended'
     | 'journal'
     | 'config'
@@ -103,6 +104,7 @@ export class Metrics {
       leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler'], 'sum'),
       waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
+      known: gauge('svc_handler_known_seconds', 'Age of what is known of an event handler: while Redis is away the last.', ['handler']),
       suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
       journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
       config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
@@ -196,16 +198,17 @@ export class Metrics {
   }
 
   async #collectHandlers(): Promise<void> {
-    const { running, paused, waiting, oldest, leases } = this.#gauges;
+    const { running, paused, waiting, oldest, leases, known } = this.#gauges;
     const handlers = await this.#sources.handlers().catch(() => undefined);
     if (!handlers) return;
-    for (const metric of [running, paused, waiting, oldest, leases]) metric.reset();
-    for (const { handler, isRunning, isPaused, hasLease, waitingEvents, oldestWaitingS } of handlers) {
+    for (const metric of [running, paused, waiting, oldest, leases, known]) metric.reset();
+    for (const { handler, isRunning, isPaused, hasLease, waitingEvents, oldestWaitingS, ageS } of handlers) {
       running.set({ handler }, isRunning ? 1 : 0);
       paused.set({ handler }, isPaused ? 1 : 0);
       if (hasLease !== undefined) leases.set({ handler }, hasLease ? 1 : 0);
       waiting.set({ handler }, waitingEvents);
       oldest.set({ handler }, oldestWaitingS);
+      if (ageS !== undefined) known.set({ handler }, ageS);
     }
   }
 

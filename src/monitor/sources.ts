@@ -57,4 +57,6 @@ export interface HandlerFigures {
   waitingEvents: number;
   /** Age of the oldest of them, in seconds; 0 when none waits. */
   oldestWaitingS: number;
+  /** Age of all this, in seconds: it is the last that is known while Redis is away; undefined where there is one node alone. */
+  ageS: number | undefined;
 }

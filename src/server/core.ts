@@ -135,10 +135,12 @@ export class Core {
 
   async handlerFigures(nowMs: number): Promise<HandlerFigures[]> {
     return Promise.all(
-      (await this.deliveries.figures()).map(async ({ handler, state, hasLease, position }) => {
-        const { events, oldestMs } = await this.journal.backlog(position);
+      (await this.deliveries.figures()).map(async ({ handler, state, hasLease, position, shared }) => {
+        const { events, oldestMs } = shared?.waiting ?? (await this.journal.backlog(position));
         const oldestWaitingS = oldestMs === undefined ? 0 : Math.max(nowMs - oldestMs, 0) / 1000;
-        return { handler, isRunning: state === 'running', isPaused: state === 'paused', hasLease, waitingEvents: events, oldestWaitingS };
+        const [isRunning, isPaused] = [state === 'running', state === 'paused'];
+        const ageS = shared && shared.ageMs / 1000;
+        return { handler, isRunning, isPaused, hasLease, waitingEvents: events, oldestWaitingS, ageS };
       }),
     );
   }

@@ -144,6 +144,39 @@ test('while Redis is away the figures stay as they were, and say so', async (t) 
   for (const name of before.keys()) if (name.startsWith('svc_')) assert.ok(away.has(name), `${name} vanished`);
 });
 
+test('what is known of handlers stays while Redis is away, with its age, also where nobody had asked for figures before', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { isHeld: true } });
+  const begun = await startNodesOnRedis(t, 2, {
+    services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } },
+    event_handlers: { crm: handler(receiver.url) },
+  });
+  if (!begun) return;
+  const { redis, nodes } = begun;
+  await until('somebody delivers', () => owner(nodes).length === 1);
+  for (let index = 0; index < 3; index++) await nodes[0]?.put(`/home/${index}.txt`, 'x');
+  await receiver.received(1);
+  const figureOf = (node: TestNode) => async (name: string) => {
+    const monitor = new Client(node.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
+    const { text } = await monitor.get('/metrics', { user: null });
+    const found = new RegExp(`^svc_handler_${name}\\{handler="crm"\\} (.*)$`, 'm').exec(text)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const [delivering] = owner(nodes);
+  const other = figureOf(nodes.find((node) => node !== delivering) as TestNode);
+  await until('the other node knows that somebody delivers', async () => (await other('running')) === 1);
+  assert.equal(await other('known_seconds'), 0);
+  await redis.kill();
+  for (const figure of [figureOf(delivering as TestNode), other]) {
+    await until('the age is told', async () => ((await figure('known_seconds')) ?? 0) > 0);
+    assert.equal(await figure('running'), 1);
+    assert.equal(await figure('paused'), 0);
+    assert.notEqual(await figure('waiting_events'), undefined);
+    const ageS = (await figure('known_seconds')) ?? 0;
+    await until('it grows', async () => ((await figure('known_seconds')) ?? 0) > ageS);
+  }
+  receiver.release();
+});
+
 test('/ready says that Redis is away, and that it is back', async (t) => {
   const begun = await startNodesOnRedis(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   if (!begun) return;

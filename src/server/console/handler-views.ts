@@ -61,7 +61,7 @@ export class HandlerViews {
     return Promise.all(
       Object.entries(config.event_handlers).map(async ([uuid, { name, enabled }]) => {
         const state = figures.get(uuid);
-        const waiting = state && (await journal.backlog(state.position));
+        const waiting = state && (state.shared?.waiting ?? (await journal.backlog(state.position)));
         const suspended = state ? await deliveries.suspendedUrls(uuid) : [];
         return {
           uuid,

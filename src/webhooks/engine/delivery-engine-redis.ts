@@ -4,7 +4,7 @@ import type { EventServer } from '../../events/event.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { RateMeter } from '../../lib/rate-meter.ts';
 import type { Suspension, UrlSuspensions } from '../../lib/remote/url-health.ts';
@@ -21,6 +21,9 @@ import { SharedHandler } from './shared-handler.ts';
 
 /** How often this node says that it lives, and looks how far the handlers are. */
 const beatEveryMs = 2000;
+
+/** How old what is known of the handlers becomes while nobody asks. */
+const knowEveryMs = 10_000;
 
 export interface SharedEngineSurroundings {
   journal: RedisEventLog;
@@ -55,9 +58,12 @@ export class SharedDeliveryEngine implements Deliveries {
   readonly #seen = new Set<string>();
   #positions = new Map<string, LogPosition>();
   #isFirst = true;
+  /** The handlers as they were known last, and when that was (monotonic time). */
+  #known: { states: Map<string, HandlerState>; atMs: number };
 
   constructor(surroundings: SharedEngineSurroundings) {
     this.#surroundings = surroundings;
+    this.#known = { states: new Map(), atMs: surroundings.clock.monotonicMs() };
     this.#timer = surroundings.clock.every(beatEveryMs, () => void this.#beat());
     void this.#beat();
   }
@@ -90,10 +96,21 @@ export class SharedDeliveryEngine implements Deliveries {
   }
 
   async figures(): Promise<HandlerState[]> {
+    try {
+      return await this.#look();
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+      return this.#remembered(error.message);
+    }
+  }
+
+  /** @throws ServiceError `unavailable` */
+  async #look(): Promise<HandlerState[]> {
     const { store, orders, journal } = this.#surroundings;
     const uuids = [...this.#places.keys()];
     const [positions, owned, told] = await Promise.all([store.positions(), store.owned(uuids), orders.told(), orders.refresh()]);
-    return [...this.#places].map(([handler, { shared, health, rate }]) => {
+    const looking = [...this.#places].map(async ([handler, { shared, health, rate }]): Promise<HandlerState> => {
+      const position = positions.get(handler) ?? journal.end;
       const order = orders.known(handler);
       const isPaused = order?.state === 'paused';
       const stopped = shared.runner ? stopOf(shared.runner.status) : told.get(handler)?.stopped;
@@ -105,8 +122,30 @@ export class SharedDeliveryEngine implements Deliveries {
         deliveriesPerMinute: shared.runner ? rate.perMinute : (told.get(handler)?.deliveriesPerMinute ?? 0),
         node: owned.get(handler),
         hasLease: shared.isOwner,
-        position: positions.get(handler) ?? journal.end,
+        position,
         suspendedUrls: health.countSuspended(),
+        shared: { waiting: await journal.backlog(position), ageMs: 0 },
+      };
+    });
+    const states = await Promise.all(looking);
+    this.#known = { states: new Map(states.map((state) => [state.handler, state])), atMs: this.#surroundings.clock.monotonicMs() };
+    return states;
+  }
+
+  #remembered(reason: string): HandlerState[] {
+    const ageMs = this.#surroundings.clock.monotonicMs() - this.#known.atMs;
+    return [...this.#places].map(([handler, { shared, health, rate }]) => {
+      const { waiting = { events: 0, oldestMs: undefined } } = this.#known.states.get(handler)?.shared ?? {};
+      const nothing = { handler, state: 'stopped' as const, reason, position: this.#surroundings.journal.end };
+      // This node knows of its own handlers how they are now.
+      const own = shared.runner?.status.state === 'running' && { state: 'running' as const, reason: undefined };
+      return {
+        ...(this.#known.states.get(handler) ?? nothing),
+        ...own,
+        deliveriesPerMinute: rate.perMinute,
+        hasLease: shared.isOwner,
+        suspendedUrls: health.countSuspended(),
+        shared: { waiting, ageMs },
       };
     });
   }
@@ -132,7 +171,7 @@ export class SharedDeliveryEngine implements Deliveries {
 
   async start(uuid: string, by: string): Promise<void> {
     this.#running(uuid);
-    const state = (await this.figures()).find(({ handler }) => handler === uuid)?.state;
+    const state = (await this.#look()).find(({ handler }) => handler === uuid)?.state;
     if (state === 'stopped') await this.#surroundings.orders.give(uuid, 'running', `started again by ${by}`);
   }
 
@@ -236,6 +275,8 @@ export class SharedDeliveryEngine implements Deliveries {
       for (const uuid of this.#positions.keys()) this.#seen.add(uuid);
       const waiting = [...this.#places.keys()].map((uuid) => this.#positions.get(uuid) ?? streamBegin);
       journal.noteDelivered(waiting.sort(comparePositions)[0] ?? journal.end);
+      if (this.#surroundings.clock.monotonicMs() - this.#known.atMs >= knowEveryMs || this.#known.states.size < this.#places.size)
+        await this.#look();
     } catch {
       // Redis is away; the link says so.
     }

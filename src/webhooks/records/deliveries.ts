@@ -1,3 +1,4 @@
+import type { Backlog } from '../../events/journal/event-log.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import type { Suspension } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
@@ -19,6 +20,8 @@ export interface HandlerState {
   /** Everything before it is done with. */
   position: LogPosition;
   suspendedUrls: number;
+  /** What waits for it, and the age of all this in milliseconds, where several nodes share the handlers: while Redis is away the last known. */
+  shared?: { waiting: Backlog; ageMs: number };
 }
 
 /** Delivers the journal to all event handlers. Implementations: of one process, and of nodes that share a Redis. */
@@ -55,7 +58,7 @@ export interface Deliveries {
   liftSuspension(handler: string, url: string): Promise<boolean>;
   /** The oldest position of this process's own journal files that is still to be read. */
   neededFrom(): LogPosition | undefined;
-  /** @throws ServiceError `unavailable` when it cannot be found out */
+  /** How the handlers are; while that cannot be found out, how they were last. */
   figures(): Promise<HandlerState[]>;
   /** Ends. @returns whether all that was under way ended in time */
   stop(timeoutMs: number): Promise<boolean>;
