@@ -54,10 +54,11 @@ export class AccountPaths {
     if (!this.account.permissions.allowsAny(path, neededRights[operation])) throw denied();
   }
 
-  /** Whether the account may be told what stands at a path: by `traverse` alone, that it is a folder. */
+  /** Whether the account may be told what stands at a path, which a listing of its folder tells as well; by `traverse` alone, that it is a folder. */
   isTold(path: VirtualPath): boolean {
     const { permissions } = this.account;
-    if (permissions.allowsAny(path, neededRights.lookAtFile)) return true;
+    if (permissions.allowsAny(path, neededRights.lookAtFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
+      return true;
     return permissions.allowsAny(path, neededRights.look) && this.entryAt(path)?.isFolder === true;
   }
 

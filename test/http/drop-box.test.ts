@@ -258,6 +258,13 @@ test('what a drop box cannot hide: a folder of the name, a missing folder, and a
   assert.equal(await client.close(await client.open(`drop/${free}`, write | create | exclusive)), 0);
 });
 
+test('what a listing of the folder tells need not be hidden: conditions hold in a folder that may be listed', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['/drop/*', 'allow-write']] } });
+  plant(server.home);
+  const put = async (name: string) => (await server.put(`/home/drop/${name}`, 'x', { headers: { 'if-none-match': '*' } })).status;
+  assert.deepEqual([await put(taken), await put(free)], [412, 201]);
+});
+
 test('the question before a deletion tells no size to an account that may delete and not look', async (t) => {
   const permissions = [['allow-full-control'], ['/drop*', 'allow-delete-file', 'allow-write']];
   const server = await startServer(t, { account: { permissions } });

@@ -69,7 +69,7 @@ function comparisonOf({ column, direction, folders }: ListingOrder, language: st
 /** The page of a folder that can be written to but not looked into. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
-  const body = html`<main id="main" data-may="write${model.mayCreateFolder && ' create-folder'}">
+  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayCreateFolder && ' create-folder'}">
 ${folderHead(context, model)}
 <div id="members" tabindex="-1">
 ${tools(context, model)}
@@ -105,6 +105,7 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   const folder = {
     path,
     account: accountOfPage(exchange),
+    mayLook: files.may(path, 'lookAtFile'),
     mayWrite: files.may(path, 'writeFile'),
     mayCreateFolder: files.may(path, 'createFolder'),
     metadata: exchange.service.options.metadata_fields,

@@ -34,6 +34,6 @@ export function folderTitle(): string {
 }
 
 /** Whether the account may do something in the folder; the service checks every request all the same. */
-export function may(right: 'read' | 'write' | 'create-folder' | 'delete' | 'rename'): boolean {
+export function may(right: 'look' | 'read' | 'write' | 'create-folder' | 'delete' | 'rename'): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }

@@ -4,7 +4,7 @@ import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
-import { folderUrl } from '../navigation/folder.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
 import { whenFree } from './claims.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads } from './kept-uploads.ts';
 import { ask } from './requests.ts';
@@ -65,7 +65,8 @@ export class Unfinished {
 
   #take(kept: KeptUpload, file: File): void {
     const { fileName, size, lastModified, home, folder } = kept;
-    if (file.name === fileName && file.size === size && file.lastModified === lastModified) this.#add([newUpload(file, home, folder)]);
+    if (file.name === fileName && file.size === size && file.lastModified === lastModified)
+      this.#add([newUpload(file, home, folder, may('look'))]);
     else notice(text('otherFile', { name: nameInText(fileName), size: sizeText(size), time: wholeTime(lastModified) }), 'error');
   }
 

@@ -25,8 +25,8 @@ export interface Upload {
   stop: (() => void) | undefined;
 }
 
-/** A file that has just been chosen. */
-export function newUpload(file: File, home: string, folder: string): Upload {
+/** A file that has just been chosen. @param mayLook whether the account may be told that its name is taken */
+export function newUpload(file: File, home: string, folder: string, mayLook: boolean): Upload {
   return {
     file,
     home,
@@ -38,7 +38,7 @@ export function newUpload(file: File, home: string, folder: string): Upload {
     reason: '',
     remark: '',
     isReconnecting: false,
-    onConflict: 'ask',
+    onConflict: mayLook ? 'ask' : 'overwrite',
     location: undefined,
     stop: undefined,
   };

@@ -28,6 +28,7 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
 interface Dropped {
   /** URL path of the folder on whose page it was. */
   home: string;
+  mayLook: boolean;
   uploads: Upload[];
   emptyFolders: string[];
 }
@@ -37,21 +38,22 @@ async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   // The items are gone as soon as the event is over, so they are taken before the first wait.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   const home = folderUrl();
-  const dropped: Dropped = { home, uploads: [], emptyFolders: [] };
-  if (entries.length === 0) dropped.uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '')));
+  const mayLook = may('look');
+  const dropped: Dropped = { home, mayLook, uploads: [], emptyFolders: [] };
+  if (entries.length === 0) dropped.uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', mayLook)));
   for (const entry of entries) await gather(entry, '', dropped);
   return dropped;
 }
 
 /** What a field for files brought; one for folders says where each file lies. */
 function chosenFiles(files: FileList): Upload[] {
-  return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/')));
+  return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/'), may('look')));
 }
 
 async function gather(entry: FileSystemEntry, folder: string, dropped: Dropped): Promise<void> {
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
-    dropped.uploads.push(newUpload(file, dropped.home, folder));
+    dropped.uploads.push(newUpload(file, dropped.home, folder, dropped.mayLook));
     return;
   }
   const path = folder === '' ? entry.name : `${folder}/${entry.name}`;

@@ -8,6 +8,8 @@ import type { ListingOrder } from './listing-range.ts';
 export interface FolderModel {
   path: VirtualPath;
   account: NonNullable<PageModel['account']>;
+  /** Whether what is in the folder may be told of. */
+  mayLook: boolean;
   mayWrite: boolean;
   mayCreateFolder: boolean;
   /** What the service wants to know about uploaded files, and the header that says it. */

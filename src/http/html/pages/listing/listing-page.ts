@@ -97,6 +97,7 @@ export function folderHead(context: PageContext, { path, flash }: Pick<FolderMod
 /** What the script may offer; the service checks every request all the same. */
 function rightsOf(model: ListingModel): string {
   const rights = {
+    look: model.mayLook,
     read: model.mayRead,
     write: model.mayWrite,
     'create-folder': model.mayCreateFolder,
