@@ -42,7 +42,7 @@ export interface AccountConfiguration extends SharedConfiguration {
   group?: string | null | undefined;
 }
 
-/** An account in force, fixed at login for the life of a session (docs/spec/authentication.md#account-in-force). */
+/** An account as one configuration has it (docs/spec/authentication.md#account-in-force). */
 export interface Account {
   readonly name: string;
   readonly uuid: string;
@@ -153,24 +153,4 @@ export function effectiveAccount(
     if (error instanceof ServiceError) throw new AccountError('bad-value', error.message, error);
     throw error;
   }
-}
-
-/** An account in force as text, for a store outside the process. It holds no secrets. */
-export function accountText(account: Account): string {
-  return JSON.stringify({ ...account, permissions: account.permissions.options });
-}
-
-/** Reads what `accountText` wrote, once it is parsed. @throws TypeError for what is no account, or ServiceError for permissions that do not parse */
-export function accountOfJson(value: unknown): Account {
-  const record = value as Omit<Account, 'permissions'> & { permissions: Permissions['options'] };
-  const texts = [record.name, record.uuid, record.email, record.groupUuid, record.homeFolderPath, record.method.uuid, record.method.type];
-  const folders = record.virtualFolders.flatMap(({ path, realPath }) => [path, realPath]);
-  const isAccount = [...texts, ...record.homeFolderStructure, ...folders].every((text) => typeof text === 'string');
-  if (!isAccount) throw new TypeError('It is no account.');
-  return {
-    ...record,
-    homeFolderOwner: record.homeFolderOwner,
-    homeFolderGroup: record.homeFolderGroup,
-    permissions: new Permissions(record.permissions, record.name),
-  };
 }

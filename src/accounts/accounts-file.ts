@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { stringify as toYaml } from 'yaml';
 import * as z from 'zod';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { UnsyncedChange, writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { withFileLock } from '../lib/disk/file-lock.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
@@ -38,11 +38,17 @@ type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides'> & 
 
 interface Content {
   history: ReadonlyMap<string, readonly string[]>;
+  /** All local accounts by name. An account is the same object until the file changes. */
   accounts: ReadonlyMap<string, LocalAccount>;
-  overrides: ReadonlyMap<string, { password: string; replaces: string }>;
 }
 
-const empty: Content = { history: new Map(), accounts: new Map(), overrides: new Map() };
+/** What an accounts file tells others. */
+export interface AccountsFileListener {
+  /** Has other processes look at the file once it was written. */
+  onWrite?: (() => Promise<void>) | undefined;
+  /** Told when accounts are others than before; without it nobody looks at the file but who asks for an account. */
+  onChange?: (() => void) | undefined;
+}
 
 /** The local accounts: those of the configuration, and those of the accounts file, which is read anew when it changes. */
 export class AccountsFile {
@@ -50,8 +56,8 @@ export class AccountsFile {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #configured: ReadonlyMap<string, LocalAccount>;
-  readonly #onWrite: (() => Promise<void>) | undefined;
-  #content: Content = empty;
+  readonly #listener: AccountsFileListener;
+  #content: Content;
   #hashes: { of: Content; all: readonly string[] } | undefined;
   #version = '';
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -59,7 +65,6 @@ export class AccountsFile {
   /**
    * @param path the accounts file; it need not exist
    * @param configured `accounts` of the configuration
-   * @param onWrite has other processes look at the file once it was written
    * @throws ServiceError `unavailable` when the file cannot be read or is not valid
    */
   constructor(
@@ -67,9 +72,9 @@ export class AccountsFile {
     configured: Readonly<Record<string, LocalAccountOptions>>,
     clock: Clock,
     log: Log,
-    onWrite?: () => Promise<void>,
+    listener: AccountsFileListener = {},
   ) {
-    this.#onWrite = onWrite;
+    this.#listener = listener;
     this.#path = path;
     this.#clock = clock;
     this.#log = log;
@@ -80,19 +85,20 @@ export class AccountsFile {
   /** The account of a name; the configuration's comes first. */
   find(name: string): LocalAccount | undefined {
     this.#refresh();
-    const configured = this.#configured.get(name);
-    if (!configured) return this.#content.accounts.get(name);
-    const override = this.#content.overrides.get(name);
-    const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);
-    return isInForce ? { ...configured, passwordHash: override.password } : configured;
+    return this.#content.accounts.get(name);
+  }
+
+  /** Looks at the file again and again, where somebody is to be told of changes. */
+  watch(): Timer | undefined {
+    return this.#listener.onChange && this.#clock.every(lookEveryMs, () => this.#refresh());
   }
 
   /** The hashes of all accounts that have one. */
   get passwordHashes(): readonly string[] {
     this.#refresh();
     if (this.#hashes?.of !== this.#content) {
-      const names = new Set([...this.#configured.keys(), ...this.#content.accounts.keys()]);
-      this.#hashes = { of: this.#content, all: [...names].flatMap((name) => this.find(name)?.passwordHash ?? []) };
+      const all = [...this.#content.accounts.values()].flatMap(({ passwordHash }) => passwordHash ?? []);
+      this.#hashes = { of: this.#content, all };
     }
     return this.#hashes.all;
   }
@@ -113,7 +119,7 @@ export class AccountsFile {
     let unsynced: UnsyncedChange | undefined;
     await withFileLock(this.#path, this.#clock, async () => {
       const { written, options } = this.#parse();
-      this.#content = contentOf(options);
+      this.#content = this.#contentOf(options);
       const formerHash = this.find(name)?.passwordHash;
       const history = [...(formerHash ? [formerHash] : []), ...(options.password_history[name] ?? [])].slice(0, keptHashes);
       for (const document of [written, options]) {
@@ -127,9 +133,10 @@ export class AccountsFile {
         unsynced = error;
       }
       this.#version = this.#versionOnDisk();
-      this.#content = contentOf(options);
+      this.#content = this.#contentOf(options);
     });
-    await this.#onWrite?.();
+    this.#listener.onChange?.();
+    await this.#listener.onWrite?.();
     if (unsynced) throw unsynced;
   }
 
@@ -146,9 +153,10 @@ export class AccountsFile {
     }
   }
 
-  /** The next look-up sees what the file holds by then. */
+  /** Sees at once what another process wrote. */
   lookAgain(): void {
     this.#lookedAtMs = Number.NEGATIVE_INFINITY;
+    this.#refresh();
   }
 
   #refresh(): void {
@@ -159,6 +167,7 @@ export class AccountsFile {
     try {
       this.#content = this.#read();
       this.#log.info('accounts file read again', { path: this.#path, accounts: this.#content.accounts.size });
+      this.#listener.onChange?.();
     } catch (error) {
       this.#version = this.#versionOnDisk();
       this.#log.error('the changed accounts file is not valid; the accounts stay as they were', { path: this.#path, reason: error });
@@ -169,7 +178,18 @@ export class AccountsFile {
     const version = this.#versionOnDisk();
     const { options } = this.#parse();
     this.#version = version;
-    return contentOf(options);
+    return this.#contentOf(options);
+  }
+
+  // The configuration's accounts come first, with a changed password for as long as the configuration has the one that it replaced.
+  #contentOf(options: FileOptions): Content {
+    const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, localAccountOf(name, account)]));
+    for (const [name, configured] of this.#configured) {
+      const override = options.password_overrides[name];
+      const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);
+      accounts.set(name, isInForce ? { ...configured, passwordHash: override.password } : configured);
+    }
+    return { history: new Map(Object.entries(options.password_history)), accounts };
   }
 
   #versionOnDisk(): string {
@@ -198,14 +218,6 @@ export class AccountsFile {
     }
     return parseAccountsFile(text, this.#path);
   }
-}
-
-function contentOf(options: FileOptions): Content {
-  return {
-    history: new Map(Object.entries(options.password_history)),
-    accounts: new Map(Object.entries(options.accounts).map(([name, account]) => [name, localAccountOf(name, account)])),
-    overrides: new Map(Object.entries(options.password_overrides)),
-  };
 }
 
 /**

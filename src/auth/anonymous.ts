@@ -1,3 +1,4 @@
+import type { AccountConfiguration } from '../accounts/account.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 
 /** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
@@ -9,13 +10,13 @@ export class AnonymousMethod implements AuthMethod {
   readonly longestAnswerMs = 0;
   readonly uuid: string;
   readonly name: string;
-  readonly #group: string;
+  readonly #account: AccountConfiguration;
   state: MethodState = 'stopped';
 
   constructor(options: { uuid: string; name: string; group: string }) {
     this.uuid = options.uuid;
     this.name = options.name;
-    this.#group = options.group;
+    this.#account = { group: options.group };
   }
 
   async start(): Promise<void> {
@@ -34,7 +35,11 @@ export class AnonymousMethod implements AuthMethod {
     return false;
   }
 
+  configurationOf(): AccountConfiguration {
+    return this.#account;
+  }
+
   authenticateWithoutCredentials() {
-    return { username: anonymousName, account: { group: this.#group } };
+    return { username: anonymousName, account: this.#account };
   }
 }

@@ -1,10 +1,13 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
+import type { AccountConfiguration } from '../accounts/account.ts';
 import type { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccount } from '../accounts/local-account.ts';
 import { longestVerificationMs, type PasswordVerifier } from '../accounts/passwords.ts';
+import type { Timer } from '../lib/clock.ts';
 import { sourceOf } from './address-source.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type Credentials, keyBlobOf } from './credentials.ts';
+import { fingerprintOf, type Identity, type Proof } from './identity.ts';
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
@@ -19,6 +22,9 @@ export class ApplicationMethod implements AuthMethod {
   readonly name: string;
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
+  /** The account by which a credential was found to hold last. */
+  readonly #confirmed = new WeakMap<Identity, LocalAccount>();
+  #watch: Timer | undefined;
   state: MethodState = 'stopped';
 
   constructor(options: { uuid: string; name: string; accounts: AccountsFile; passwords: PasswordVerifier }) {
@@ -30,10 +36,12 @@ export class ApplicationMethod implements AuthMethod {
 
   async start(): Promise<void> {
     this.state = 'running';
+    this.#watch ??= this.accounts.watch();
   }
 
   async stop(): Promise<void> {
     this.state = 'stopped';
+    this.#watch?.cancel();
   }
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
@@ -41,7 +49,17 @@ export class ApplicationMethod implements AuthMethod {
     const matches = await this.#matches(account, credentials);
     if (!account || !matches) return unknown;
     if (!account.enabled) return { outcome: 'rejected', kind: 'forbidden', reason: 'The account is disabled.' };
-    return { outcome: 'authenticated', account: account.configuration };
+    return { outcome: 'authenticated', account: account.configuration, proof: proofOf(account, credentials) };
+  }
+
+  configurationOf(identity: Identity): AccountConfiguration | undefined {
+    const account = this.accounts.find(identity.name);
+    if (!account?.enabled) return undefined;
+    if (this.#confirmed.get(identity) === account) return account.configuration;
+    const { proof } = identity;
+    if (!proof || !fingerprintsOf(account, proof.type).some((fingerprint) => proof.fingerprints.includes(fingerprint))) return undefined;
+    this.#confirmed.set(identity, account);
+    return account.configuration;
   }
 
   listsKey(username: string, key: string): boolean {
@@ -60,7 +78,7 @@ export class ApplicationMethod implements AuthMethod {
         return hasKey(account, credentials.content);
       case 'ssl-certificate': {
         const presented = certificateFingerprint(credentials.content);
-        return presented !== undefined && (account?.certificates ?? []).some((pem) => certificateFingerprint(pem) === presented);
+        return presented !== undefined && account !== undefined && fingerprintsOf(account, 'ssl-certificate').includes(presented);
       }
       default:
         return credentials.type satisfies never;
@@ -72,9 +90,29 @@ function hasKey(account: LocalAccount | undefined, key: string): boolean {
   return (account?.sshKeys ?? []).some((line) => keyBlobOf(line) === key.trim());
 }
 
+/** By what an account was let in. */
+function proofOf(account: LocalAccount, { type, content }: Credentials): Proof {
+  const fingerprint = { password: () => fingerprintOf(account.passwordHash ?? ''), 'ssh-key': () => fingerprintOf(content.trim()) };
+  return { type, fingerprints: [type === 'ssl-certificate' ? (certificateFingerprint(content) ?? '') : fingerprint[type]()] };
+}
+
+/** Of the credentials of a type that an account has. */
+function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
+  switch (type) {
+    case 'password':
+      return account.passwordHash === undefined ? [] : [fingerprintOf(account.passwordHash)];
+    case 'ssh-key':
+      return account.sshKeys.flatMap((line) => keyBlobOf(line) ?? []).map(fingerprintOf);
+    case 'ssl-certificate':
+      return account.certificates.flatMap((pem) => certificateFingerprint(pem) ?? []);
+    default:
+      return type satisfies never;
+  }
+}
+
 function certificateFingerprint(pem: string): string | undefined {
   try {
-    return createHash('sha256').update(new X509Certificate(pem).raw).digest('hex');
+    return fingerprintOf(new X509Certificate(pem).raw.toString('base64'));
   } catch {
     return undefined;
   }

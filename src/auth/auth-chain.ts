@@ -6,12 +6,13 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { AuthMethod, PublicFailure } from './auth-method.ts';
+import type { AuthMethod, AuthResult, PublicFailure } from './auth-method.ts';
 import { areAskable, type Credentials, notAskable } from './credentials.ts';
+import type { Identity } from './identity.ts';
 
 /** What the chain made of a client's credentials. */
 export type ChainResult =
-  | { outcome: 'authenticated'; account: Account }
+  | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
   /** Refused, too, but nobody could say what the credentials are worth: that is no guess. */
   | { outcome: 'unanswered' };
@@ -35,6 +36,8 @@ export class AuthChain {
 
   /** Whose home folder was looked at in this turn. */
   readonly #prepared = new Set<Account>();
+  /** Whose home folder was looked at at all. */
+  readonly #welcomed = new WeakSet<Account>();
 
   /** @param service the service that clients reach, component of the chain's own events */
   constructor(
@@ -68,7 +71,7 @@ export class AuthChain {
       if (method.state === 'failed') return this.#unanswered(method, credentials, 'The authentication method failed; see its event 20157.');
       const result = await method.authenticate(credentials);
       if (result.outcome === 'next') continue;
-      if (result.outcome === 'authenticated') return this.#accept(method, credentials, result.account);
+      if (result.outcome === 'authenticated') return this.#accept(method, credentials, result);
       if (result.configurationFault) {
         const { event, details } = result.configurationFault;
         this.#emit(event, method, credentials, { details });
@@ -92,9 +95,37 @@ export class AuthChain {
     for (const method of this.#methods) {
       if (method.state !== 'running' || !method.authenticateWithoutCredentials) continue;
       const { username, account } = method.authenticateWithoutCredentials();
-      return this.#accept(method, { username, peer, request }, account);
+      return this.#accept(method, { username, peer, request }, { account });
     }
     return undefined;
+  }
+
+  /**
+   * The account of who logged in, as it is now. Costs next to nothing while nothing changes.
+   *
+   * @returns undefined for who could not log in any more: the account is gone or disabled, or its group is; its credential is another; its
+   *   method is not asked here any more
+   */
+  inForce(identity: Identity): Account | undefined {
+    const { uuid, type } = identity.method;
+    const method = this.#methods.find((candidate) => candidate.uuid === uuid);
+    if (!method || method.type !== type || method.state === 'stopped') return undefined;
+    const configuration = method.configurationOf(identity);
+    if (!configuration) return undefined;
+    try {
+      const account = this.#effectiveAccount(identity.name, configuration, method);
+      return account.uuid === identity.uuid ? account : undefined;
+    } catch (error) {
+      if (error instanceof AccountError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Has the home folder of a login that goes on with another account than it began with ready. A failure is told, and ends no session. */
+  welcome(account: Account, peer: Credentials['peer'], request?: RequestTrace): void {
+    if (this.#welcomed.has(account)) return;
+    const method = this.#methods.find(({ uuid }) => uuid === account.method.uuid);
+    if (method) this.#prepareTold(account, method, { username: account.name, peer, request });
   }
 
   #isAsked(method: AuthMethod, question: Question): boolean {
@@ -103,7 +134,11 @@ export class AuthChain {
     return false;
   }
 
-  #accept(method: AuthMethod, question: Question, configuration: Parameters<typeof effectiveAccount>[1]): ChainResult {
+  #accept(
+    method: AuthMethod,
+    question: Question,
+    { account: configuration, proof }: Pick<Extract<AuthResult, { outcome: 'authenticated' }>, 'account' | 'proof'>,
+  ): ChainResult {
     let account: Account;
     try {
       account = this.#effectiveAccount(question.username, configuration, method);
@@ -112,20 +147,8 @@ export class AuthChain {
       if (error.problem !== 'group-disabled') this.#emit(20031, method, question, { details: error.message });
       return this.#rejected(method, question, error.message);
     }
-    try {
-      const faults: unknown[] = [];
-      const created = this.#prepare(account, (fault) => faults.push(fault));
-      const durable = faults.length > 0 ? false : undefined;
-      if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created, durable });
-      if (durable === false) {
-        const data = { path: '/', details: `Done, but not safe on disk: ${faults[0]}` };
-        this.#events.emit({ id: 40003, context: this.#contextOf(question), data });
-      }
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      this.#emit(20067, method, question, { real_path: account.homeFolderPath, details: error.message });
-      return this.#rejected(method, question, error.message);
-    }
+    const fault = this.#prepareTold(account, method, question);
+    if (fault !== undefined) return this.#rejected(method, question, fault);
     this.#events.emitGrouped({
       id: 20137,
       context: {
@@ -136,7 +159,30 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    return { outcome: 'authenticated', account };
+    // What a callout said is asked for once; of its own accounts a method knows at any time.
+    const kept = proof ? { proof } : { configuration };
+    const { uuid, type } = method;
+    return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
+  }
+
+  /** Makes the home folder ready; events 20042, 20067. @returns why it is not */
+  #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
+    this.#welcomed.add(account);
+    try {
+      const faults: unknown[] = [];
+      const created = this.#prepare(account, (fault) => faults.push(fault));
+      const durable = faults.length > 0 ? false : undefined;
+      if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created, durable });
+      if (durable === false) {
+        const data = { path: '/', details: `Done, but not safe on disk: ${faults[0]}` };
+        this.#events.emit({ id: 40003, context: this.#contextOf(question), data });
+      }
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.#emit(20067, method, question, { real_path: account.homeFolderPath, details: error.message });
+      return error.message;
+    }
   }
 
   // Logins of one turn of the event loop find the same home folder.
@@ -185,8 +231,11 @@ function methodData(method: AuthMethod): Record<string, unknown> {
   return { method_uuid: method.uuid, method_name: method.name, method_type: method.type };
 }
 
+/** What events say of an account. */
+type NamedAccount = Pick<Account, 'name' | 'uuid' | 'email'>;
+
 /** An account as events carry it (docs/spec/events.md#account). */
-export function accountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
+export function accountOfEvents(account: NamedAccount, peer: Credentials['peer']): EventAccount {
   const known = ofConnections.get(peer);
   if (known?.account === account) return known.ofEvents;
   const ofEvents = newAccountOfEvents(account, peer);
@@ -195,9 +244,9 @@ export function accountOfEvents(account: Account, peer: Credentials['peer']): Ev
 }
 
 /** The account that a connection was used by last: most are used by one alone, for many requests. */
-const ofConnections = new WeakMap<Credentials['peer'], { account: Account; ofEvents: EventAccount }>();
+const ofConnections = new WeakMap<Credentials['peer'], { account: NamedAccount; ofEvents: EventAccount }>();
 
-function newAccountOfEvents(account: Account, peer: Credentials['peer']): EventAccount {
+function newAccountOfEvents(account: NamedAccount, peer: Credentials['peer']): EventAccount {
   const [primary, ...others] = emailAddresses(account.email);
   return {
     uuid: account.uuid,

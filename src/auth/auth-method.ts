@@ -1,5 +1,6 @@
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { Credentials } from './credentials.ts';
+import type { Identity, Proof } from './identity.ts';
 
 /** What a refusal may show to the client when the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface PublicFailure {
@@ -9,7 +10,7 @@ export interface PublicFailure {
 
 /** A method's answer (docs/spec/authentication.md#callout-outcome). */
 export type AuthResult =
-  | { outcome: 'authenticated'; account: AccountConfiguration }
+  | { outcome: 'authenticated'; account: AccountConfiguration; proof?: Proof }
   /** Not known here; the next method of the chain is asked. */
   | { outcome: 'next'; reason: string }
   /** The whole authentication fails; no other method is asked. */
@@ -47,6 +48,8 @@ export interface AuthMethod {
   stop(): Promise<void>;
   /** Answers for one client. Never throws for a refusal. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
+  /** What the method says now of an account that it accepted; undefined when it stands by the account, or its credential, no longer. */
+  configurationOf(identity: Identity): AccountConfiguration | undefined;
   /** Whether a key is one of an account's, for those who need not ask anybody; a method without this may accept any key. */
   listsKey?(username: string, key: string): boolean;
   /** The account for a request that carries no credentials at all, where the method has one (`anonymous`). */

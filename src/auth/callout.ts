@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { AccountConfiguration } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import { processAccount } from '../events/event-factory.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -12,6 +13,7 @@ import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
 import { Verdicts } from './callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from './credentials.ts';
+import type { Identity } from './identity.ts';
 import type { CalloutOptions } from './options.ts';
 
 /** Largest reply that is read (docs/spec/authentication.md#callout-outcome). */
@@ -103,6 +105,10 @@ export class CalloutMethod implements AuthMethod {
       this.#lastFault = verdict.outcome === 'rejected' && verdict.kind !== 'forbidden' ? verdict.reason : undefined;
       return verdict;
     });
+  }
+
+  configurationOf({ configuration }: Identity): AccountConfiguration | undefined {
+    return configuration;
   }
 
   #verdictOf({ username }: Credentials, result: RemoteResult): AuthResult {

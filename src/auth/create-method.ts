@@ -15,6 +15,8 @@ export interface MethodDependencies extends CalloutDependencies {
   passwords: PasswordVerifier;
   /** Has other processes look at an accounts file that was written. */
   onAccountsWritten?: () => Promise<void>;
+  /** Told when the accounts of a file are others than before. */
+  onAccountsChanged?: () => void;
 }
 
 /**
@@ -27,7 +29,8 @@ export function createAuthMethod(uuid: string, options: AuthenticationOptions, d
   switch (options.type) {
     case 'application': {
       const path = accountsFilePath(options, dependencies.dataFolderPath);
-      const accounts = new AccountsFile(path, dependencies.accounts, dependencies.clock, dependencies.log, dependencies.onAccountsWritten);
+      const { clock, log, onAccountsWritten: onWrite, onAccountsChanged: onChange } = dependencies;
+      const accounts = new AccountsFile(path, dependencies.accounts, clock, log, { onWrite, onChange });
       return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
     }
     case 'anonymous':

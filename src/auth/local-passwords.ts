@@ -2,6 +2,7 @@ import { type PasswordPolicy, unmetRules } from '../accounts/password-policy.ts'
 import { hashPassword, newPasswordFault, type PasswordVerifier, type VerificationTurn } from '../accounts/passwords.ts';
 import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
+import { fingerprintOf } from './identity.ts';
 
 /** Changes passwords that this service keeps itself. */
 export class LocalPasswords {
@@ -30,10 +31,16 @@ export class LocalPasswords {
   /**
    * Changes a password.
    *
+   * @param announce told of the fingerprints of the old and the new hash before the new one is in force
    * @returns one sentence for each unmet rule; empty when it was changed
    * @throws ServiceError when the new hash cannot be kept
    */
-  async change(methodUuid: string, accountName: string, newPassword: string, turn: VerificationTurn): Promise<string[]> {
+  async change(
+    methodUuid: string,
+    accountName: string,
+    newPassword: string,
+    { turn, announce }: { turn: VerificationTurn; announce: (fingerprints: readonly string[]) => Promise<unknown> },
+  ): Promise<string[]> {
     const accounts = this.#methods.get(methodUuid)?.accounts;
     const currentHash = accounts?.find(accountName)?.passwordHash;
     if (!accounts || !currentHash) return ['The account has no password that could be changed.'];
@@ -42,7 +49,9 @@ export class LocalPasswords {
     const former = [currentHash, ...accounts.formerHashes(accountName)].slice(0, this.#policy.history);
     const unmet = [...unmetRules(this.#policy, newPassword), ...(await this.#reused(former, newPassword, turn))];
     if (unmet.length > 0) return unmet;
-    await accounts.setPassword(accountName, await hashPassword(newPassword), this.#policy.history);
+    const newHash = await hashPassword(newPassword);
+    await announce([currentHash, newHash].map(fingerprintOf));
+    await accounts.setPassword(accountName, newHash, this.#policy.history);
     return [];
   }
 

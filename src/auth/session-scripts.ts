@@ -1,7 +1,8 @@
 import { redisNow, redisScript } from '../lib/redis/redis-script.ts';
 
 /*
- * `session:<key>` is a hash of account, its UUID and the time of the login; `sessions` orders the keys by when they end, which
+ * `session:<key>` is a hash of who logged in, the UUID of the account, the fingerprints of which one is that of the credential, the times of the
+ * login and of the last use; `sessions` orders the keys by when they end, which
  * decides whether a session is active; `account:<uuid>` has the keys of one account. The hash of a session is kept for a while after its
  * end, so that whichever node sweeps it can tell whose it was.
  */
@@ -17,7 +18,7 @@ end
 `;
 
 const begin = `
-redis.call('HSET', KEYS[1], 'account', ARGV[2], 'uuid', ARGV[3], 'created', now, 'address', ARGV[8])
+redis.call('HSET', KEYS[1], 'login', ARGV[2], 'uuid', ARGV[3], 'created', now, 'used', now, 'address', ARGV[8], 'fingerprints', ARGV[9])
 redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${keptAfterEndMs})
@@ -25,9 +26,9 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 `;
 
 /**
- * KEYS session, sessions, account; ARGV key, account text, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
- * address.
- * Returns the account of each session that had to end.
+ * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
+ * address, fingerprints.
+ * Returns the login of each session that had to end.
  */
 export const createScript = redisScript(`${redisNow}${forget}
 local over = {}
@@ -37,8 +38,8 @@ while redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[7]) do
     local ends = tonumber(redis.call('ZSCORE', KEYS[2], key) or 0)
     if not first or ends < firstEnds then first, firstEnds = key, ends end
   end
-  local account = redis.call('HGET', ARGV[6] .. 'session:' .. first, 'account')
-  if account then table.insert(over, account) end
+  local login = redis.call('HGET', ARGV[6] .. 'session:' .. first, 'login')
+  if login then table.insert(over, login) end
   forget(ARGV[6], first)
   redis.call('SREM', KEYS[3], first)
 end
@@ -58,18 +59,45 @@ end
 ${begin}
 return 1`);
 
-/** KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the account is wanted. Notes the activity. */
+/**
+ * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the login is wanted, whether a transfer keeps it from being idle. Notes the
+ * activity. Returns begin, login and fingerprints.
+ */
 export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
-local created = tonumber(redis.call('HGET', KEYS[1], 'created') or '')
+local kept = redis.call('HMGET', KEYS[1], 'created', 'used', 'fingerprints')
+local created = tonumber(kept[1] or '')
 if not ends or not created or tonumber(ends) <= now then return false end
 local last = created + ARGV[3]
-if last <= now then return false end
+local isIdle = ARGV[5] == '0' and now - (tonumber(kept[2] or '') or created) > tonumber(ARGV[2])
+if last <= now or isIdle then
+  redis.call('ZADD', KEYS[2], now, ARGV[1])
+  return false
+end
 local next = math.min(now + ARGV[2], last)
 redis.call('ZADD', KEYS[2], next, ARGV[1])
+redis.call('HSET', KEYS[1], 'used', now)
 redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${keptAfterEndMs})
 redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${keptAfterEndMs})
-return {tostring(created), ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'account') or ''}`);
+return {tostring(created), ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'login') or '', kept[3] or ''}`);
+
+/** KEYS session; ARGV fingerprints. */
+export const renewScript = redisScript(`
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'fingerprints', ARGV[1]) end`);
+
+/**
+ * KEYS sessions; ARGV begin of the keys, then of each session that is to end its key and the fingerprints that it was seen with: one that has
+ * others now was renewed. Returns the keys that were ended.
+ */
+export const refuseScript = redisScript(`${forget}
+local ended = {}
+for index = 2, #ARGV, 2 do
+  if (redis.call('HGET', ARGV[1] .. 'session:' .. ARGV[index], 'fingerprints') or '') == ARGV[index + 1] then
+    forget(ARGV[1], ARGV[index])
+    table.insert(ended, ARGV[index])
+  end
+end
+return ended`);
 
 /** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
 export const endScript = redisScript(`${forget}
@@ -94,18 +122,20 @@ return ended`);
 export const sweepScript = redisScript(`${redisNow}${forget}
 local over = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
-  local account = redis.call('HGET', ARGV[1] .. 'session:' .. key, 'account')
-  if account then table.insert(over, account) end
+  local login = redis.call('HGET', ARGV[1] .. 'session:' .. key, 'login')
+  if login then table.insert(over, login) end
   forget(ARGV[1], key)
 end
 return over`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns the active ones: key, account, begin, address, end of each. */
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns the active ones: key, login, begin, address, end, fingerprints of each. */
 export const lookScript = redisScript(`${redisNow}
 local found = {}
 for index = 2, #ARGV do
   local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)
-  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'account', 'created', 'address')
-  if ends > now and fields[1] and tonumber(fields[2] or '') then table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends)}) end
+  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'login', 'created', 'address', 'fingerprints')
+  if ends > now and fields[1] and tonumber(fields[2] or '') then
+    table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends), fields[4] or ''})
+  end
 end
 return found`);

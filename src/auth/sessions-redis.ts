@@ -1,10 +1,20 @@
-import { type Account, accountOfJson, accountText } from '../accounts/account.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import type { Log } from '../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../lib/redis/redis-link.ts';
 import type { RedisScript } from '../lib/redis/redis-script.ts';
-import { createScript, createWithinScript, endAllScript, endScript, findScript, lookScript, sweepScript } from './session-scripts.ts';
+import { type Identity, identityOfJson } from './identity.ts';
+import {
+  createScript,
+  createWithinScript,
+  endAllScript,
+  endScript,
+  findScript,
+  lookScript,
+  refuseScript,
+  renewScript,
+  sweepScript,
+} from './session-scripts.ts';
 import {
   type ListedSession,
   mostSessionsOfAccount,
@@ -15,8 +25,8 @@ import {
   sessionKey,
 } from './sessions.ts';
 
-/** Accounts of sessions that were met here, so that each request need not carry them anew. */
-const mostAccounts = 10_000;
+/** Logins of sessions that were met here, so that each request need not carry them anew. */
+const mostLogins = 10_000;
 
 /** Ends that this process repeats to a Redis that lost its data, at most. */
 const mostEnded = 100_000;
@@ -32,15 +42,25 @@ interface EndAll {
   untilMs: number;
 }
 
+/** A session as a look at many of them finds it. */
+interface Seen {
+  key: string;
+  identity: Identity;
+  fingerprints: string;
+  createdMs: number;
+  address: string;
+  endsMs: number;
+}
+
 /** Sessions of all nodes. While Redis is away nobody can be let in: `find` throws. */
 export class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #lifetimes: () => SessionLifetimes;
-  readonly #onTimeout: (account: Account) => void;
+  readonly #onTimeout: (identity: Identity) => void;
   readonly #log: Log;
   readonly #base: string;
-  readonly #accounts = new Map<string, Account>();
+  readonly #logins = new Map<string, Identity>();
   /** Sessions that were ended here. A Redis killed within a second of that, or a replica that takes over, may have them still. */
   readonly #ended = new Set<string>();
   /** Accounts whose sessions are to end, which Redis has not confirmed. */
@@ -55,28 +75,28 @@ export class RedisSessions implements SessionStore {
   constructor(
     link: RedisLink,
     service: string,
-    surroundings: { clock: Clock; log: Log; lifetimes: () => SessionLifetimes; onTimeout: (account: Account) => void },
+    surroundings: { clock: Clock; log: Log; lifetimes: () => SessionLifetimes; onTimeout: (identity: Identity) => void },
   ) {
     this.#link = link;
     this.#clock = surroundings.clock;
     this.#log = surroundings.log;
     this.#lifetimes = surroundings.lifetimes;
     this.#onTimeout = surroundings.onTimeout;
-    this.#base = `${link.key('web', service)}:`;
+    this.#base = `${link.key('logins', service)}:`;
     this.#sweeper = this.#clock.every(sweepEveryMs, () => void this.#sweep());
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  async create(account: Account, address = ''): Promise<string> {
+  async create(identity: Identity, address = ''): Promise<string> {
     const id = newSessionId();
-    const over = await this.#runCreate(createScript, id, account, address, mostSessionsOfAccount);
+    const over = await this.#runCreate(createScript, id, identity, address, mostSessionsOfAccount);
     this.#tell(over as string[]);
     return id;
   }
 
-  async createForConnection(account: Account, address: string, most: number): Promise<string | undefined> {
+  async createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined> {
     const id = newSessionId();
-    return (await this.#runCreate(createWithinScript, id, account, address, most)) ? id : undefined;
+    return (await this.#runCreate(createWithinScript, id, identity, address, most)) ? id : undefined;
   }
 
   find(id: string): Promise<Session | undefined> {
@@ -84,9 +104,13 @@ export class RedisSessions implements SessionStore {
   }
 
   hold(session: Session): { done(): void } {
-    // A failure is told at the next request, if it still matters then.
-    const touch = () => void this.#find(session.key).catch(() => {});
-    const timer = this.#clock.every(Math.max(this.#lifetimes().idleMs / 3, 100), touch);
+    const touchLater = (): Timer =>
+      this.#clock.after(Math.max(this.#lifetimes().idleMs / 3, 100), () => {
+        // A failure is told at the next request, if it still matters then.
+        this.#find(session.key, true).catch(() => {});
+        timer = touchLater();
+      });
+    let timer = touchLater();
     return { done: () => timer.cancel() };
   }
 
@@ -103,29 +127,39 @@ export class RedisSessions implements SessionStore {
     return ended;
   }
 
+  async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
+    let ended = 0;
+    for await (const seen of this.#looks()) {
+      // Requests under way see what was renewed elsewhere.
+      for (const { key, fingerprints } of seen) this.#refresh(key, fingerprints);
+      ended += await this.#refuse(seen.filter(({ identity }) => !isInForce(identity)));
+    }
+    return ended;
+  }
+
+  async refuse({ key, identity }: Session): Promise<void> {
+    await this.#refuse([{ key, fingerprints: fingerprintsText(identity) }]);
+  }
+
+  async renew({ key, identity }: Session, fingerprints: readonly string[]): Promise<void> {
+    const text = fingerprints.join(' ');
+    await this.#link.run(renewScript, [this.#sessionOf(key)], [text]);
+    renewIn(identity, text);
+    this.#refresh(key, text);
+  }
+
   async count(): Promise<number> {
     return Number(await this.#link.call(['ZCARD', `${this.#base}sessions`]));
   }
 
   async list(): Promise<ListedSession[]> {
-    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
+    // A scan may name a key more than once (redis.io, SCAN).
     const found = new Map<string, ListedSession>();
     const { maximumAgeMs } = this.#lifetimes();
-    let cursor = '0';
-    do {
-      const [next, pairs] = (await this.#link.call(['ZSCAN', `${this.#base}sessions`, cursor, 'COUNT', '500'])) as [string, string[]];
-      cursor = String(next);
-      const keys = pairs.filter((_, index) => index % 2 === 0).map(String);
-      const rows = (await this.#link.run(lookScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
-      for (const row of rows) {
-        const [key = '', account = '', created, address = '', ends] = row;
-        const createdMs = Number(created);
-        // A reload may have shortened it.
-        const expiresMs = Math.min(Number(ends), createdMs + maximumAgeMs);
-        const name = this.#accountOf(key, account)?.name;
-        if (name !== undefined) found.set(key, { key, account: name, address, createdMs, expiresMs });
-      }
-    } while (cursor !== '0');
+    // A reload may have shortened it.
+    for await (const seen of this.#looks())
+      for (const { key, identity, address, createdMs, endsMs } of seen)
+        found.set(key, { key, account: identity.name, address, createdMs, expiresMs: Math.min(endsMs, createdMs + maximumAgeMs) });
     return [...found.values()];
   }
 
@@ -138,50 +172,88 @@ export class RedisSessions implements SessionStore {
     this.#sweeper.cancel();
   }
 
-  #runCreate(script: RedisScript, id: string, account: Account, address: string, most: number): Promise<unknown> {
+  #runCreate(script: RedisScript, id: string, identity: Identity, address: string, most: number): Promise<unknown> {
     const key = sessionKey(id);
     const { idleMs, maximumAgeMs } = this.#lifetimes();
-    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${account.uuid}`];
+    const { uuid } = identity;
+    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${uuid}`];
     const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
-    return this.#link.run(script, keys, [key, accountText(account), account.uuid, ...lifetimes, this.#base, most, address]);
+    const login = [key, loginText(identity), uuid];
+    return this.#link.run(script, keys, [...login, ...lifetimes, this.#base, most, address, fingerprintsText(identity)]);
   }
 
-  async #find(key: string): Promise<Session | undefined> {
+  async #find(key: string, isBusy = false): Promise<Session | undefined> {
     if (this.#ended.has(key)) return undefined;
-    const known = this.#accounts.get(key);
+    const known = this.#logins.get(key);
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const found = (await this.#link.run(
       findScript,
       [this.#sessionOf(key), `${this.#base}sessions`],
-      [key, Math.ceil(idleMs), Math.ceil(maximumAgeMs), known ? '0' : '1'],
-    )) as [string, string] | null;
+      [key, Math.ceil(idleMs), Math.ceil(maximumAgeMs), known ? '0' : '1', isBusy ? '1' : '0'],
+    )) as [string, string, string] | null;
     if (!found || this.#ended.has(key)) {
-      this.#accounts.delete(key);
+      this.#logins.delete(key);
       return undefined;
     }
-    const account = known ?? this.#accountOf(key, found[1]);
-    return account && { key, account: known ?? this.#keepAccount(key, account), createdMs: Number(found[0]) };
+    const [created, login, fingerprints] = found;
+    const identity = known ?? this.#keepLogin(key, this.#identityOf(key, login));
+    if (!identity) return undefined;
+    renewIn(identity, fingerprints);
+    return { key, identity, createdMs: Number(created) };
   }
 
-  #accountOf(key: string, text: string): Account | undefined {
-    return this.#link.values.read(this.#sessionOf(key), text, accountOfJson);
+  #identityOf(key: string, login: string): Identity | undefined {
+    return this.#link.values.read(this.#sessionOf(key), login, identityOfJson);
   }
 
   #tell(over: readonly string[]): void {
     for (const text of over) {
-      const account = this.#link.values.read(`${this.#base}session:`, text, accountOfJson);
-      if (account) this.#onTimeout(account);
+      const identity = this.#link.values.read(`${this.#base}session:`, text, identityOfJson);
+      if (identity) this.#onTimeout(identity);
     }
   }
 
-  #keepAccount(key: string, account: Account): Account {
-    this.#accounts.set(key, account);
-    dropOldest(this.#accounts, mostAccounts);
-    return account;
+  #keepLogin(key: string, identity: Identity | undefined): Identity | undefined {
+    // Another request may have kept it meanwhile; all of a session have the same.
+    const kept = this.#logins.get(key) ?? identity;
+    if (!kept) return undefined;
+    this.#logins.set(key, kept);
+    dropOldest(this.#logins, mostLogins);
+    return kept;
+  }
+
+  #refresh(key: string, fingerprints: string): void {
+    const known = this.#logins.get(key);
+    if (known) renewIn(known, fingerprints);
+  }
+
+  /** The active sessions, some at a time; none is missed that is there all the time. */
+  async *#looks(): AsyncGenerator<Seen[]> {
+    let cursor = '0';
+    do {
+      const [next, pairs] = (await this.#link.call(['ZSCAN', `${this.#base}sessions`, cursor, 'COUNT', '500'])) as [string, string[]];
+      cursor = String(next);
+      const keys = pairs.filter((_, index) => index % 2 === 0).map(String);
+      const rows = (await this.#link.run(lookScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
+      yield rows.flatMap(([key = '', login = '', created, address = '', ends, fingerprints = '']) => {
+        const identity = this.#identityOf(key, login);
+        if (!identity) return [];
+        renewIn(identity, fingerprints);
+        return [{ key, identity, fingerprints, createdMs: Number(created), address, endsMs: Number(ends) }];
+      });
+    } while (cursor !== '0');
+  }
+
+  async #refuse(seen: readonly Pick<Seen, 'key' | 'fingerprints'>[]): Promise<number> {
+    if (seen.length === 0) return 0;
+    const pairs = seen.flatMap(({ key, fingerprints }) => [key, fingerprints]);
+    const ended = (await this.#link.run(refuseScript, [`${this.#base}sessions`], [this.#base, ...pairs])) as string[];
+    for (const key of ended) this.#noteEnd(key);
+    return ended.length;
   }
 
   #noteEnd(key: string): void {
-    this.#accounts.delete(key);
+    this.#logins.delete(key);
     this.#ended.add(key);
     dropOldest(this.#ended, mostEnded);
   }
@@ -218,4 +290,18 @@ export class RedisSessions implements SessionStore {
   #sessionOf(key: string): string {
     return `${this.#base}session:${key}`;
   }
+}
+
+/** A login as it is kept; its fingerprints, which may change, are kept beside it. */
+function loginText({ proof, ...others }: Identity): string {
+  return JSON.stringify({ ...others, ...(proof && { proof: { type: proof.type, fingerprints: [] } }) });
+}
+
+function fingerprintsText({ proof }: Identity): string {
+  return proof?.fingerprints.join(' ') ?? '';
+}
+
+function renewIn(identity: Identity, fingerprints: string): void {
+  if (identity.proof && fingerprintsText(identity) !== fingerprints)
+    identity.proof.fingerprints.splice(0, Number.POSITIVE_INFINITY, ...fingerprints.split(' '));
 }

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Account } from '../accounts/account.ts';
 import type { Clock } from '../lib/clock.ts';
 import { rememberedForTurn } from '../lib/turns/remembered.ts';
+import type { Identity } from './identity.ts';
 
 /** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
 const idBytes = 32;
@@ -15,7 +15,7 @@ export const mostSessionsOfAccount = 1000;
 /** A session in force. The ID itself is kept nowhere; `key` is its hash. */
 export interface Session {
   readonly key: string;
-  readonly account: Account;
+  readonly identity: Identity;
   readonly createdMs: number;
 }
 
@@ -55,7 +55,7 @@ export interface SessionStore extends SessionOverview {
    *
    * @param address where the login came from, for those who run the service
    */
-  create(account: Account, address?: string): Promise<string>;
+  create(identity: Identity, address?: string): Promise<string>;
   /**
    * Begins the session of a connection, which does not outlive the process that has it.
    *
@@ -63,7 +63,7 @@ export interface SessionStore extends SessionOverview {
    * @param most sessions that the account may have at once
    * @returns its ID; undefined when the account has so many already
    */
-  createForConnection(account: Account, address: string, most: number): Promise<string | undefined>;
+  createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined>;
   /** The session of an ID while it is active, and notes the activity; undefined otherwise. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer, which counts as activity until `done`. */
@@ -71,6 +71,16 @@ export interface SessionStore extends SessionOverview {
   end(session: Session): Promise<void>;
   /** Ends all sessions of an account (by UUID), but for one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
+  /** Ends the sessions of those who are in no more (`AuthChain.inForce`); nobody is told of them as timed out. @returns how many ended */
+  keepOnly(isInForce: (identity: Identity) => boolean): Promise<number>;
+  /** Ends one that was found, as `keepOnly` does: not if its credential was renewed meanwhile. */
+  refuse(session: Session): Promise<void>;
+  /**
+   * Has a session hold with one more credential, before that is the account's: its own password is about to be changed.
+   *
+   * @param fingerprints all that it is to hold with
+   */
+  renew(session: Session, fingerprints: readonly string[]): Promise<void>;
   /** Number of active sessions, for figures. */
   count(): Promise<number>;
   close(): void;
@@ -133,14 +143,14 @@ export class MemorySessions implements SessionStore {
     this.#sweeper = clock.every(1000, () => this.#sweep());
   }
 
-  async create(account: Account, address = ''): Promise<string> {
-    const own = this.#ofAccounts.get(account.uuid);
+  async create(identity: Identity, address = ''): Promise<string> {
+    const own = this.#ofAccounts.get(identity.uuid);
     if (own && own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
-    return this.#begin(account, address);
+    return this.#begin(identity, address);
   }
 
-  async createForConnection(account: Account, address: string, most: number): Promise<string | undefined> {
-    return (this.#ofAccounts.get(account.uuid)?.size ?? 0) < most ? this.#begin(account, address) : undefined;
+  async createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined> {
+    return (this.#ofAccounts.get(identity.uuid)?.size ?? 0) < most ? this.#begin(identity, address) : undefined;
   }
 
   find(id: string): Session | undefined {
@@ -175,6 +185,21 @@ export class MemorySessions implements SessionStore {
     return ended;
   }
 
+  async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
+    const over = [...this.#kept.values()].filter(({ session }) => !isInForce(session.identity));
+    for (const kept of over) this.#forget(kept);
+    return over.length;
+  }
+
+  refuse(session: Session): Promise<void> {
+    return this.end(session);
+  }
+
+  async renew({ key }: Session, fingerprints: readonly string[]): Promise<void> {
+    const { proof } = this.#kept.get(key)?.session.identity ?? {};
+    proof?.fingerprints.splice(0, Number.POSITIVE_INFINITY, ...fingerprints);
+  }
+
   async count(): Promise<number> {
     return this.#kept.size;
   }
@@ -184,7 +209,7 @@ export class MemorySessions implements SessionStore {
     const lifetimes = this.#lifetimes();
     return [...this.#kept.values()].map(({ session, address, lastUsedMs, holds }) => ({
       key: session.key,
-      account: session.account.name,
+      account: session.identity.name,
       address,
       createdMs: session.createdMs,
       expiresMs: expiryMs(session.createdMs, holds > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
@@ -202,12 +227,12 @@ export class MemorySessions implements SessionStore {
     this.#sweeper.cancel();
   }
 
-  #begin(account: Account, address: string): string {
+  #begin(identity: Identity, address: string): string {
     const id = newSessionId();
-    const session: Session = { key: sessionKey(id), account, createdMs: this.#clock.nowMs() };
+    const session: Session = { key: sessionKey(id), identity, createdMs: this.#clock.nowMs() };
     const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
     this.#kept.set(session.key, kept);
-    this.#ofAccounts.set(account.uuid, (this.#ofAccounts.get(account.uuid) ?? new Set()).add(kept));
+    this.#ofAccounts.set(identity.uuid, (this.#ofAccounts.get(identity.uuid) ?? new Set()).add(kept));
     return id;
   }
 
@@ -230,11 +255,11 @@ export class MemorySessions implements SessionStore {
   }
 
   #forget(kept: Kept): void {
-    const { key, account } = kept.session;
+    const { key, identity } = kept.session;
     this.#kept.delete(key);
-    const own = this.#ofAccounts.get(account.uuid);
+    const own = this.#ofAccounts.get(identity.uuid);
     own?.delete(kept);
-    if (own?.size === 0) this.#ofAccounts.delete(account.uuid);
+    if (own?.size === 0) this.#ofAccounts.delete(identity.uuid);
   }
 }
 

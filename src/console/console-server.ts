@@ -67,7 +67,10 @@ export class ConsoleServer {
       () => this.#lifetimes,
       (session) => this.#streams.endOf(session),
     );
-    this.#streams = new EventStreams(surroundings.clock, (session) => this.#sessions.touch(session));
+    this.#streams = new EventStreams(surroundings.clock, {
+      onBeat: (session) => this.#sessions.touch(session),
+      isInForce: (administrator) => this.#service.administrators.knows(administrator),
+    });
     this.#live = new LiveFeed(() => surroundings.sources.overview(), surroundings.samples, surroundings);
     this.#service = this.#make(uuid, options);
     this.#server = this.#createServer();
@@ -134,15 +137,20 @@ export class ConsoleServer {
     if (usesTls(options)) readTlsContext(options, this.#service.clock.nowMs());
   }
 
-  /** Takes over new options; requests under way keep the old ones. Who is no administrator as before any more is logged out. */
-  replace(options: ConsoleOptions): void {
+  /**
+   * Takes over new options; requests under way keep the old ones. Who is no administrator as before any more is logged out.
+   *
+   * @returns how many sessions and streams ended by that
+   */
+  replace(options: ConsoleOptions): { sessions: number; transfers: number } {
     const { options: before, clock } = this.#service;
     const context = this.#tlsContext && nextTlsContext(before, options, this.#tlsContext, clock.nowMs());
     this.#service = this.#make(this.#service.uuid, options);
     if (context) this.#useTls(context);
     this.#tlsWatch?.look(true);
-    this.#sessions.keepOnly(this.#service.administrators);
-    this.#streams.keepOnly(this.#service.administrators);
+    // A session that ends would take its streams along, uncounted.
+    const transfers = this.#streams.keepOnly();
+    return { sessions: this.#sessions.keepOnly(this.#service.administrators), transfers };
   }
 
   /** A URL that logs an administrator (by name) in without a password: once, within five minutes. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { guarded } from '../lib/guarded.ts';
-import type { Administrator, Administrators } from './login/administrators.ts';
+import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
 /** How often those who listen hear something, so that neither they nor proxies give up, in milliseconds. */
@@ -104,17 +104,24 @@ export class EventStream {
   }
 }
 
+/** What streams ask of their console. */
+interface Listening {
+  /** Told again and again of the sessions whose pages listen; says whether they are in force. */
+  onBeat: (session: AdministratorSession) => boolean;
+  /** Whether somebody is an administrator as at the login. */
+  isInForce: (administrator: Administrator) => boolean;
+}
+
 /** The streams of a console that are open. */
 export class EventStreams {
   readonly #clock: Clock;
-  readonly #onBeat: (session: AdministratorSession) => boolean;
+  readonly #listening: Listening;
   readonly #open = new Set<EventStream>();
   #beat: Timer | undefined;
 
-  /** @param onBeat told again and again of the sessions whose pages listen; says whether they are in force */
-  constructor(clock: Clock, onBeat: (session: AdministratorSession) => boolean) {
+  constructor(clock: Clock, listening: Listening) {
     this.#clock = clock;
-    this.#onBeat = onBeat;
+    this.#listening = listening;
   }
 
   /** Begins to answer with events. @param headers of every reply @returns a stream that has ended when the reader is gone already */
@@ -125,8 +132,9 @@ export class EventStreams {
     this.#open.add(stream);
     this.#beat ??= this.#clock.every(beatEveryMs, () => this.#beatAll());
     stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
-    // Who left while the password was checked, or was logged out while the journal was asked, is not told of again.
-    if (reader.outgoing.destroyed || (reader.session && !this.#onBeat(reader.session))) stream.end();
+    // Who left or lost the right while the password was checked, or was logged out while the journal was asked, is not told of again.
+    const isOver = !this.#listening.isInForce(reader.administrator) || (reader.session && !this.#listening.onBeat(reader.session));
+    if (reader.outgoing.destroyed || isOver) stream.end();
     return stream;
   }
 
@@ -135,11 +143,11 @@ export class EventStreams {
     for (const stream of [...this.#open]) if (stream.reader.session === session) stream.end();
   }
 
-  /** Ends those of who is not an administrator as before any more. */
-  keepOnly(administrators: Administrators): void {
-    for (const stream of [...this.#open]) {
-      if (!administrators.knows(stream.reader.administrator)) stream.end();
-    }
+  /** Ends those of who is not an administrator as before any more. @returns how many */
+  keepOnly(): number {
+    const over = [...this.#open].filter(({ reader }) => !this.#listening.isInForce(reader.administrator));
+    for (const stream of over) stream.end();
+    return over.length;
   }
 
   close(): void {
@@ -158,7 +166,7 @@ export class EventStreams {
     for (const stream of [...this.#open]) {
       stream.beat();
       const { session } = stream.reader;
-      if (session && !stream.signal.aborted) this.#onBeat(session);
+      if (session && !stream.signal.aborted) this.#listening.onBeat(session);
     }
   }
 }

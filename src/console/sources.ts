@@ -108,6 +108,8 @@ export interface NodeReload {
   reloaded: boolean;
   /** Paths of the options that changed. */
   changes: string[];
+  /** What ended of those who may be in no more. */
+  ended: ReloadReport['ended'];
   /** Why it was refused, or is not known to be done. */
   reason: string | null;
 }

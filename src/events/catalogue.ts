@@ -69,7 +69,7 @@ export const eventCatalogue: readonly EventDefinition[] = [
     ['address', 'retry_after', 'username', 'by', 'details'],
   ),
   event(20011, 'Test event sent by hand.', ['administration', 'informational'], ['uuid', 'name', 'administrator']),
-  event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes']),
+  event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes', 'ended']),
   event(
     20021,
     'No authentication method accepted the credentials of "{username}".',

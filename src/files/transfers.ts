@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts';
-import type { EventContext } from '../events/event.ts';
+import type { EventContext, RequestTrace } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 
@@ -79,6 +79,11 @@ export class Transfers {
   /** Does nothing for one that has left, or never entered. */
   leave(transfer: Transfer): void {
     this.#underWay.delete(transfer);
+  }
+
+  /** How many are under way of some requests of HTTP, or connections of SSH. */
+  countOf(requests: ReadonlySet<RequestTrace | undefined>): number {
+    return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
   /** What is under way. The rate is that since one of the looks before, a second ago or more; without one, since the transfer began. */

@@ -2,6 +2,7 @@ import { AuthChain } from '../auth/auth-chain.ts';
 import type { LoginAttempts } from '../auth/login-attempts.ts';
 import type { SessionStore } from '../auth/sessions.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventComponent } from '../events/event.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import type { TicketKeys } from '../http/connection/ticket-keys.ts';
@@ -88,12 +89,17 @@ export async function sshService(surroundings: ListenerSurroundings, setup: Serv
   };
 }
 
+/** The methods that a service asks who its clients are. */
+export function chainOf(events: EventDispatcher, parts: RequestParts, options: FileServiceOptions, component: EventComponent): AuthChain {
+  return new AuthChain(methodsOf(parts, options), parts.groups, events, component);
+}
+
 function ofEveryKind(
   { events, files, state, clock, log }: ListenerSurroundings,
   { uuid, parts, sessions, attempts }: ServiceSetup,
   options: FileServiceOptions,
 ) {
   const component = componentOf(uuid, options);
-  const chain = new AuthChain(methodsOf(parts, options), parts.groups, events, component);
+  const chain = chainOf(events, parts, options, component);
   return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
 }

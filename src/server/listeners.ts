@@ -1,15 +1,38 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfEvents } from '../auth/auth-chain.ts';
+import type { Identity } from '../auth/identity.ts';
 import type { SessionLifetimes } from '../auth/sessions.ts';
+import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import type { FileServiceOptions, RequestParts } from './parts.ts';
 
+/** How much was ended of those who may be in no more. */
+export type Ended = ReloadReport['ended'];
+
+export const nothingEnded: Ended = { sessions: 0, connections: 0, transfers: 0 };
+
+export function sumOfEnded(all: readonly Ended[]): Ended {
+  const sum = (name: keyof Ended) => all.reduce((total, ended) => total + ended[name], 0);
+  return { sessions: sum('sessions'), connections: sum('connections'), transfers: sum('transfers') };
+}
+
 /** A reload that can be made or dropped. */
 export interface PreparedReload {
-  commit(): Promise<void>;
+  commit(): Promise<Ended>;
   abort(): Promise<void>;
+}
+
+/** Two reloads that are made or dropped together, the first one first. */
+export function bothReloads(first: PreparedReload, second: PreparedReload): PreparedReload {
+  return {
+    commit: async () => sumOfEnded([await first.commit(), await second.commit()]),
+    abort: async () => {
+      await first.abort();
+      await second.abort();
+    },
+  };
 }
 
 /** Emits an event about the life of a service: 20076, 20077, 20078. */
@@ -31,8 +54,9 @@ export function lifetimesOf(parts: RequestParts | undefined, uuid: string): Sess
   return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
 }
 
-/** The event of a session that timed out. */
-export function timeoutEvent({ config }: RequestParts, uuid: string, account: Account): EventDraft {
+/** The event of a session that timed out. @param account as it is now, if it is */
+export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
   const component = componentOf(uuid, config.services[uuid] as FileServiceOptions);
-  return { id: 40015, context: { account: accountOfEvents(account, processAccount().peer), component, group: account.groupUuid } };
+  const ofEvents = accountOfEvents(account ?? { ...identity, email: '' }, processAccount().peer);
+  return { id: 40015, context: { account: ofEvents, component, ...(account && { group: account.groupUuid }) } };
 }

@@ -11,8 +11,8 @@ import { UnderWay } from '../lib/turns/under-way.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
-import { httpService, type ListenerSurroundings, type ServiceSetup, sshService } from './file-service.ts';
-import { componentOf, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
+import { chainOf, httpService, type ListenerSurroundings, type ServiceSetup, sshService } from './file-service.ts';
+import { componentOf, type Ended, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
 import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from './parts.ts';
 
 /** Share of the descriptors of a process that files and folders of SFTP clients may be; an upload may have two. */
@@ -28,6 +28,8 @@ interface Running {
 export class OwnListeners {
   readonly #surroundings: ListenerSurroundings;
   readonly #running = new Map<string, Running>();
+  /** Those that a reload took away, until their last request is answered. */
+  readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(mostDescriptors() * shareOfHandles));
   /** Listeners that a reload took out of force, as long as something is under way on them. */
@@ -80,7 +82,11 @@ export class OwnListeners {
       await abort();
       throw error;
     }
-    return { commit: async () => this.#commit(parts, added, sshServices), abort };
+    const commit = () => {
+      this.#commit(parts, added, sshServices);
+      return this.endOthers();
+    };
+    return { commit, abort };
   }
 
   async figures(): Promise<ServiceFigures[]> {
@@ -92,6 +98,39 @@ export class OwnListeners {
         sessions: await sessions.count().catch(() => Number.NaN),
       })),
     );
+  }
+
+  /** Ends all of those who may be in no more (`AuthChain.inForce`): their transfers, connections and sessions. Never rejects. */
+  async endOthers(): Promise<Ended> {
+    const all = [...this.#running.values(), ...this.#retired];
+    // First of all: what was renewed elsewhere is known then, so that no request of such a session is cut.
+    const sessions = await Promise.all(all.map((running) => this.#endSessionsOf(running)));
+    const cut = all.map(({ server }) => server.cutOthers());
+    const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
+    return {
+      sessions: sessions.reduce((sum, ended) => sum + ended, 0),
+      connections: ofSsh.reduce((sum, ended) => sum + ended, 0),
+      transfers: this.#surroundings.files.transfers.countOf(new Set(cut.flat())),
+    };
+  }
+
+  /** The accounts of a file are others than before. */
+  async accountsChanged(): Promise<void> {
+    const ended = await this.endOthers();
+    if (Object.values(ended).some((count) => count > 0))
+      this.#surroundings.log.info('accounts changed: who is in no more was let go', { ...ended });
+  }
+
+  // The session of a connection ends with it, at the node that has it.
+  async #endSessionsOf({ server, sessions }: Running): Promise<number> {
+    if (!(server instanceof HttpServer)) return 0;
+    const { chain } = server.service;
+    return sessions
+      .keepOnly((identity) => chain.inForce(identity) !== undefined)
+      .catch((reason) => {
+        this.#surroundings.log.warn('sessions could not be looked through; each is refused when it is used', { reason });
+        return 0;
+      });
   }
 
   /** The sessions of each service. */
@@ -132,7 +171,7 @@ export class OwnListeners {
       if (server instanceof HttpServer) server.replace(httpService(this.#surroundings, this.#setup(uuid, parts, sessions)));
       else server.replace(sshServices.get(uuid) as SshService);
     }
-    this.#retire(before.config, parts.config, added);
+    this.#retire(before.config, parts, added);
   }
 
   #keepsAddress(uuid: string, config: Config): boolean {
@@ -142,13 +181,18 @@ export class OwnListeners {
   }
 
   // Services that are gone, and the former listeners of those that moved.
-  #retire(before: Config, after: Config, moved: readonly string[]): void {
-    const staying = fileServices(after);
+  #retire(before: Config, parts: RequestParts, moved: readonly string[]): void {
+    const staying = fileServices(parts.config);
     for (const uuid of fileServices(before)) {
       const running = this.#running.get(uuid);
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
-      const draining = running.server.drain(after.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
+      this.#retired.add(running);
+      // Whoever is still served there may be so as long as by the new configuration.
+      const { component, options } = running.server.service;
+      running.server.follow(chainOf(this.#surroundings.events, parts, options, component));
+      const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
+        this.#retired.delete(running);
         if (!moved.includes(uuid)) running.sessions.close();
       });
       this.#retiring.add(draining);
@@ -195,7 +239,10 @@ export class OwnListeners {
     return state.sessions(
       uuid,
       () => lifetimesOf(present(), uuid),
-      (timedOut) => events.emit(timeoutEvent(present(), uuid, timedOut)),
+      (timedOut) => {
+        const account = this.#running.get(uuid)?.server.service.chain.inForce(timedOut);
+        events.emit(timeoutEvent(present(), uuid, timedOut, account));
+      },
     );
   }
 

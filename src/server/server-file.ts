@@ -8,6 +8,7 @@ import { writeReloadReport } from '../config/reload-report.ts';
 import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { nothingEnded } from './listeners.ts';
 
 /** The file that a server has its configuration from. */
 export interface ConfigFile {
@@ -18,12 +19,15 @@ export interface ConfigFile {
   textOf: (finding: Finding) => string;
 }
 
+/** What a reload did: paths of the options that changed, and what it ended. */
+export type Reloaded = Pick<ReloadReport, 'changes' | 'ended'>;
+
 interface ServerFileOptions {
   /** Undefined for a server without one. */
   file: ConfigFile | undefined;
   running: () => LoadedConfig;
-  /** Takes a configuration over. @returns paths of the options that changed */
-  apply: (next: LoadedConfig) => Promise<string[]>;
+  /** Takes a configuration over. */
+  apply: (next: LoadedConfig) => Promise<Reloaded>;
   /** Has another process take the file over, for this one, too. */
   byAnother?: (() => Promise<ReloadReport>) | undefined;
   clock: Clock;
@@ -80,21 +84,27 @@ export class ServerFile {
     return report;
   }
 
-  async #outcome(): Promise<Pick<ReloadReport, 'reloaded' | 'changes' | 'reason' | 'findings'>> {
+  async #outcome(): Promise<Pick<ReloadReport, 'reloaded' | 'changes' | 'ended' | 'reason' | 'findings'>> {
     const { apply, log } = this.#options;
     const file = this.#file;
     if (!file) {
       log.warn('there is no configuration file to reload');
-      return { reloaded: false, changes: [], reason: 'there is no configuration file to reload', findings: [] };
+      return { reloaded: false, changes: [], ended: nothingEnded, reason: 'there is no configuration file to reload', findings: [] };
     }
     try {
-      const changes = await apply(loadConfigFile(file.path, file.env, { isRunning: true }).loaded);
-      log.info('configuration reloaded', { changes });
-      return { reloaded: true, changes, reason: null, findings: [] };
+      const done = await apply(loadConfigFile(file.path, file.env, { isRunning: true }).loaded);
+      log.info('configuration reloaded', { ...done });
+      return { reloaded: true, ...done, reason: null, findings: [] };
     } catch (error) {
       const findings = error instanceof ConfigError ? [...error.findings] : [];
       log.error('the new configuration is refused; the old one stays', { reason: error, findings: findings.map(file.textOf) });
-      return { reloaded: false, changes: [], reason: error instanceof Error ? error.message : String(error), findings };
+      return {
+        reloaded: false,
+        changes: [],
+        ended: nothingEnded,
+        reason: error instanceof Error ? error.message : String(error),
+        findings,
+      };
     }
   }
 }

@@ -23,12 +23,12 @@ import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/consoles.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
-import type { PreparedReload } from './listeners.ts';
+import { bothReloads, type PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { makeParts, type RequestParts, startMethods } from './parts.ts';
-import { type ConfigFile, ServerFile } from './server-file.ts';
+import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
 import type { NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
 import { shareOfNode } from './supervisor/share-of-node.ts';
@@ -180,12 +180,11 @@ export class Server {
   /**
    * Takes over a new configuration, all or nothing; sessions and running transfers survive.
    *
-   * @returns paths of the options that changed
+   * @returns paths of the options that changed, and what ended of those who may be in no more
    */
-  async reload(next: LoadedConfig): Promise<string[]> {
+  async reload(next: LoadedConfig): Promise<Reloaded> {
     const { changes, commit } = await this.prepareReload(next);
-    await commit();
-    return changes;
+    return { changes, ended: await commit() };
   }
 
   /**
@@ -210,12 +209,13 @@ export class Server {
       this.#loaded = next;
       this.#config = parts.config;
       this.#core?.files.fileCache.resize(parts.config.server.file_cache_size);
-      await prepared.commit();
+      const ended = await prepared.commit();
       await this.#monitoring.apply(parts.config);
       const old = this.#parts;
       this.#parts = parts;
       for (const method of old?.methods.values() ?? []) await method.stop();
-      await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes } });
+      await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes, ended } });
+      return ended;
     };
     return { changes, commit, abort: prepared.abort };
   }
@@ -230,11 +230,7 @@ export class Server {
     const files = await (this.#listeners as OwnListeners).prepare(parts);
     try {
       const consoles = await (this.#consoles as ConsoleServices).prepare(parts.config);
-      const both = (step: keyof PreparedReload) => async () => {
-        await files[step]();
-        await consoles[step]();
-      };
-      return { commit: both('commit'), abort: both('abort') };
+      return bothReloads(files, consoles);
     } catch (error) {
       await files.abort();
       throw error;
@@ -386,6 +382,7 @@ export class Server {
       log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
       ...(this.#supervisor && { onAccountsWritten: this.#supervisor.accountsWritten }),
+      onAccountsChanged: () => void this.#listeners?.accountsChanged(),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
   }

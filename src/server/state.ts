@@ -1,7 +1,7 @@
-import type { Account } from '../accounts/account.ts';
 import type { AddressBans, SecurityPolicy } from '../auth/ban-list.ts';
 import { MemoryBans } from '../auth/ban-list-memory.ts';
 import { type AcceptedCredentials, MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
+import type { Identity } from '../auth/identity.ts';
 import { MemorySessions, type SessionLifetimes, type SessionStore } from '../auth/sessions.ts';
 import type { JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
@@ -39,7 +39,7 @@ export interface State {
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
   readonly uploads?: UploadStore;
   /** @param onTimeout told of each session that timed out */
-  sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (account: Account) => void): SessionStore;
+  sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */
   urlHealth(scope: string): UrlSuspensions;
   accepted(method: string, lifetimeMs: number): AcceptedCredentials;
@@ -65,7 +65,7 @@ export function memoryState(clock: Clock, policy: () => SecurityPolicy): State {
     bans: new MemoryBans(clock, policy),
     locks: new MemoryLocks(clock),
     places: new Places(),
-    sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ account }) => onTimeout(account)),
+    sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ identity }) => onTimeout(identity)),
     urlHealth: () => new MemoryUrlHealth(clock),
     accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),
     check: () => true,

@@ -1,13 +1,14 @@
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../accounts/account.ts';
-import type { ChainResult } from '../auth/auth-chain.ts';
+import type { AuthChain, ChainResult } from '../auth/auth-chain.ts';
 import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials } from '../auth/credentials.ts';
+import type { Identity } from '../auth/identity.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './connection/admission.ts';
 import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import { keyFault } from './public-keys.ts';
-import { type CredentialKind, methodsOffered, sufficiency } from './required-credentials.ts';
+import { type CredentialKind, isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
 
 /** Requests of a connection that try nothing (`none`, keys without a signature, the service asked for again), at most. */
 const mostQuestions = 100;
@@ -23,13 +24,46 @@ export interface LoginConnection extends ConnectionOrigin {
    *
    * @returns why there is none
    */
-  admit(account: Account): Promise<string | undefined>;
+  admit(account: Account, identity: Identity): Promise<string | undefined>;
   /** Whether nothing can be answered any more. */
   readonly isEnded: boolean;
 }
 
 /** The answer to one request. */
 type Answer = 'granted' | 'question' | { refused: 'tried' | 'asked' | 'over'; told?: string } | { partial: string[] };
+
+/** A credential that was accepted. */
+interface Accepted {
+  kind: CredentialKind;
+  account: Account;
+  identity: Identity;
+}
+
+/** Who has logged in, by all that it took. */
+export class Granted {
+  readonly #accepted: readonly Accepted[];
+
+  /** @param accepted one credential, or two */
+  constructor(...accepted: readonly [...Accepted[], Accepted]) {
+    this.#accepted = accepted;
+  }
+
+  /** The account as it was at the login. */
+  get account(): Account {
+    return (this.#accepted.at(-1) as Accepted).account;
+  }
+
+  /** The account as it is by the chain in force; undefined when one of the credentials holds no more, or they are too few by now. */
+  inForce(chain: AuthChain): Account | undefined {
+    let account: Account | undefined;
+    for (const { identity } of this.#accepted) {
+      account = chain.inForce(identity);
+      if (!account) return undefined;
+    }
+    const kinds = this.#accepted.map(({ kind }) => kind);
+    return account && isEnough(account.requiredCredentials, kinds) ? account : undefined;
+  }
+}
 
 /** Finds out who a client is: every request for a login of one connection, one after the other (design: RFC 4252). */
 export class Login {
@@ -38,10 +72,10 @@ export class Login {
   #tries = 0;
   #questions = 0;
   /** The first of two credentials. */
-  #first: { kind: CredentialKind; account: Account } | undefined;
+  #first: Accepted | undefined;
   /** One of the keys that nobody knew: they count once, when the connection ends. */
   #unknownKey: { content: string; isTold: boolean } | undefined;
-  #granted: Account | undefined;
+  #granted: Granted | undefined;
   #last: Promise<void> = Promise.resolve();
   #asking = 0;
 
@@ -55,7 +89,7 @@ export class Login {
   }
 
   /** Whom the client may log in as, from the moment that it is told so. */
-  get granted(): Account | undefined {
+  get granted(): Granted | undefined {
     return this.#granted;
   }
 
@@ -159,21 +193,22 @@ export class Login {
       const told = this.#connection.service.options.public_error ? result.public?.message : undefined;
       return { refused: 'tried', ...(told === undefined ? {} : { told }) };
     }
-    const { account } = result;
+    const { account, identity } = result;
     const verdict = sufficiency(account.requiredCredentials, kind, this.#first?.kind);
     if (verdict === 'wrong-kind') {
       this.#noteWrongKind(account);
       return { refused: 'tried' };
     }
     if (verdict === 'first-of-two') {
-      this.#first = { kind, account };
+      this.#first = { kind, account, identity };
       this.#connection.service.events.emit({ id: 20126, context: contextOf(this.#connection, account), data: { credentials: kind } });
       return { partial: this.#methodsLeft() };
     }
     if (this.#first && this.#first.account.uuid !== account.uuid) return { refused: 'tried' };
-    const fault = await this.#connection.admit(account);
+    const fault = await this.#connection.admit(account, identity);
     if (fault !== undefined) return { refused: 'over', told: fault };
-    this.#granted = account;
+    const last = { kind, account, identity };
+    this.#granted = this.#first ? new Granted(this.#first, last) : new Granted(last);
     return 'granted';
   }
 

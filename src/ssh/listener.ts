@@ -1,5 +1,6 @@
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import Server from 'ssh2/lib/server.js';
+import type { RequestTrace } from '../events/event.ts';
 import type { Timer } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { listen, urlOf } from '../lib/listen.ts';
@@ -86,10 +87,20 @@ export class SshServer {
     this.#makeProtocol(service);
   }
 
-  /** Takes over new options for the connections to come. */
+  /** Takes over new options; of the connections that are there each keeps those of its transport. */
   replace(service: SshService): void {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
+  }
+
+  /** Goes on until it is drained, with who may be in by another configuration. */
+  follow(chain: SshService['chain']): void {
+    this.#service = { ...this.#service, chain };
+  }
+
+  /** Cuts the connections of those who may be in no more (`AuthChain.inForce`). @returns what they are named by */
+  cutOthers(): RequestTrace[] {
+    return [...this.#connections.values()].filter((connection) => connection.cutUnlessInForce()).map(({ trace }) => trace);
   }
 
   /**
@@ -111,7 +122,7 @@ export class SshServer {
   }
 
   #accept(socket: Socket): void {
-    const connection = new SshConnection(socket, this.#service, this.#refusals);
+    const connection = new SshConnection(socket, () => this.#service, this.#refusals);
     this.#connections.set(socket, connection);
     socket.once('close', () => {
       this.#connections.delete(socket);

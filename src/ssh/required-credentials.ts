@@ -43,3 +43,8 @@ export function sufficiency(
   if (kind === first || (required !== 'any' && required !== 'both' && required !== kind)) return 'wrong-kind';
   return required === 'both' && first === undefined ? 'first-of-two' : 'enough';
 }
+
+/** Whether all credentials that somebody has presented are as many and of the kinds that the account's group requires. */
+export function isEnough(required: RequiredCredentials, kinds: readonly CredentialKind[]): boolean {
+  return required === 'both' ? kinds.length === credentialKinds.length : required === 'any' || kinds.includes(required);
+}

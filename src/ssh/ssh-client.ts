@@ -6,11 +6,13 @@ import { AccountFiles } from '../files/account-files.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import { LockGuard, noTokens } from '../files/locks/lock-guard.ts';
 import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { Sparing } from '../lib/sparing.ts';
 import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
+import type { SshService } from './ssh-service.ts';
 
 /** Requests that cannot be read are told of at most so often: they would fill the journal. */
 const badRequestsEveryMs = 1000;
@@ -31,13 +33,14 @@ export interface NegotiatedAlgorithms {
 export interface SshClient {
   /** Names the connection in events and in the log. */
   readonly connectionId: string;
+  /** As it is now, like all that follows from it. @throws ServiceError `unauthorized` for who may be in no more */
   readonly account: Account;
-  /** The account's files, with the events of this client; the same object for all channels of the connection. */
+  /** The account's files, with the events of this client; the same object for all channels of the connection while the account is the same. */
   readonly files: AccountFiles;
   /** For events that are about no file. */
   readonly context: EventContext;
   readonly events: EventDispatcher;
-  /** Options of the service at the time of the login. */
+  /** Options of the service as it is now. */
   readonly options: SshServiceOptions;
   readonly algorithms: NegotiatedAlgorithms;
   /** What the client calls itself, such as `OpenSSH_9.2p1 Debian-2`. */
@@ -82,18 +85,58 @@ type OfConnection = Pick<
   'algorithms' | 'software' | 'ended' | 'leaving' | 'heldBytes' | 'onDrain' | 'noteActivity' | 'countRequest'
 >;
 
-/** The client that has logged in on a connection. */
-export function clientOf(connection: ConnectionOrigin, account: Account, ofConnection: OfConnection): SshClient {
+/** What changes with the configuration. */
+interface Surroundings {
+  current: () => SshService;
+  accountInForce: () => Account | undefined;
+}
+
+/**
+ * The client that has logged in on a connection.
+ *
+ * @param accountAtLogin as it was by then
+ */
+export function clientOf(
+  connection: ConnectionOrigin,
+  accountAtLogin: Account,
+  { current, accountInForce, ...ofConnection }: OfConnection & Surroundings,
+): SshClient {
   const { service, trace } = connection;
-  const { events, options, observe, clock, log, handles, files } = service;
-  const context = contextOf(connection, account);
+  const { events, observe, clock, log, handles } = service;
+  const known = (account: Account) => {
+    const context = contextOf(connection, account);
+    return {
+      account,
+      context,
+      files: new AccountFiles(account, service.files, context, new LockGuard(service.files.locks, account.uuid, noTokens)),
+    };
+  };
+  let latest = known(accountAtLogin);
+  const present = () => {
+    const account = accountInForce();
+    if (!account) throw new ServiceError('unauthorized', 'The account is none any more.');
+    if (account !== latest.account) {
+      current().chain.welcome(account, connection.peer, trace);
+      latest = known(account);
+    }
+    return latest;
+  };
   return {
     connectionId: trace.id,
-    account,
-    files: new AccountFiles(account, files, context, new LockGuard(files.locks, account.uuid, noTokens)),
-    context,
+    get account() {
+      return present().account;
+    },
+    get files() {
+      return present().files;
+    },
+    // Events of who is no more are told, too.
+    get context() {
+      return latest.context;
+    },
+    get options() {
+      return current().options;
+    },
     events,
-    options,
     observe,
     clock,
     log,

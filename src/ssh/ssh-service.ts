@@ -14,7 +14,10 @@ import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
 
-/** One SSH service: what all its connections share. Replaced as a whole at a reload; connections keep the one that they began with. */
+/**
+ * One SSH service: what all its connections share. Replaced as a whole at a reload; connections keep the one that they began with, but for who
+ * may be in and what may be done by then.
+ */
 export interface SshService {
   readonly uuid: string;
   readonly options: SshServiceOptions;

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Account } from '../../src/accounts/account.ts';
 import { sourceOf } from '../../src/auth/address-source.ts';
 import { MemorySessions } from '../../src/auth/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-
-const account = (uuid: string) => ({ uuid, name: uuid }) as Account;
+import { loginOf } from '../support/redis-sessions.ts';
 
 test('sessions: idle life, absolute life, transfers count as activity, sweeping', async () => {
   const clock = new ManualClock();
@@ -13,9 +11,9 @@ test('sessions: idle life, absolute life, transfers count as activity, sweeping'
   const sessions = new MemorySessions(
     clock,
     () => ({ idleMs: 10_000, maximumAgeMs: 60_000 }),
-    (session) => ended.push(session.account.uuid),
+    (session) => ended.push(session.identity.uuid),
   );
-  const id = await sessions.create(account('a'));
+  const id = await sessions.create(loginOf('a'));
   for (let round = 0; round < 4; round++) {
     clock.advance(9_000);
     assert.ok(sessions.find(id));
@@ -29,7 +27,7 @@ test('sessions: idle life, absolute life, transfers count as activity, sweeping'
   hold.done();
   clock.advance(4_001);
   assert.equal(sessions.find(id), undefined, 'the absolute life is over');
-  await sessions.create(account('b'));
+  await sessions.create(loginOf('b'));
   clock.advance(12_000);
   assert.deepEqual(ended, ['a', 'b']);
   assert.equal(sessions.find('unknown'), undefined);
@@ -41,7 +39,7 @@ test('all sessions of an account end but one', async () => {
     () => ({ idleMs: 1e6, maximumAgeMs: 1e6 }),
     () => {},
   );
-  const ids = await Promise.all(['a', 'a', 'a', 'b'].map((uuid) => sessions.create(account(uuid))));
+  const ids = await Promise.all(['a', 'a', 'a', 'b'].map((uuid) => sessions.create(loginOf(uuid))));
   const [first = ''] = ids;
   assert.equal(await sessions.endAll('a', sessions.find(first)), 2);
   assert.deepEqual(
@@ -56,7 +54,7 @@ test('a session that ended is found no more, in the same turn of the event loop'
     () => ({ idleMs: 1000, maximumAgeMs: 5000 }),
     () => {},
   );
-  const id = await sessions.create({ uuid: 'a', name: 'a' } as Account);
+  const id = await sessions.create(loginOf('a'));
   const session = sessions.find(id);
   assert.ok(session);
   const ended = sessions.end(session);

@@ -16,6 +16,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { loginSftp } from '../support/sftp-client.ts';
+import { stallDownload } from '../support/stalled-transfers.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const base = 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\n';
@@ -198,8 +199,8 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
   assert.equal((await client.get('/home/first', { user: null, headers: { authorization } })).text, 'x');
   assert.equal(await sftp.write(writing, 12, 'second half'), 0);
   assert.equal(String(await sftp.read(reading, 0, 10)), 'x');
-  // What counted at the login still does.
-  await sftp.close(await sftp.open('first', 1));
+  // What is open stays so; what comes is as the limits are now.
+  await assert.rejects(sftp.open('first', 1), /Too many files/);
   const banners: string[] = [];
   const next = await loginSftp(t, sshPort, {}, (text) => banners.push(text));
   assert.match(banners.join(''), /^after/);
@@ -215,4 +216,28 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
     ['first', 'slow', 'by-sftp'],
     'each event once, in order',
   );
+});
+
+test('who is out after a reload: the command and the report say how much ended', async (t) => {
+  const cwd = temporaryFolder(t);
+  const hash = await cheapHash(testPassword);
+  const write = (isEnabled: boolean) =>
+    writeFileSync(
+      join(cwd, 'svc.config.yaml'),
+      `${base}accounts: {alice: {password: "${hash}", enabled: ${isEnabled}}}\nservices: {web: {type: http, port: 0}}\n`,
+      { mode: 0o600 },
+    );
+  write(true);
+  const server = start(t, ['serve'], { cwd });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const authorization = `session ${await client.login()}`;
+  writeFileSync(join(cwd, 'f/large'), Buffer.alloc(32 * 1024 * 1024));
+  const download = await stallDownload(client.port, '/home/large', { authorization });
+  const before = JSON.parse((await run(t, ['reload', '--json'], { cwd })).stdout);
+  assert.deepEqual(before.ended, { sessions: 0, connections: 0, transfers: 0 });
+  write(false);
+  const { code, stdout } = await run(t, ['reload'], { cwd });
+  assert.equal(code, 0);
+  assert.match(stdout, /^ended, as who had them may be in no more: 1 session, 0 SSH connections, 1 transfer$/m);
+  assert.ok((await download.finish()) < 32 * 1024 * 1024);
 });

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
+import { EventStreams } from '../../src/console/event-stream.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { asOperator, asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
+import { deafReaders } from '../support/deaf-readers.ts';
 import { EventReader } from '../support/event-reader.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
+import { basicOf } from '../support/secrets.ts';
 import { testConfig } from '../support/server.ts';
 
 test('a reload: who is no administrator as before any more is logged out, the others stay', async (t) => {
@@ -21,16 +26,20 @@ test('a reload: who is no administrator as before any more is logged out, the ot
   const { administrators } = await consoleService();
   const reload = async (changed: Record<string, unknown>) => {
     const services = { web: { type: 'http', port: 0 }, console: await consoleService({ port: 0, administrators: changed }) };
-    await server.service.reload(await testConfig(server.folder, { services }));
+    const { ended } = await server.service.reload(await testConfig(server.folder, { services }));
     assert.equal(
       server.service.listening().find(({ uuid }) => uuid === 'console')?.url,
       `http://127.0.0.1:${port}`,
       'it listens as before',
     );
+    return ended;
   };
   const statusOf = async (headers: Record<string, string>) => (await console.get('/api/me', { headers })).status;
 
-  await reload({ ...administrators, vera: { ...administrators.vera, role: 'operator' } });
+  const tail = await EventReader.open(`${console.url}/api/events/live`, { authorization: basicOf(asViewer.user) });
+  const role = await reload({ ...administrators, vera: { ...administrators.vera, role: 'operator' } });
+  assert.deepEqual(role, { sessions: 1, connections: 0, transfers: 2 }, 'with her page and her live tail');
+  await until('her tail has ended', async () => tail.isEnded);
   assert.deepEqual([await statusOf(olga), await statusOf(vera)], [200, 401], 'another role');
   await until('her stream has ended', async () => streams[1]?.isEnded === true);
   assert.equal(streams[0]?.isEnded, false);
@@ -45,8 +54,16 @@ test('a reload: who is no administrator as before any more is logged out, the ot
   assert.equal((await console.get('/api/me', asOperator)).status, 401);
   await until('her stream has ended', async () => streams[0]?.isEnded === true);
 
-  await reload({});
+  assert.deepEqual(await reload({}), { sessions: 1, connections: 0, transfers: 0 });
   assert.equal(await statusOf(again), 401, 'removed');
+});
+
+test('who was taken away while the password was checked listens to nothing', async (t) => {
+  const [outgoing] = await deafReaders(t, 1);
+  const administrator = { name: 'olga', role: 'viewer', stamp: '' } as const;
+  const streams = new EventStreams(new ManualClock(), { onBeat: () => true, isInForce: () => false });
+  assert.equal(streams.open({ outgoing: outgoing as ServerResponse, administrator, session: undefined }, {}).signal.aborted, true);
+  streams.close();
 });
 
 test('over TLS the cookie is Secure; with a client CA nobody without a certificate connects; a reload that cannot be is none', async (t) => {

@@ -1,27 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Account, effectiveAccount } from '../../src/accounts/account.ts';
-import { groupOptions } from '../../src/accounts/options.ts';
-import { mostSessionsOfAccount, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
+import type { Identity } from '../../src/auth/identity.ts';
+import { mostSessionsOfAccount, type Session, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
 import { until } from '../support/receiver.ts';
+import { loginOf } from '../support/redis-sessions.ts';
 
 /** What a store is made of; the test closes it. */
 export interface SessionsSurroundings {
   lifetimes: () => SessionLifetimes;
-  onTimeout: (account: Account) => void;
-}
-
-const group = groupOptions.parse({
-  home_folder_path: '/srv/${USER}',
-  permissions: [
-    ['allow-read', 'allow-list'],
-    ['/in/${USER}/*', 'allow-write'],
-  ],
-  virtual_folders: [['/shared', '/srv/shared']],
-});
-
-function accountNamed(name: string): Account {
-  return effectiveAccount(name, { email: 'a@example.com' }, new Map([['DEFAULT_GROUP', group]]), { uuid: 'm', type: 'application' });
+  onTimeout: (identity: Identity) => void;
 }
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -36,27 +23,27 @@ export function sessionsContract(
     test(`${name}: ${what}`, async (t) => {
       const over: string[] = [];
       const lifetimes = long();
-      const sessions = await open(t, { lifetimes: () => lifetimes, onTimeout: (account) => over.push(account.name) });
+      const sessions = await open(t, { lifetimes: () => lifetimes, onTimeout: ({ name }) => over.push(name) });
       if (!sessions) return;
       await body(sessions, over, lifetimes);
       sessions.close();
     });
 
-  contract('a session is found by its ID alone, with the account as it was at the login', async (sessions) => {
-    const account = accountNamed('alice');
+  contract('a session is found by its ID alone, with all that the login left', async (sessions) => {
+    const method = { uuid: 'm', type: 'http' };
+    const permissions = { general: ['allow-read'], rules: [{ expression: '/in/*', permissions: ['allow-write'] }] };
+    const configuration = { group: 'partners', permissions };
+    const login: Identity = { name: 'alice', uuid: 'a-1', method, configuration };
     const before = Date.now();
-    const id = await sessions.create(account);
-    const other = await sessions.create(accountNamed('bob'));
+    const id = await sessions.create(login);
+    const other = await sessions.create(loginOf('bob', ['first', 'second']));
     assert.match(id, /^[\w-]{43}$/);
     assert.notEqual(id, other);
     const session = await sessions.find(id);
     assert.ok(session);
     assert.equal(await sessions.find(session.key), undefined, 'what is stored does not open it');
-    const { permissions, ...rest } = session.account;
-    const { permissions: wanted, ...expected } = account;
-    assert.deepEqual(rest, expected);
-    for (const path of ['/in/alice/x', '/in/bob/x', '/x'])
-      assert.equal(permissions.allows(path as never, 'write'), wanted.allows(path as never, 'write'), path);
+    assert.deepEqual(session.identity, login);
+    assert.deepEqual((await sessions.find(other))?.identity, loginOf('bob', ['first', 'second']));
     assert.ok(session.createdMs >= before - 5 && session.createdMs <= Date.now() + 5);
     assert.equal(await sessions.count(), 2);
     assert.equal(await sessions.find('unknown'), undefined);
@@ -64,7 +51,7 @@ export function sessionsContract(
   });
 
   contract('an ended session is over at once; ending it twice does no harm', async (sessions, over) => {
-    const ids = [await sessions.create(accountNamed('alice')), await sessions.create(accountNamed('alice'))] as const;
+    const ids = [await sessions.create(loginOf('alice')), await sessions.create(loginOf('alice'))] as const;
     const session = await sessions.find(ids[0]);
     assert.ok(session);
     await sessions.end(session);
@@ -76,7 +63,7 @@ export function sessionsContract(
   });
 
   contract('sessions of connections are refused where an account has as many as it may have', async (sessions, over, lifetimes) => {
-    const begin = (name: string) => sessions.createForConnection(accountNamed(name), '192.0.2.1', 2);
+    const begin = (name: string) => sessions.createForConnection(loginOf(name), '192.0.2.1', 2);
     const first = await begin('alice');
     assert.ok(first !== undefined && (await begin('alice')) !== undefined);
     assert.equal(await begin('alice'), undefined);
@@ -94,7 +81,7 @@ export function sessionsContract(
 
   contract('all sessions of an account end but one', async (sessions) => {
     const ids: string[] = [];
-    for (const account of ['a', 'a', 'a', 'b']) ids.push(await sessions.create(accountNamed(account)));
+    for (const account of ['a', 'a', 'a', 'b']) ids.push(await sessions.create(loginOf(account)));
     const kept = await sessions.find(ids[1] as string);
     assert.ok(kept);
     assert.equal(await sessions.endAll('a', kept), 2);
@@ -109,9 +96,9 @@ export function sessionsContract(
     async (sessions, over) => {
       const before = Date.now();
       const ids = [
-        await sessions.create(accountNamed('alice'), '192.0.2.1'),
-        await sessions.create(accountNamed('alice'), '2001:db8::1'),
-        await sessions.create(accountNamed('bob')),
+        await sessions.create(loginOf('alice'), '192.0.2.1'),
+        await sessions.create(loginOf('alice'), '2001:db8::1'),
+        await sessions.create(loginOf('bob')),
       ];
       const first = await sessions.find(ids[0] as string);
       const listed = (await sessions.list()).sort((a, b) => (`${a.account}${a.address}` < `${b.account}${b.address}` ? -1 : 1));
@@ -145,9 +132,9 @@ export function sessionsContract(
 
   contract('idle sessions time out and are told of once; requests and transfers keep them alive', async (sessions, over, lifetimes) => {
     lifetimes.idleMs = 600;
-    const idle = await sessions.create(accountNamed('idle'));
-    const used = await sessions.create(accountNamed('used'));
-    const busy = await sessions.create(accountNamed('busy'));
+    const idle = await sessions.create(loginOf('idle'));
+    const used = await sessions.create(loginOf('used'));
+    const busy = await sessions.create(loginOf('busy'));
     const session = await sessions.find(busy);
     assert.ok(session);
     const hold = sessions.hold(session);
@@ -169,7 +156,7 @@ export function sessionsContract(
 
   contract('the absolute life ends however busy a session is', async (sessions, over, lifetimes) => {
     lifetimes.maximumAgeMs = 700;
-    const id = await sessions.create(accountNamed('alice'));
+    const id = await sessions.create(loginOf('alice'));
     const session = await sessions.find(id);
     assert.ok(session);
     const hold = sessions.hold(session);
@@ -184,26 +171,78 @@ export function sessionsContract(
   });
 
   contract('shorter lifetimes of a reload hold for sessions of before', async (sessions, _, lifetimes) => {
-    const id = await sessions.create(accountNamed('alice'));
+    const id = await sessions.create(loginOf('alice'));
     await pause(100);
     lifetimes.maximumAgeMs = 50;
     assert.equal(await sessions.find(id), undefined);
   });
 
+  contract(
+    'a shorter time without a request holds for sessions of before; a transfer is no such time',
+    async (sessions, over, lifetimes) => {
+      const ids = [await sessions.create(loginOf('idle')), await sessions.create(loginOf('busy'))] as const;
+      const busy = await sessions.find(ids[1]);
+      assert.ok(busy);
+      lifetimes.idleMs = 900;
+      const hold = sessions.hold(busy);
+      await pause(1000);
+      assert.equal(await sessions.find(ids[0]), undefined);
+      assert.ok(await sessions.find(ids[1]));
+      hold.done();
+      lifetimes.idleMs = 60_000;
+      assert.ok(await sessions.find(ids[1]));
+      await until('it is told', () => over.length > 0);
+      assert.deepEqual(over, ['idle']);
+    },
+  );
+
+  contract('those stay who are in force; nobody is told of the others as timed out', async (sessions, over) => {
+    const ids: string[] = [];
+    for (const login of [loginOf('a'), loginOf('b'), loginOf('a', ['other']), loginOf('b')]) ids.push(await sessions.create(login));
+    const seen = await Promise.all(ids.map((id) => sessions.find(id)));
+    const isFirst = ({ proof }: Identity) => proof?.fingerprints.includes('first') === true;
+    assert.equal(await sessions.keepOnly((identity) => identity.name === 'b' || isFirst(identity)), 1);
+    assert.equal(await sessions.keepOnly(isFirst), 0);
+    const alive = () => Promise.all(ids.map(async (id) => (await sessions.find(id)) !== undefined));
+    assert.deepEqual(await alive(), [true, true, false, true]);
+    await sessions.refuse(seen[1] as Session);
+    await sessions.refuse(seen[2] as Session);
+    assert.deepEqual(await alive(), [true, false, false, true]);
+    assert.equal(await sessions.keepOnly(() => false), 2);
+    assert.equal(await sessions.count(), 0);
+    await pause(1200);
+    assert.deepEqual(over, []);
+  });
+
+  contract('a renewed session holds by each of its credentials; who has it already sees so', async (sessions) => {
+    const ids = [await sessions.create(loginOf('a')), await sessions.create(loginOf('a'))] as const;
+    const [own, other] = [await sessions.find(ids[0]), await sessions.find(ids[1])];
+    assert.ok(own && other);
+    await sessions.renew(own, ['first', 'second']);
+    assert.deepEqual(own.identity.proof?.fingerprints, ['first', 'second']);
+    assert.deepEqual((await sessions.find(ids[0]))?.identity.proof?.fingerprints, ['first', 'second']);
+    assert.deepEqual(other.identity.proof?.fingerprints, ['first']);
+    assert.equal(await sessions.keepOnly(({ proof }) => proof?.fingerprints.includes('second') === true), 1);
+    assert.ok(await sessions.find(ids[0]));
+    await sessions.renew(other, ['second']);
+    assert.equal(await sessions.find(ids[1]), undefined, 'what has ended is not begun anew');
+    assert.equal(await sessions.count(), 1);
+  });
+
   contract('an account has a thousand sessions at most: one more ends the one that was unused for longest', async (sessions, over) => {
     const ids: string[] = [];
-    const other = await sessions.create(accountNamed('bob'));
+    const other = await sessions.create(loginOf('bob'));
     for (let index = 0; index < 2; index++) {
-      ids.push(await sessions.create(accountNamed('alice')));
+      ids.push(await sessions.create(loginOf('alice')));
       // Times of Redis are whole milliseconds.
       await pause(5);
     }
     for (let left = mostSessionsOfAccount - 2; left > 0; left -= 50)
-      await Promise.all(Array.from({ length: Math.min(left, 50) }, () => sessions.create(accountNamed('alice'))));
+      await Promise.all(Array.from({ length: Math.min(left, 50) }, () => sessions.create(loginOf('alice'))));
     const [first, second] = ids as [string, string];
     await pause(5);
     assert.ok(await sessions.find(first), 'used again');
-    const more = await sessions.create(accountNamed('alice'));
+    const more = await sessions.create(loginOf('alice'));
     assert.equal(await sessions.find(second), undefined);
     for (const id of [first, more, other]) assert.ok(await sessions.find(id));
     assert.equal(await sessions.count(), mostSessionsOfAccount + 1);

@@ -42,7 +42,13 @@ function startApp() {
     });
     if (body !== '') incoming.push(body);
     incoming.push(null);
-    const exchange = new Exchange(service, incoming, new ServerResponse(incoming), false, (_, error) => assert.fail(String(error)));
+    const exchange = new Exchange(
+      () => service,
+      incoming,
+      new ServerResponse(incoming),
+      false,
+      (_, error) => assert.fail(String(error)),
+    );
     return app.request('/', { method }, exchange);
   };
   return { ask, events };

@@ -19,7 +19,13 @@ async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGen
     events: { grouped: () => undefined },
   } as unknown as HttpService;
   const server = createServer(async (incoming, outgoing) => {
-    const exchange = new Exchange(service, incoming, outgoing, false, (_, error) => assert.fail(String(error)));
+    const exchange = new Exchange(
+      () => service,
+      incoming,
+      outgoing,
+      false,
+      (_, error) => assert.fail(String(error)),
+    );
     try {
       const reply = await sendChunks({ env: exchange } as HttpContext, { 'content-type': 'text/plain' }, chunks(made), options);
       if (!outgoing.headersSent) outgoing.writeHead(reply.status, Object.fromEntries(reply.headers)).end(await reply.text());

@@ -11,7 +11,7 @@ import { until } from '../support/receiver.ts';
 import { linkTo, markAsUsed } from '../support/redis.ts';
 import { type Cluster, startCluster, untilReplicated } from '../support/redis-groups.ts';
 import { journalTexts, openJournal, row } from '../support/redis-journal.ts';
-import { accountNamed, sessionsOn } from '../support/redis-sessions.ts';
+import { loginOf, sessionsOn } from '../support/redis-sessions.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -49,7 +49,7 @@ test('a server of a cluster that dies without a replica: nobody is let in, event
   const owner = await cluster.owner();
   const sessions = sessionsOn(t, link);
   const log = await openJournal(link, temporaryFolder(t));
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   for (const text of row(0, 5)) await log.appendDurable(testEvent(text));
   await owner.kill();
   await until('it is noticed', () => !link.isReady);
@@ -74,7 +74,7 @@ test('a replica of a cluster takes over: sessions, bans, logouts and events hold
   const sessions = sessionsOn(t, link);
   const bans = new RedisBans(link, systemClock, () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 }));
   const log = await openJournal(link, temporaryFolder(t));
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   await attempt(bans, guess(), 'failed');
   for (const text of row(0, 5)) await log.appendDurable(testEvent(text));
   await untilReplicated(owner);
@@ -99,7 +99,7 @@ test('the slot moves to another server: nothing is let in meanwhile, afterwards 
   const sessions = sessionsOn(t, link);
   const log = await openJournal(link, temporaryFolder(t));
   const ids: string[] = [];
-  for (let index = 0; index < 5; index++) ids.push(await sessions.create(accountNamed(`user${index}`)));
+  for (let index = 0; index < 5; index++) ids.push(await sessions.create(loginOf(`user${index}`)));
   for (const text of row(0, 5)) await log.appendDurable(testEvent(text));
   const source = await cluster.owner();
   const target = cluster.nodes.find((node) => node !== source);
@@ -136,7 +136,7 @@ test('a cluster over TLS lets in the ACL user that the URL names, with no more r
   const link = await linkTo(t, `rediss+cluster://node:p%25ss@${cluster.address}`, { caPem: cert });
   assert.equal(link.check(), true);
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   assert.ok(await sessions.find(id));
   assert.equal(await sessions.endAll('alice'), 1);
   const log = await openJournal(link, temporaryFolder(t));

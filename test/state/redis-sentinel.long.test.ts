@@ -9,7 +9,7 @@ import { until } from '../support/receiver.ts';
 import { linkTo, type TestRedis } from '../support/redis.ts';
 import { type SentinelGroup, startSentinelGroup, untilReplicated } from '../support/redis-groups.ts';
 import { journalTexts, openJournal, row } from '../support/redis-journal.ts';
-import { accountNamed, sessionsOn } from '../support/redis-sessions.ts';
+import { loginOf, sessionsOn } from '../support/redis-sessions.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -28,7 +28,7 @@ test('the primary is killed and the replica lacks its last changes: logouts, ban
   const [sessions, there] = [sessionsOn(t, link), sessionsOn(t, other)];
   const bans = new RedisBans(link, systemClock, policy);
   const log = await openJournal(link, temporaryFolder(t));
-  const [stays, ends] = [await sessions.create(accountNamed('alice')), await sessions.create(accountNamed('bob'))];
+  const [stays, ends] = [await sessions.create(loginOf('alice')), await sessions.create(loginOf('bob'))];
   for (const text of row(0, 5)) await log.appendDurable(testEvent(text));
   await untilReplicated(primary);
   // What comes now reaches the primary alone.
@@ -65,7 +65,7 @@ test('a failover by hand is followed; Sentinels that are dead, do not answer, or
   assert.match(String(wrong.check()), /no Sentinel says where theirs is: .*No such master/);
   const link = await linkTo(t, group.url);
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   const [first, second, third] = sentinels as [TestRedis, TestRedis, TestRedis];
   assert.match(await second.command('SENTINEL FAILOVER ours'), /OK/);
   await until('it is noticed', () => !link.isReady);
@@ -103,7 +103,7 @@ test('TLS, an ACL user for Redis and a password for Sentinel', async (t) => {
   const link = await linkTo(t, url, { caPem: cert, sentinel: { username: 'watcher', password: 'w' } });
   assert.equal(link.check(), true);
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   await group.primary.kill();
   await until('another serves', async () => link.isReady && (await sessions.find(id).catch(() => undefined)) !== undefined);
   const stranger = await linkTo(t, url, { caPem: cert });

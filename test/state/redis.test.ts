@@ -12,7 +12,7 @@ import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
 import { freePort, linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
-import { accountNamed, longSessions, sessionsOn } from '../support/redis-sessions.ts';
+import { loginOf, longSessions, sessionsOn } from '../support/redis-sessions.ts';
 import { hasProgram } from '../support/requires.ts';
 
 async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink } | undefined> {
@@ -52,17 +52,17 @@ test('two nodes share sessions, bans and suspensions; a time-out is told by one 
     t.after(() => sessions.close());
     return sessions;
   }) as [RedisSessions, RedisSessions];
-  const id = await here.create(accountNamed('alice'));
+  const id = await here.create(loginOf('alice'));
   const found = await there.find(id);
-  assert.equal(found?.account.name, 'alice');
+  assert.equal(found?.identity.name, 'alice');
   await here.end(found);
   assert.equal(await there.find(id), undefined, 'a logout holds everywhere');
-  const second = await here.create(accountNamed('alice'));
+  const second = await here.create(loginOf('alice'));
   assert.ok(await there.find(second));
   assert.equal(await there.endAll('alice'), 1);
   assert.equal(await here.find(second), undefined, 'a password change ends them everywhere');
   lifetimes.idleMs = 100;
-  for (let index = 0; index < 20; index++) await here.create(accountNamed(`user${index}`));
+  for (let index = 0; index < 20; index++) await here.create(loginOf(`user${index}`));
   await until('all are told', () => told.length >= 20);
   await new Promise((resolve) => setTimeout(resolve, 1500));
   assert.equal(new Set(told).size, told.length, 'each once');
@@ -79,7 +79,7 @@ test('installations with prefixes of their own do not meet; every key has a time
   const opened = await open(t);
   if (!opened) return;
   const other = await linkTo(t, opened.redis.url, { prefix: 'other' });
-  const id = await sessionsOn(t, opened.link).create(accountNamed('alice'));
+  const id = await sessionsOn(t, opened.link).create(loginOf('alice'));
   assert.equal(await sessionsOn(t, other).find(id), undefined);
   const bans = new RedisBans(opened.link, systemClock, policy);
   await attempt(bans, guess(), 'failed');
@@ -102,7 +102,7 @@ test('while Redis is away nothing is let in and commands fail at once; when it i
   const { redis, link } = opened;
   const sessions = sessionsOn(t, link);
   const bans = new RedisBans(link, systemClock, policy);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.kill();
   await until('it is noticed', () => !link.isReady);
@@ -124,7 +124,7 @@ test('a paused Redis costs a request two seconds at most, and is asked again whe
   if (!opened) return;
   const { redis, link } = opened;
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   redis.pause();
   const startedMs = performance.now();
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
@@ -143,7 +143,7 @@ test('an emptied Redis: no session comes back, a ban that a node knows is repeat
   const { redis, link } = opened;
   const sessions = sessionsOn(t, link);
   const bans = new RedisBans(link, systemClock, policy);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   for (let index = 0; index < 2; index++) await attempt(bans, guess(), 'failed');
   await redis.command('FLUSHALL');
   await until('it is noticed', () => !link.isReady);
@@ -183,23 +183,23 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   const sessions = sessionsOn(t, link);
   const other = await linkTo(t, redis.url);
   const there = sessionsOn(t, other);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   const session = await sessions.find(id);
   assert.ok(session);
   // From here on nothing reaches the file: what follows is what a crash would lose.
   await redis.command('CONFIG SET appendfsync everysec');
   await new Promise((resolve) => setTimeout(resolve, 1200));
-  const dump = (await redis.command(`DUMP ${`{svc}:web:web:session:${session.key}`}`)).length;
+  const dump = (await redis.command(`DUMP ${`{svc}:logins:web:session:${session.key}`}`)).length;
   assert.ok(dump > 10);
-  const before = await link.call(['HGETALL', `{svc}:web:web:session:${session.key}`]);
-  const score = String(await link.call(['ZSCORE', '{svc}:web:web:sessions', session.key]));
+  const before = await link.call(['HGETALL', `{svc}:logins:web:session:${session.key}`]);
+  const score = String(await link.call(['ZSCORE', '{svc}:logins:web:sessions', session.key]));
   await sessions.end(session);
   await redis.kill();
   await redis.restart();
   // As if the last write had been lost: the session stands there again before any node has come back.
-  await redis.command(`ZADD {svc}:web:web:sessions ${score} ${session.key}`);
-  const [, text = '', , uuid = ''] = before as string[];
-  await redis.command(`HSET {svc}:web:web:session:${session.key} account '${text}' uuid ${uuid} created ${Date.now()}`);
+  await redis.command(`ZADD {svc}:logins:web:sessions ${score} ${session.key}`);
+  const fields = (before as string[]).map((text) => (text === '' ? '""' : `'${text}'`)).join(' ');
+  await redis.command(`HSET {svc}:logins:web:session:${session.key} ${fields}`);
   await until('both are back', () => link.isReady && other.isReady);
   assert.equal(await there.find(id), undefined, 'a node that did not see the logout');
   assert.equal(await sessions.find(id), undefined);
@@ -210,7 +210,7 @@ test('sessions that a password change could not end while Redis was away end bef
   if (!opened) return;
   const { redis, link } = opened;
   const [sessions, there] = [sessionsOn(t, link), sessionsOn(t, await linkTo(t, redis.url))];
-  const [stays, ends] = [await sessions.create(accountNamed('alice')), await there.create(accountNamed('alice'))];
+  const [stays, ends] = [await sessions.create(loginOf('alice')), await there.create(loginOf('alice'))];
   const session = await sessions.find(stays);
   await redis.kill();
   await assert.rejects(sessions.endAll('alice', session), { code: 'unavailable' });
@@ -241,7 +241,7 @@ test('a cut network is noticed without a word from the other side, and a mended 
   const proxy = await startProxy(t, redis.port);
   const link = await linkTo(t, `redis://127.0.0.1:${proxy.port}`);
   const sessions = sessionsOn(t, link);
-  const id = await sessions.create(accountNamed('alice'));
+  const id = await sessions.create(loginOf('alice'));
   proxy.cut();
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
   proxy.mend();
@@ -271,9 +271,9 @@ test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
   const right = await linkTo(t, `redis://node:marker%25pw@127.0.0.1:${redis.port}`);
   assert.equal(right.check(), true);
   const sessions = sessionsOn(t, right);
-  assert.ok(await sessions.find(await sessions.create(accountNamed('alice'))));
+  assert.ok(await sessions.find(await sessions.create(loginOf('alice'))));
   const wrong = await linkTo(t, `redis://node:wrong@127.0.0.1:${redis.port}`);
   assert.match(String(wrong.check()), /away/);
   assert.equal(String(wrong.check()).includes('wrong@'), false);
-  await assert.rejects(sessionsOn(t, wrong).create(accountNamed('alice')), { code: 'unavailable' });
+  await assert.rejects(sessionsOn(t, wrong).create(loginOf('alice')), { code: 'unavailable' });
 });

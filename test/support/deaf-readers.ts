@@ -11,7 +11,7 @@ import { ManualClock } from './manual-clock.ts';
 import { until } from './receiver.ts';
 
 /** Readers that send a request and then read nothing, and the replies to them. */
-async function deafReaders(t: TestContext, count: number): Promise<ServerResponse[]> {
+export async function deafReaders(t: TestContext, count: number): Promise<ServerResponse[]> {
   const replies: ServerResponse[] = [];
   const server = createServer((_, outgoing) => void replies.push(outgoing)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -33,7 +33,7 @@ async function deafReaders(t: TestContext, count: number): Promise<ServerRespons
 export async function overviewForDeafReaders(t: TestContext, count: number): Promise<void> {
   const clock = new ManualClock();
   const administrator = { name: 'olga', role: 'viewer', stamp: '' } as const;
-  const streams = new EventStreams(clock, () => true);
+  const streams = new EventStreams(clock, { onBeat: () => true, isInForce: () => true });
   let asked = 0;
   const filler = 'x'.repeat(8 * 1024);
   const overview = async () => ({ asked: ++asked, filler }) as never;

@@ -1,5 +1,4 @@
-import { type Account, effectiveAccount } from '../../src/accounts/account.ts';
-import { groupOptions } from '../../src/accounts/options.ts';
+import type { Identity } from '../../src/auth/identity.ts';
 import { RedisSessions } from '../../src/auth/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
@@ -14,10 +13,9 @@ export const longSessions = {
   log: silentLog,
 };
 
-/** An account whose UUID is its name. */
-export function accountNamed(name: string): Account {
-  const group = groupOptions.parse({ home_folder_path: '/srv' });
-  return effectiveAccount(name, {}, new Map([['DEFAULT_GROUP', group]]), { uuid: 'm', type: 'application' });
+/** Who logged in to an account whose UUID is its name, with the first of the passwords that have these fingerprints. */
+export function loginOf(name: string, fingerprints = ['first']): Identity {
+  return { name, uuid: name, method: { uuid: 'm', type: 'application' }, proof: { type: 'password', fingerprints: [...fingerprints] } };
 }
 
 /** The sessions of a node, closed with the test. */

@@ -18,7 +18,7 @@ Examples:
   svc serve --workers auto`;
 
 const reloadHelp = `
-The service reads its configuration again, all or nothing: sessions, transfers and positions of handlers survive, and with an error in it the old configuration stays. Listeners are opened anew only when their address changes. Renewed TLS files need no reload. The service is found through its data folder.
+The service reads its configuration again, all or nothing: sessions, transfers and positions of handlers survive, and with an error in it the old configuration stays. Those end whose account is gone or disabled, or has another password or key; others have the rights and limits of the new configuration at their next request. Listeners are opened anew only when their address changes. Renewed TLS files need no reload. The service is found through its data folder.
 
 Exit codes: 0 reloaded, 1 refused (the findings are printed), 2 wrong use, 3 no service runs, or it did not answer.
 

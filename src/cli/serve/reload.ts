@@ -69,18 +69,25 @@ async function reportAfter(
   }
 }
 
-function printReport({ reloaded, changes, reason, findings }: ReloadReport): void {
+function printReport({ reloaded, changes, ended, reason, findings }: ReloadReport): void {
   if (reloaded) {
     print(
       [
         `reloaded: ${changes.length === 0 ? 'nothing changed' : count(changes.length, 'change')}`,
         ...changes.map((path) => `  ${path}`),
+        ...endedLines(ended),
       ].join('\n'),
     );
     return;
   }
   complainFindings(findings, textOf(findings[0]?.file));
   complain(`svc: The service refused the new configuration and keeps the old one: ${reason}`);
+}
+
+function endedLines({ sessions, connections, transfers }: ReloadReport['ended']): string[] {
+  if (sessions + connections + transfers === 0) return [];
+  const counts = [count(sessions, 'session'), count(connections, 'SSH connection'), count(transfers, 'transfer')];
+  return [`ended, as who had them may be in no more: ${counts.join(', ')}`];
 }
 
 function textOf(file: string | undefined): string {

@@ -81,9 +81,11 @@ export class AdministratorSessions {
     if (this.#kept.delete(session.key)) this.#onEnd(session);
   }
 
-  /** Ends the sessions of those who are not administrators any more, or have another password or role. */
-  keepOnly(administrators: Administrators): void {
-    for (const { session } of [...this.#kept.values()]) if (!administrators.knows(session.administrator)) this.end(session);
+  /** Ends the sessions of those who are not administrators any more, or have another password or role. @returns how many */
+  keepOnly(administrators: Administrators): number {
+    const over = [...this.#kept.values()].filter(({ session }) => !administrators.knows(session.administrator));
+    for (const { session } of over) this.end(session);
+    return over.length;
   }
 
   close(): void {

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import type { RequestTrace } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
@@ -16,7 +17,7 @@ import { Connections } from './connections.ts';
 import { garbageReply } from './garbage-reply.ts';
 import { endFloods } from './http2-floods.ts';
 import { speakHttp2 } from './http2-session.ts';
-import { createNodeServer } from './node-server.ts';
+import { createNodeServer, exchangeOf } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext } from './tls-context.ts';
@@ -42,6 +43,8 @@ export class HttpServer {
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
+  /** Requests of HTTP/2 under way. */
+  readonly #streams = new Set<Outgoing>();
   #tlsContext: TlsContext | undefined;
   #tlsWatch: TlsWatch | undefined;
   #forgetTickets: (() => void) | undefined;
@@ -139,9 +142,26 @@ export class HttpServer {
     this.#applyLimits();
   }
 
+  /** Goes on until it is drained, with who may be in by another configuration. */
+  follow(chain: HttpService['chain']): void {
+    this.#service = { ...this.#service, chain };
+  }
+
+  /** Cuts the requests under way of those who may be in no more (`AuthChain.inForce`). @returns what they are named by */
+  cutOthers(): RequestTrace[] {
+    const cut: RequestTrace[] = [];
+    for (const outgoing of [...this.#pending.underWay(), ...this.#streams]) {
+      const exchange = exchangeOf(outgoing);
+      if (!exchange?.client || exchange.inForce(exchange.client.identity)) continue;
+      cut.push(exchange.request);
+      outgoing.destroy();
+    }
+    return cut;
+  }
+
   /**
-   * Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`, or when `hurry` is aborted. All have told of their
-   * ends then.
+   * Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`, or when `hurry` is aborted. All have told of their ends
+   * then.
    *
    * @returns whether all finished
    */
@@ -226,6 +246,14 @@ export class HttpServer {
   #onStream(request: StreamRequest): void {
     this.#requests++;
     const { stream, headers } = request;
+    this.#streams.add(stream);
+    stream.once(
+      'close',
+      guarded(
+        () => void this.#streams.delete(stream),
+        (error) => this.#cut(error, stream),
+      ),
+    );
     const { expect } = headers;
     const expectsContinue = expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);
     if (expect === undefined || expectsContinue) this.#answerStream(request, expectsContinue);

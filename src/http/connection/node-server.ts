@@ -6,7 +6,7 @@ import type { UnderWay } from '../../lib/turns/under-way.ts';
 import { createApp } from '../app.ts';
 import { knownMethods } from '../method-names.ts';
 import { failRequest } from '../reply/internal-error.ts';
-import { isClientGone } from '../reply/outgoing.ts';
+import { isClientGone, type Outgoing } from '../reply/outgoing.ts';
 import { Exchange, type HttpService } from '../request/exchange.ts';
 import type { StreamRequest } from '../request/incoming.ts';
 import { headerLimitBytes } from './garbage-reply.ts';
@@ -23,7 +23,12 @@ const serverOptions: ServerOptions = {
 // A property costs the garbage collector less than an entry of a WeakMap.
 const exchangeKey = Symbol('exchange');
 
-type Answering = ServerResponse & { [exchangeKey]?: Exchange };
+type Answering = Outgoing & { [exchangeKey]?: Exchange };
+
+/** The request that a reply is for, once its turn has come. */
+export function exchangeOf(outgoing: Outgoing): Exchange | undefined {
+  return (outgoing as Answering)[exchangeKey];
+}
 
 type AdapterListener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
 
@@ -68,13 +73,14 @@ export function createNodeServer(service: () => HttpService, answering: UnderWay
   const settle = (exchange: Exchange, answer: unknown) =>
     answering.add(Promise.resolve(answer).catch((error) => failRequest(exchange, error)));
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => {
-    const exchange = new Exchange(service(), incoming, outgoing, expectsContinue, failRequest);
+    const exchange = new Exchange(service, incoming, outgoing, expectsContinue, failRequest);
     (outgoing as Answering)[exchangeKey] = exchange;
     acceptAnyHead(incoming);
     settle(exchange, listener?.(incoming, outgoing));
   };
   const answerStream = (request: StreamRequest, expectsContinue: boolean) => {
-    const exchange = new Exchange(service(), request, request.stream, expectsContinue, failRequest);
+    const exchange = new Exchange(service, request, request.stream, expectsContinue, failRequest);
+    (request.stream as Answering)[exchangeKey] = exchange;
     // The reply went to the stream (`respond`, `stream`).
     settle(exchange, app.fetch(requestOf(exchange.method), exchange));
   };

@@ -16,7 +16,7 @@ interface Waiting {
  * turn would keep its files open and its content in memory for as long as the client likes to read the reply before.
  */
 export class PendingReplies {
-  readonly #bySocket = new WeakMap<Socket, Waiting[]>();
+  readonly #bySocket = new Map<Socket, Waiting[]>();
   readonly #onFault: (error: unknown, outgoing: ServerResponse) => void;
 
   /** @param onFault deals with what a request threw that it should have dealt with itself; must not throw */
@@ -35,6 +35,11 @@ export class PendingReplies {
     pending.push({ outgoing, run });
     if (pending.length === 1) this.#start(socket, pending);
     return true;
+  }
+
+  /** The replies whose turn it is, of all connections. */
+  *underWay(): Generator<ServerResponse> {
+    for (const [first] of this.#bySocket.values()) if (first) yield first.outgoing;
   }
 
   #start(socket: Socket, pending: Waiting[]): void {
@@ -63,6 +68,13 @@ export class PendingReplies {
   #begin(socket: Socket): Waiting[] {
     const pending: Waiting[] = [];
     this.#bySocket.set(socket, pending);
+    socket.once(
+      'close',
+      guarded(
+        () => void this.#bySocket.delete(socket),
+        () => {},
+      ),
+    );
     return pending;
   }
 }

@@ -3,6 +3,7 @@ import { sourceOf } from '../../auth/address-source.ts';
 import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
 import { type AttemptOutcome, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import type { Credentials } from '../../auth/credentials.ts';
+import type { Identity } from '../../auth/identity.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
 import { AccountFiles } from '../../files/account-files.ts';
@@ -30,10 +31,9 @@ export const authenticate: HttpMiddleware = (c, next) => {
   const exchange = c.env;
   const id = sessionIdOf(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  if (!session || session instanceof Promise) return findClient(exchange, session).then(next);
   // Most requests have a session that is kept in this process, and need not wait.
-  accept(exchange, session.account, session);
-  return next();
+  if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
+  return findClient(exchange, session).then(next);
 };
 
 /** The session ID of a request: that of `Authorization`, where it has one, else of the cookie. */
@@ -49,17 +49,39 @@ function cookieOf(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookieValue(header(exchange, 'cookie'), sessionCookie) : undefined;
 }
 
-async function findClient(exchange: Exchange, found: Promise<Session | undefined> | undefined): Promise<void> {
+async function findClient(exchange: Exchange, found: Promise<Session | undefined> | Session | undefined): Promise<void> {
   const session = await found;
-  if (session) return accept(exchange, session.account, session);
+  if (session && acceptSession(exchange, session)) return;
+  if (session) await refuseSession(exchange, session);
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined) return authenticateHeader(exchange, authorization);
   await checkBan(exchange);
   const certificate = exchange.corsOrigin === undefined ? certificateCredentials(exchange) : undefined;
-  if (certificate) return accept(exchange, await ask(exchange, certificate), undefined);
+  if (certificate) return acceptLogin(exchange, await ask(exchange, certificate));
   const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
-  if (anonymous?.outcome === 'authenticated') return accept(exchange, anonymous.account, undefined);
+  if (anonymous?.outcome === 'authenticated') return acceptLogin(exchange, anonymous.identity);
   throw new ServiceError('unauthorized', cookieOf(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.');
+}
+
+/** Goes on with a session, if its account still may. */
+function acceptSession(exchange: Exchange, session: Session): boolean {
+  const account = exchange.inForce(session.identity);
+  if (!account) return false;
+  exchange.service.chain.welcome(account, exchange.peer, exchange.request);
+  accept(exchange, account, session.identity, session);
+  return true;
+}
+
+async function refuseSession({ service }: Exchange, session: Session): Promise<void> {
+  // It is refused all the same.
+  await service.sessions.refuse(session).catch((reason) => service.log.warn('a session could not be ended', { reason }));
+}
+
+/** @throws ServiceError `unauthorized` for who may be in no more since he was asked about */
+function acceptLogin(exchange: Exchange, identity: Identity): void {
+  const account = exchange.inForce(identity);
+  if (!account) throw new ServiceError('unauthorized', 'The name or the password is not correct.');
+  accept(exchange, account, identity, undefined);
 }
 
 /**
@@ -67,7 +89,7 @@ async function findClient(exchange: Exchange, found: Promise<Session | undefined
  *
  * @throws ServiceError `unauthorized` with what may be told, `too-many-requests` for a banned address
  */
-export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Account> {
+export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Identity> {
   const { service, peer } = exchange;
   return ask(exchange, {
     type: 'password',
@@ -87,7 +109,7 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
   }
   if (scheme === 'basic') {
     const { username, password } = parseBasic(value);
-    return accept(exchange, await checkPassword(exchange, username, password), undefined);
+    return acceptLogin(exchange, await checkPassword(exchange, username, password));
   }
   throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
 }
@@ -102,7 +124,7 @@ function schemeAndValue(authorization: string): { scheme: string; value: string 
 
 const attemptOutcomes = { authenticated: 'succeeded', refused: 'failed', unanswered: 'unknown' } as const;
 
-async function ask(exchange: Exchange, credentials: Credentials): Promise<Account> {
+async function ask(exchange: Exchange, credentials: Credentials): Promise<Identity> {
   const { chain } = exchange.service;
   const result: ChainResult = await countedAttempt(
     exchange,
@@ -112,7 +134,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Accoun
   );
   // Whatever comes next, the login is in the journal; what reads a file or a folder sees to it that it is.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
-  if (result.outcome === 'authenticated') return result.account;
+  if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   const publicFailure = exchange.service.options.public_error && result.outcome === 'refused' ? result.public : undefined;
   throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
     details: { [publicFailureDetail]: publicFailure },
@@ -152,7 +174,7 @@ function refuse(exchange: Exchange, refusal: Refusal, username?: string): Servic
   return refusalError(refusal);
 }
 
-function accept(exchange: Exchange, account: Account, session: Session | undefined): void {
+function accept(exchange: Exchange, account: Account, identity: Identity, session: Session | undefined): void {
   const context: EventContext = {
     account: accountOfEvents(account, exchange.peer),
     component: exchange.service.component,
@@ -160,7 +182,7 @@ function accept(exchange: Exchange, account: Account, session: Session | undefin
     request: exchange.request,
   };
   const files = new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account));
-  exchange.client = { account, session, context, files };
+  exchange.client = { account, identity, session, context, files };
 }
 
 // Locks bind every client, whether it could take one itself or not, and through this service or not.

@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
+import type { Identity } from '../../auth/identity.ts';
 import type { LocalPasswords } from '../../auth/local-passwords.ts';
 import type { LoginAttempts } from '../../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../../auth/sessions.ts';
@@ -76,17 +77,23 @@ export class Exchange {
   protocolHeaders: ReplyHeaders | undefined = undefined;
 
   #expectsContinue: boolean;
+  readonly #current: () => HttpService;
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
-  /** @param onFault deals with faults of what `guarded` wraps; must not throw */
+  /**
+   * @param current the service as it is at the moment; the request keeps the one that it began with, but for who may be in
+   * @param onFault deals with faults of what `guarded` wraps; must not throw
+   */
   constructor(
-    service: HttpService,
+    current: () => HttpService,
     incoming: Incoming,
     outgoing: Outgoing,
     expectsContinue: boolean,
     onFault: (exchange: Exchange, error: unknown) => void,
   ) {
+    this.#current = current;
     this.#onFault = onFault;
+    const service = current();
     this.service = service;
     this.incoming = incoming;
     this.outgoing = outgoing;
@@ -144,6 +151,11 @@ export class Exchange {
     return guarded(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
+  /** The account of who logged in, by the configuration in force now; undefined for who may be in no more. */
+  inForce(identity: Identity): Account | undefined {
+    return this.#current().chain.inForce(identity);
+  }
+
   /** Who and what the events of this request are about, as far as is known yet. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
@@ -153,6 +165,7 @@ export class Exchange {
 /** An authenticated client. */
 export interface Client {
   readonly account: Account;
+  readonly identity: Identity;
   readonly files: AccountFiles;
   readonly context: EventContext;
   /** The session, when a session authenticated the request. */

@@ -24,13 +24,13 @@ interface LoginForm {
 export async function postLogin(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const form = await readLogin(exchange);
-  const account = await checkPassword(exchange, form.username, form.password).catch((error) => {
+  const identity = await checkPassword(exchange, form.username, form.password).catch((error) => {
     if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
     throw error;
   });
   // A session of before must not outlive the login that replaces it (session fixation).
   await endPreviousSession(exchange);
-  const id = await exchange.service.sessions.create(account, exchange.peer.address);
+  const id = await exchange.service.sessions.create(identity, exchange.peer.address);
   if (asksForJson(exchange)) return respond(c, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
   return respond(c, {
     status: 302,
@@ -45,10 +45,11 @@ export async function logout(c: HttpContext): Promise<Response> {
   const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
   if (session) {
     await exchange.service.sessions.end(session);
+    const account = exchange.inForce(session.identity);
     const context = {
-      account: accountOfEvents(session.account, exchange.peer),
+      account: accountOfEvents(account ?? { ...session.identity, email: '' }, exchange.peer),
       component: exchange.service.component,
-      group: session.account.groupUuid,
+      ...(account && { group: account.groupUuid }),
       request: exchange.request,
     };
     exchange.service.events.emit({ id: 40037, context });

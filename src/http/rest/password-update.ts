@@ -83,8 +83,8 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  *   wrong current passwords, which count like failed logins; `not-durable` when it was changed
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
-  const { passwords, events, endSessions } = exchange.service;
-  const { account, session } = client;
+  const { passwords, events, sessions, endSessions } = exchange.service;
+  const { account, session, identity } = client;
   const failed = (details: unknown) => events.emit({ id: 20086, context: client.context, data: { details } });
   if (!account.allowOwnPasswordChange || !passwords.isOwn(account.method.uuid)) {
     failed('not allowed for this account');
@@ -98,8 +98,13 @@ export async function changePassword(exchange: Exchange, client: Client, current
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
     (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
+  // The session goes on with the new password, from before that is in force.
+  const announce = async (fingerprints: readonly string[]) => {
+    if (!exchange.inForce(identity)) throw new ServiceError('unauthorized', 'The session is not valid.');
+    if (session) await sessions.renew(session, fingerprints);
+  };
   let unsynced: unknown;
-  const change = () => passwords.change(account.method.uuid, account.name, newPassword, turn);
+  const change = () => passwords.change(account.method.uuid, account.name, newPassword, { turn, announce });
   const problems = isCurrent
     ? await change().catch((error) => {
         if (!(error instanceof UnsyncedChange)) throw error;

@@ -9,7 +9,7 @@ import type { ConsoleSources } from '../../console/sources.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { type Announce, componentOf, type PreparedReload, startData } from '../listeners.ts';
+import { type Announce, componentOf, type Ended, nothingEnded, type PreparedReload, startData, sumOfEnded } from '../listeners.ts';
 
 /** What consoles have of the server. */
 interface Surroundings {
@@ -74,14 +74,16 @@ export class ConsoleServices {
     await this.#surroundings.stop();
   }
 
-  async #commit(wanted: ReadonlyMap<string, ConsoleOptions>, opened: ReadonlyMap<string, ConsoleServer>): Promise<void> {
+  async #commit(wanted: ReadonlyMap<string, ConsoleOptions>, opened: ReadonlyMap<string, ConsoleServer>): Promise<Ended> {
+    const ended: Ended[] = [];
     for (const uuid of [...this.#running.keys()]) {
       const options = wanted.get(uuid);
       if (!options) await this.#stop(uuid, 'the configuration does not have it any more');
       else if (opened.has(uuid)) await this.#stop(uuid, 'it listens elsewhere');
-      else this.#running.get(uuid)?.replace(options);
+      else ended.push({ ...nothingEnded, ...this.#running.get(uuid)?.replace(options) });
     }
     for (const [uuid, server] of opened) this.#running.set(uuid, server);
+    return sumOfEnded(ended);
   }
 
   async #open(uuid: string, options: ConsoleOptions): Promise<ConsoleServer> {

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { freeBytes } from '../../lib/disk/free-space.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Core } from '../core.ts';
+import { nothingEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
 import { SummedCounts } from '../nodes/summed-counts.ts';
@@ -130,7 +131,7 @@ function configurationOf(file: ServerFile, installation: Installation): Configur
         const answer = answers.get(uuid);
         if (answer && 'reply' in answer) return { ...reloadOf(answer.reply), node, uuid };
         const unknown = isGone ? 'It is gone.' : `It did not answer within ${reloadWithinMs / 1000} s.`;
-        return { node, uuid, reloaded: false, changes: [], reason: answer?.refused.message ?? unknown };
+        return { node, uuid, reloaded: false, changes: [], ended: nothingEnded, reason: answer?.refused.message ?? unknown };
       });
       const own = { ...reloadOf(report), node: others.ownName, uuid: installation.own.uuid };
       return { ...report, nodes: [own, ...reloads], incomplete: others.incomplete };
@@ -138,6 +139,6 @@ function configurationOf(file: ServerFile, installation: Installation): Configur
   };
 }
 
-function reloadOf({ reloaded, changes, reason }: Omit<NodeReload, 'node' | 'uuid'>): Omit<NodeReload, 'node' | 'uuid'> {
-  return { reloaded, changes, reason };
+function reloadOf({ reloaded, changes, ended, reason }: Omit<NodeReload, 'node' | 'uuid'>): Omit<NodeReload, 'node' | 'uuid'> {
+  return { reloaded, changes, ended, reason };
 }

@@ -3,6 +3,7 @@ import { parseSource, type Source } from '../../config/reading/source.ts';
 import type { ReloadReport } from '../../config/reload-report-schema.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
 import type { MetricFigures, NodeFigures } from '../../monitor/node-figures.ts';
+import type { Ended } from '../listeners.ts';
 
 /** A configuration as a message can carry it. */
 export type SentConfig = Omit<LoadedConfig, 'source'> & { source: Pick<Source, 'file' | 'text'> | undefined };
@@ -45,7 +46,7 @@ export interface NodeApi {
   start(setup: NodeSetup): Promise<StartedNode>;
   /** Makes ready for a configuration; nothing changes yet. */
   prepare(loaded: SentConfig): Promise<void>;
-  commit(): Promise<StartedNode['listening']>;
+  commit(): Promise<{ listening: StartedNode['listening']; ended: Ended }>;
   abort(): Promise<void>;
   renewTickets(secret: Buffer): void;
   /** Another node wrote an accounts file. */

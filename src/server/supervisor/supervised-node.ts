@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { onOldFile, readAsRoot } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { nothingEnded } from '../listeners.ts';
 import { Server } from '../server.ts';
 import { Calls } from './calls.ts';
 import { type NodeApi, type NodeSetup, receivedConfig, type StartedNode, type SupervisorApi } from './protocol.ts';
@@ -35,8 +36,8 @@ export class SupervisedNode {
         this.#next = await this.#running.prepareReload(receivedConfig(loaded));
       },
       commit: async () => {
-        await this.#next?.commit();
-        return this.#running.listening();
+        const ended = (await this.#next?.commit()) ?? nothingEnded;
+        return { listening: this.#running.listening(), ended };
       },
       abort: async () => this.#next?.abort(),
       renewTickets: (secret) => this.#running.renewTickets(secret),

@@ -10,7 +10,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { countedFigures, type MetricFigures } from '../../monitor/node-figures.ts';
-import { type ConfigFile, ServerFile } from '../server-file.ts';
+import { type Ended, nothingEnded, sumOfEnded } from '../listeners.ts';
+import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
 import { Member, type NodeProcess } from './member.ts';
 import { type NodeSetup, type StartedNode, type SupervisorApi, sentConfig } from './protocol.ts';
 import { folderOfNode } from './share-of-node.ts';
@@ -212,7 +213,7 @@ export class Supervisor {
     }
   }
 
-  async #apply(next: LoadedConfig): Promise<string[]> {
+  async #apply(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);
     if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
@@ -228,20 +229,23 @@ export class Supervisor {
         throw failed.reason;
       }
       this.#loaded = next;
-      await Promise.all(members.map((member) => this.#commit(member)));
-      return changes;
+      const ended = await Promise.all(members.map((member) => this.#commit(member)));
+      return { changes, ended: sumOfEnded(ended) };
     } finally {
       release();
     }
   }
 
-  async #commit(member: Member): Promise<void> {
+  async #commit(member: Member): Promise<Ended> {
     try {
-      this.#listening.set(member.number, await member.calls.call('commit'));
+      const { listening, ended } = await member.calls.call('commit');
+      this.#listening.set(member.number, listening);
+      return ended;
     } catch (error) {
-      if (!this.#members.has(member)) return;
+      if (!this.#members.has(member)) return nothingEnded;
       this.#options.log.error('a node could not take over the configuration', { node: member.number, reason: error });
       member.kill('it could not take over the configuration');
+      return nothingEnded;
     }
   }
 

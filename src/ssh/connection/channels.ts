@@ -40,7 +40,8 @@ export class Channels {
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
-    const client: SshClient = { ...this.#client, ended: closed.signal };
+    // Not a copy: what it has changes with the configuration.
+    const client: SshClient = Object.create(this.#client, { ended: { value: closed.signal } });
     let isClosed = false;
     let isCounted = true;
     const end = () => {

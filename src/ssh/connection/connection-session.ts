@@ -1,4 +1,4 @@
-import type { Account } from '../../accounts/account.ts';
+import type { Identity } from '../../auth/identity.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { SshService } from '../ssh-service.ts';
 
@@ -21,8 +21,8 @@ export class ConnectionSession {
   }
 
   /** Begins a session, unless the account has as many as it may have. @returns it, or why there is none */
-  static async begin(service: SshService, account: Account, address: string): Promise<ConnectionSession | 'too-many' | 'ended'> {
-    const id = await service.sessions.createForConnection(account, address, service.options.maximum_sessions_per_account);
+  static async begin(service: SshService, identity: Identity, address: string): Promise<ConnectionSession | 'too-many' | 'ended'> {
+    const id = await service.sessions.createForConnection(identity, address, service.options.maximum_sessions_per_account);
     if (id === undefined) return 'too-many';
     const session = await service.sessions.find(id);
     return session ? new ConnectionSession(service, id, session) : 'ended';

@@ -3,6 +3,7 @@ import { type EventEmitter, setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../../accounts/account.ts';
+import type { Identity } from '../../auth/identity.ts';
 import type { EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
@@ -28,12 +29,14 @@ const noMoreAuthMethods = 14;
 
 /** One TCP connection of an SSH service, from its acceptance to its end. */
 export class SshConnection implements NewConnection, LoginConnection {
+  /** As it was when the connection began. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly places: ConnectionPlaces;
   readonly refusals: Sparing;
   peer: EventPeer;
   readonly #socket: Socket;
+  readonly #current: () => SshService;
   readonly #login: Login;
   readonly #beganMs: number;
   readonly #traffic: Traffic;
@@ -47,8 +50,11 @@ export class SshConnection implements NewConnection, LoginConnection {
   #session: ConnectionSession | undefined;
   #reason: string | undefined;
 
-  constructor(socket: Socket, service: SshService, refusals: Sparing) {
+  /** @param current the service as it is at the moment */
+  constructor(socket: Socket, current: () => SshService, refusals: Sparing) {
+    const service = current();
     this.#socket = socket;
+    this.#current = current;
     this.service = service;
     this.refusals = refusals;
     this.places = new ConnectionPlaces(service);
@@ -117,8 +123,8 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.end(reason);
   }
 
-  async admit(account: Account): Promise<string | undefined> {
-    const session = await ConnectionSession.begin(this.service, account, this.peer.address);
+  async admit(account: Account, identity: Identity): Promise<string | undefined> {
+    const session = await ConnectionSession.begin(this.service, identity, this.peer.address);
     if (session === 'ended') return 'The session ended.';
     if (session === 'too-many') {
       const details = 'Too many connections of this account.';
@@ -155,9 +161,16 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#socket.destroy();
   }
 
+  /** Cuts the connection of who may be in no more. @returns whether it did */
+  cutUnlessInForce(): boolean {
+    if (!this.isLoggedIn || this.isEnded || this.#accountInForce()) return false;
+    this.cut('The account, or the credential, is none any more.');
+    return true;
+  }
+
   /** What has to be looked at every second. */
   look(nowMs: number): void {
-    const { options } = this.service;
+    const { options } = this.#current();
     const graceMs = options.login_grace_time * 1000;
     if (!this.isLoggedIn) {
       if (nowMs - this.#beganMs > graceMs && !this.#login.isBusy) this.cut('The client did not log in in time.');
@@ -165,9 +178,14 @@ export class SshConnection implements NewConnection, LoginConnection {
     }
     if (this.#keyExchanges.isOverdue(nowMs, this.#isExchangingKeys)) this.cut('The client did not finish an exchange of keys.');
     if (this.#traffic.idleMs(nowMs) > options.idle_connection_timeout * 1000) this.end('The connection was idle.');
+    this.cutUnlessInForce();
     if (this.isEnded) return;
     if (this.#keyExchanges.isDue(nowMs, this.#traffic.bytes)) this.#client?._protocol.rekey();
     this.#session?.check(nowMs, () => this.end('The session ended.'));
+  }
+
+  #accountInForce(): Account | undefined {
+    return this.#login.granted?.inForce(this.#current().chain);
   }
 
   get #isExchangingKeys(): boolean {
@@ -196,9 +214,11 @@ export class SshConnection implements NewConnection, LoginConnection {
   }
 
   #ready(): void {
-    const account = this.#login.granted;
+    const account = this.#login.granted?.account;
     if (!account || !this.#session || !this.#client || !this.#algorithms) throw new Error('Nobody has logged in.');
     const client = clientOf(this, account, {
+      current: this.#current,
+      accountInForce: () => (this.cutUnlessInForce() ? undefined : this.#accountInForce()),
       algorithms: this.#algorithms,
       software: this.#software,
       ended: this.#ended.signal,
@@ -217,6 +237,8 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.observe?.login();
     this.places.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
+    // A reload since the credentials were asked about found nobody here.
+    this.cutUnlessInForce();
   }
 
   #failed(error: Error & { level?: string }): void {
@@ -243,7 +265,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   }
 
   get #context(): EventContext {
-    return contextOf(this, this.isLoggedIn ? this.#login.granted : undefined);
+    return contextOf(this, this.isLoggedIn ? this.#login.granted?.account : undefined);
   }
 
   #emit(id: number, data: Record<string, unknown>): void {

@@ -28,7 +28,6 @@ type ExtendedRequest = RequestOf<'extended'>;
 /** What the requests of one session do. All methods resolve to the reply, or reject with a fault. */
 export class SftpRequests {
   readonly #client: SshClient;
-  readonly #files: AccountFiles;
   readonly #uploads: Uploads;
   readonly #attributes: AttributeRequests;
   readonly #isTemporaryName: (name: string) => boolean;
@@ -38,11 +37,15 @@ export class SftpRequests {
   /** @param isTemporaryName which names files have only until they are whole */
   constructor(client: SshClient, isTemporaryName: (name: string) => boolean) {
     this.#client = client;
-    this.#files = client.files;
     this.#handles = new OpenHandles(client);
     this.#isTemporaryName = isTemporaryName;
     this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', isTemporaryName });
     this.#attributes = new AttributeRequests(client, this.#uploads, isTemporaryName);
+  }
+
+  /** As the account is now: each request has the rights of the configuration in force. */
+  get #files(): AccountFiles {
+    return this.#client.files;
   }
 
   /** Reads or writes. @see OpenHandles.shared */

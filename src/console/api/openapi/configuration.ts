@@ -14,6 +14,7 @@ const ofNode = object({
   uuid: text,
   reloaded: { type: 'boolean' },
   changes: list(text),
+  ended: (report.properties as Record<string, unknown>).ended,
   reason: { ...nullableText, description: 'Why it was refused, or is not known to be done.' },
 });
 /** The report of the node that was asked, with what came of it at each. */

@@ -43,12 +43,16 @@ interface Changes {
   changes: Change[];
 }
 
+/** How much ended of those who may be in no more. */
+type Ended = Record<'sessions' | 'connections' | 'transfers', number>;
+
 /** What a reload has done. */
 interface Reloaded {
   reason: string | null;
   changes: string[];
+  ended: Ended;
   /** At each node, the one that was asked first. */
-  nodes?: { node: string; reloaded: boolean; reason: string | null }[];
+  nodes?: { node: string; reloaded: boolean; reason: string | null; ended: Ended }[];
   incomplete?: string;
 }
 
@@ -98,6 +102,10 @@ async function reload(load: () => Promise<void>): Promise<void> {
   });
   if (!outcome) return;
   if (!outcome.reason) notice(text('reloaded', { count: outcome.changes.length }));
+  const ended = outcome.nodes?.map((node) => node.ended) ?? [outcome.ended];
+  const sum = (name: keyof Ended) => ended.reduce((total, counts) => total + counts[name], 0);
+  const [sessions, connections, transfers] = [sum('sessions'), sum('connections'), sum('transfers')];
+  if (sessions + connections + transfers > 0) notice(text('reloadEnded', { sessions, connections, transfers }));
   for (const { node, reloaded, reason } of outcome.nodes?.slice(1) ?? [])
     if (!reloaded) notice(text('notReloadedAt', { node: clear(node), reason: clear(reason ?? '') }), 'error');
   if (outcome.incomplete) notice(text('incomplete', { reason: clear(outcome.incomplete) }), 'error');
