@@ -23,6 +23,7 @@ import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import { bundleOptions, requireBanner } from './bundle-options.mjs';
+import { countFlaky, tooManyRuns } from './flaky-files.mjs';
 import { isInstalled } from './installed.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -200,11 +201,16 @@ let status = await run(processes, concurrency);
 const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
+const flaky = [];
 // What fails for want of time beside others has another try, and is named; what fails alone has failed.
 if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
-  if (status === 0) console.log(`passed alone only; to be mended: ${failed.join(', ')}`);
+  if (status === 0) flaky.push(...failed);
+}
+for (const { path, runs } of countFlaky('.cache/flaky.json', tests, flaky)) {
+  console.log(`flaky: ${path} passed alone only, in ${runs} ${runs === 1 ? 'run' : 'runs in a row'}; mend it`);
+  if (runs >= tooManyRuns && process.env.CI === 'true') status = 1;
 }
 await browser?.close();
 process.exit(status);

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { allowSecrets } from './support/secret-watch.ts';
+import { temporaryFolder } from './support/temp.ts';
+
+const root = process.env.SVC_ROOT ?? process.cwd();
+
+/** A test that fails when its mark is not there yet: the first time, and never when it is tried again. */
+const dependent = `
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+test('passes when it is tried again', () => {
+  const isFirst = !existsSync(process.env.MARK);
+  writeFileSync(process.env.MARK, '');
+  assert.ok(!isFirst);
+});
+`;
+
+test('a file that passes alone only is printed as flaky, and fails CI in the second run in a row', { timeout: 120_000 }, (t) => {
+  const folder = temporaryFolder(t);
+  allowSecrets(t, /^(\.cache|scripts|test)\//, "the tests' own sources");
+  for (const name of ['scripts', 'package.json', 'test/support', 'tsconfig.json'])
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  for (const name of ['node_modules', 'src', 'bin']) symlinkSync(join(root, name), join(folder, name));
+  // Newer than its sources, so that it is not built.
+  mkdirSync(join(folder, 'dist'));
+  writeFileSync(join(folder, 'dist/svc.mjs'), '');
+  writeFileSync(join(folder, 'test/flaky.test.ts'), dependent);
+  writeFileSync(join(folder, 'test/good.test.ts'), "import { test } from 'node:test';\ntest('passes', () => {});\n");
+  const mark = join(folder, 'mark');
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const run = (CI: string, isFlaky = true) => {
+    if (isFlaky) rmSync(mark, { force: true });
+    const { status, stdout } = spawnSync(process.execPath, ['scripts/test.mjs'], {
+      cwd: folder,
+      env: { ...env, CI, MARK: mark, SVC_TEST_OUTDIR: join(folder, '.cache/test') },
+      encoding: 'utf8',
+    });
+    return { status, flaky: /^flaky: .*$/m.exec(stdout)?.[0] };
+  };
+  const told = (runs: string) => `flaky: test/flaky.test.ts passed alone only, in ${runs}; mend it`;
+  assert.deepEqual(run('true'), { status: 0, flaky: told('1 run') });
+  assert.deepEqual(run('true'), { status: 1, flaky: told('2 runs in a row') });
+  assert.deepEqual(run(''), { status: 0, flaky: told('3 runs in a row') }, 'a developer is told alone');
+  assert.deepEqual(run('true', false), { status: 0, flaky: undefined });
+  assert.deepEqual(run('true'), { status: 0, flaky: told('1 run') }, 'one that passed at once is forgotten');
+});
