@@ -17,7 +17,7 @@ export interface ControlledStores {
   locks: LockStore;
   bans: BanOverview;
   /** Where the uploads are that may take several requests, and who is told of their end. */
-  files: Pick<FilesEnvironment, 'events' | 'uploads'>;
+  files: Pick<FilesEnvironment, 'clock' | 'events' | 'uploads'>;
 }
 
 /** What those who run the service may list and remove. */

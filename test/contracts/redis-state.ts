@@ -39,7 +39,8 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
     // Leases go by real time.
     const shared = { ...systemClock, nowMs: () => clock.nowMs() };
     const store = () => new RedisUploadStore(link as RedisLink, shared, () => testLimits);
-    return link && { store: store(), reopen: async () => store(), advance: (ms) => clock.advance(ms) };
+    const lapse = (id: string) => link?.call(['HSET', link.key(`upload-hold:${id}`), 'ends', '0']) as Promise<unknown>;
+    return link && { store: store(), reopen: async () => store(), advance: (ms) => clock.advance(ms), lapse };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {
     const link = await open(t);

@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { keptWhenOverMs, type UploadLimits, type UploadOrder, type UploadStore } from '../../src/files/uploads/upload-store.ts';
+import {
+  isLost,
+  keptWhenOverMs,
+  type UploadChange,
+  type UploadHold,
+  type UploadLimits,
+  type UploadOrder,
+  type UploadRecord,
+  type UploadStore,
+} from '../../src/files/uploads/upload-store.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
+import { randomFrom } from '../support/random.ts';
 
 /** A store of unfinished uploads under test, with the clock that it goes by. */
 export interface UploadStoreFixture {
   store: UploadStore;
   advance(ms: number): void;
+  /** Ends the lease of who holds an upload, as if they slept for longer; undefined where holds have none. */
+  lapse?(id: string): Promise<unknown>;
   /** The same uploads as another process finds them, after this one was killed, or beside it. */
   reopen(): Promise<UploadStore>;
 }
@@ -34,6 +46,26 @@ export function orderOf(contentPath: string, accountUuid = 'alice'): UploadOrder
   };
 }
 
+async function whileHeld<T>(store: UploadStore, id: string, action: (hold: UploadHold) => Promise<T>): Promise<T> {
+  const hold = await store.hold(id, () => {});
+  try {
+    return await action(hold);
+  } finally {
+    hold.release();
+    await store.quiet(id);
+  }
+}
+
+/** Changes an upload that nobody has. */
+export function changeUpload(store: UploadStore, id: string, change: UploadChange): Promise<UploadRecord> {
+  return whileHeld(store, id, (hold) => hold.change(change));
+}
+
+/** Forgets an upload that nobody has. */
+export function removeUpload(store: UploadStore, id: string): Promise<void> {
+  return whileHeld(store, id, (hold) => hold.remove());
+}
+
 /** What every store of unfinished uploads must do; run by the tests of each implementation. */
 export function uploadStoreContract(name: string, open: (t: TestContext) => Promise<UploadStoreFixture | undefined>): void {
   const contract = (what: string, run: (fixture: UploadStoreFixture) => Promise<void>) =>
@@ -41,7 +73,14 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
       const fixture = await open(t);
       if (fixture) await run(fixture);
     });
-  const completion = { inode: '1-2', target: '/srv/a.bin', eventUuid: 'u', atMs: 5, data: { total_write: 7 } };
+  const completion = {
+    inode: '1-2',
+    target: '/srv/a.bin',
+    eventUuid: 'u',
+    atMs: 5,
+    data: { total_write: 7 },
+    asidePath: '/srv/.svc-3.kept',
+  };
   const ids = (records: { id: string }[]) => records.map(({ id }) => id).toSorted();
 
   contract('an upload is what was asked for, under an ID that nobody guesses, for whoever opens the store later', async (fixture) => {
@@ -51,7 +90,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.match(first.id, /^[A-Za-z0-9_-]{43}$/);
     assert.notEqual(first.id, second.id);
     const { id: _, expiresMs: __, ...rest } = first;
-    const fresh = { offsetBytes: 0, requests: 0, activeMs: 0, completion: undefined, outcome: undefined };
+    const fresh = { offsetBytes: 0, requests: 0, activeMs: 0, completion: undefined, ending: undefined, outcome: undefined };
     assert.deepEqual(rest, { ...orderOf('/srv/.svc-1.kept'), ...fresh, lengthBytes: 10 });
     const later = await reopen();
     assert.deepEqual(await later.find(first.id), first);
@@ -63,13 +102,13 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   contract('what was noted is there for whoever opens the store later; its time starts anew', async ({ store, reopen, advance }) => {
     const { id, expiresMs } = await store.add(orderOf('/srv/.svc-1.kept'), undefined);
     advance(1000);
-    const noted = await store.change(id, { offsetBytes: 4096, requests: 2, activeMs: 1500 });
+    const noted = await changeUpload(store, id, { offsetBytes: 4096, requests: 2, activeMs: 1500 });
     assert.equal(noted.expiresMs, expiresMs + 1000);
     assert.deepEqual(await (await reopen()).find(id), noted);
-    const whole = await store.change(id, { lengthBytes: 9000, completion });
+    const whole = await changeUpload(store, id, { lengthBytes: 9000, completion });
     assert.deepEqual(whole, { ...noted, lengthBytes: 9000, completion });
     assert.deepEqual(await (await reopen()).find(id), whole);
-    const open = await store.change(id, { completion: undefined });
+    const open = await changeUpload(store, id, { completion: undefined });
     assert.deepEqual(await (await reopen()).find(id), { ...noted, lengthBytes: 9000 });
     assert.equal(open.completion, undefined);
   });
@@ -79,9 +118,9 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     for (let index = 0; index < testLimits.mostOfAccount; index++) added.push(await store.add(orderOf(`/srv/${index}`), 1));
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
     await store.add(orderOf('/srv/bob', 'bob'), 1);
-    await store.change(added[0]?.id ?? '', { outcome: { kind: 'stored', headers: [['etag', '"x"']] } });
+    await changeUpload(store, added[0]?.id ?? '', { outcome: { kind: 'stored', headers: [['etag', '"x"']] } });
     await store.add(orderOf('/srv/next'), 1);
-    await store.remove(added[1]?.id ?? '');
+    await removeUpload(store, added[1]?.id ?? '');
     await store.add(orderOf('/srv/last'), 1);
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
   });
@@ -105,11 +144,11 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
 
   contract('what is removed is gone, for everybody', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/a'), 1);
-    await store.remove(id);
-    await store.remove(id);
+    await removeUpload(store, id);
+    await removeUpload(store, id);
     assert.equal(await store.find(id), undefined);
     assert.equal(await (await reopen()).find(id), undefined);
-    await assert.rejects(store.change(id, { offsetBytes: 1 }), { code: 'not-found' });
+    await assert.rejects(changeUpload(store, id, { offsetBytes: 1 }), { code: 'not-found' });
     assert.deepEqual(await store.within('/srv'), []);
   });
 
@@ -118,7 +157,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     const deeper = await store.add(orderOf('/srv/a/b/.svc-2.kept'), 1);
     await store.add(orderOf('/srv/ab/.svc-3.kept'), 1);
     assert.deepEqual(ids(await store.within('/srv/a')), ids([inside, deeper]));
-    await store.change(deeper.id, { outcome: { kind: 'failed', code: 'forbidden', message: 'no' } });
+    await changeUpload(store, deeper.id, { outcome: { kind: 'failed', code: 'forbidden', message: 'no' } });
     assert.deepEqual(ids(await store.within('/srv/a')), [inside.id]);
     assert.equal((await store.within('/')).length, 2);
   });
@@ -131,7 +170,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.expired(), []);
     advance(testLimits.expireAfterMs);
     assert.deepEqual(ids(await store.expired()), [idle.id]);
-    await store.change(idle.id, { outcome: { kind: 'stored', headers: [] } });
+    await changeUpload(store, idle.id, { outcome: { kind: 'stored', headers: [] } });
     assert.deepEqual(await store.expired(), []);
     advance(keptWhenOverMs);
     assert.deepEqual(ids(await store.expired()), [idle.id]);
@@ -142,12 +181,12 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     const { id } = await store.add(orderOf('/srv/1'), 1);
     await store.add(orderOf('/srv/2'), 1);
     const hold = await store.hold(id, () => {});
-    await store.change(id, { completion });
+    await hold.change({ completion });
     assert.deepEqual(await store.completing(), []);
     hold.release();
     for (let tries = 0; (await store.completing()).length === 0 && tries < 100; tries++) await new Promise(setImmediate);
     assert.deepEqual(ids(await store.completing()), [id]);
-    await store.change(id, { outcome: { kind: 'stored', headers: [] } });
+    await changeUpload(store, id, { outcome: { kind: 'stored', headers: [] } });
     assert.deepEqual(await store.completing(), []);
   });
 
@@ -195,4 +234,122 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal(next.isWanted, false, 'queries that came before');
     next.release();
   });
+
+  contract('who has released an upload changes nothing of it any more', async ({ store }) => {
+    const { id } = await store.add(orderOf('/srv/1'), 1);
+    const first = await store.hold(id, () => {});
+    first.release();
+    const next = await store.hold(id, () => {});
+    assert.deepEqual([next.isTakeover, next.record?.offsetBytes], [false, 0]);
+    await next.change({ offsetBytes: 1 });
+    await assertLost(first);
+    assert.equal((await store.find(id))?.offsetBytes, 1);
+    next.release();
+  });
+
+  contract('who slept for too long has lost the upload; the next ones are told until one has content of its own', async (fixture) => {
+    const { store, reopen, lapse } = fixture;
+    if (!lapse) return;
+    const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
+    const other = await reopen();
+    const sleeper = await store.hold(id, () => {});
+    await sleeper.change({ offsetBytes: 2 });
+    await lapse(id);
+    const second = await other.hold(id, () => {});
+    assert.deepEqual([second.isTakeover, second.record?.offsetBytes], [true, 2]);
+    await assertLost(sleeper);
+    sleeper.release();
+    await second.change({ offsetBytes: 3 });
+    second.release();
+    const third = await other.hold(id, () => {});
+    assert.deepEqual([third.isTakeover, third.record?.offsetBytes], [true, 3]);
+    await third.renewContent('/srv/.svc-2.kept');
+    assert.equal(third.isTakeover, false);
+    third.release();
+    const fourth = await other.hold(id, () => {});
+    assert.deepEqual([fourth.isTakeover, fourth.record?.contentPath], [false, '/srv/.svc-2.kept']);
+    assert.deepEqual(ids(await store.within('/srv')), [id]);
+    await fourth.change({ outcome: { kind: 'stored', headers: [] } });
+    fourth.release();
+    assert.deepEqual(await store.within('/srv'), []);
+  });
+
+  contract('who slept for too long has lost the upload to a query, too, and gets it back while nobody has asked', async (fixture) => {
+    const { store, reopen, lapse } = fixture;
+    if (!lapse) return;
+    const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
+    const sleeper = await store.hold(id, () => {});
+    await lapse(id);
+    await sleeper.change({ offsetBytes: 2 });
+    await sleeper.confirm();
+    await lapse(id);
+    await (await reopen()).quiet(id);
+    await assertLost(sleeper);
+    sleeper.release();
+    const next = await store.hold(id, () => {});
+    assert.equal(next.isTakeover, true);
+    next.release();
+  });
+
+  contract('whatever happens in whichever order, only the last who took an upload changes it', async (fixture) => {
+    const { store, reopen, lapse } = fixture;
+    const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+    console.log(`seed ${seed}: ${name}`);
+    const random = randomFrom(seed);
+    const { id } = await store.add(orderOf('/srv/.svc-0.kept'), undefined);
+    // Of one node the requests wait for one another: who takes an upload from one that sleeps is at another one.
+    const anyNode = () => (lapse ? reopen() : Promise.resolve(store));
+    const holds: UploadHold[] = [];
+    let model = { holder: undefined as UploadHold | undefined, isAbandoned: false, offsetBytes: 0, contentPath: '/srv/.svc-0.kept' };
+    const steps = {
+      async take() {
+        if (model.holder && !lapse) return;
+        if (model.holder) await lapse?.(id);
+        const hold = await (await anyNode()).hold(id, () => {});
+        model = { ...model, isAbandoned: model.isAbandoned || model.holder !== undefined, holder: hold };
+        assert.equal(hold.isTakeover, model.isAbandoned);
+        holds.push(hold);
+      },
+      async change() {
+        const hold = holds[Math.floor(random() * holds.length)];
+        const offsetBytes = Math.floor(random() * 1000);
+        if (!hold) return;
+        if (hold !== model.holder) return assertLost(hold);
+        await hold.change({ offsetBytes });
+        model = { ...model, offsetBytes };
+      },
+      async renew() {
+        const contentPath = `/srv/.svc-${Math.floor(random() * 1000)}.kept`;
+        await model.holder?.renewContent(contentPath);
+        if (model.holder) model = { ...model, contentPath, isAbandoned: false };
+      },
+      async release() {
+        model.holder?.release();
+        model = { ...model, holder: undefined };
+      },
+      async query() {
+        if (model.holder && !lapse) return;
+        if (model.holder) await lapse?.(id);
+        await (await anyNode()).quiet(id);
+        model = { ...model, isAbandoned: model.isAbandoned || model.holder !== undefined, holder: undefined };
+      },
+    };
+    for (let step = 0; step < 150; step++) {
+      const names = Object.keys(steps) as (keyof typeof steps)[];
+      await steps[names[Math.floor(random() * names.length)] as keyof typeof steps]();
+      const record = await store.find(id);
+      assert.deepEqual([record?.offsetBytes, record?.contentPath], [model.offsetBytes, model.contentPath], `step ${step}`);
+    }
+    for (const hold of holds) hold.release();
+  });
+}
+
+async function assertLost(hold: UploadHold): Promise<void> {
+  for (const action of [
+    () => hold.change({ offsetBytes: 7 }),
+    () => hold.renewContent('/srv/x'),
+    () => hold.confirm(),
+    () => hold.remove(),
+  ])
+    await assert.rejects(action, isLost);
 }

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
-import { existsSync, linkSync, mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inodeOf, keptName } from '../../src/files/disk/temporaries.ts';
 import { endsAtOnce } from '../../src/files/uploads/end-upload.ts';
+import { putAside } from '../../src/files/uploads/take-over.ts';
 import { eventUuidOf } from '../../src/files/uploads/upload-events.ts';
 import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../../src/files/uploads/upload-upkeep.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { orderOf } from '../contracts/upload-store.ts';
+import { changeUpload, orderOf } from '../contracts/upload-store.ts';
 import { testFiles } from '../support/sftp-session.ts';
 
 const inTwoMinutes = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
@@ -21,8 +22,10 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   const target = join(home, 'a.bin');
   writeFileSync(contentPath, 'content');
   const { id } = await files.uploads.add(orderOf(contentPath), 7);
-  const completion = { inode: String(inodeOf(contentPath)), target, eventUuid: eventUuidOf(id, 40017), atMs: 0, data: { total_write: 7 } };
-  await files.uploads.change(id, { offsetBytes: 3, completion });
+  const asidePath = join(home, keptName());
+  const ofEvent = { eventUuid: eventUuidOf(id, 40017), atMs: 0, data: { total_write: 7 } };
+  const completion = { inode: String(inodeOf(contentPath)), target, asidePath, ...ofEvent };
+  await changeUpload(files.uploads, id, { offsetBytes: 3, completion });
   const asked: string[] = [];
   const upkeep = new UploadUpkeep({
     files,
@@ -30,7 +33,18 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
     clock: systemClock,
     log: silentLog,
   });
-  return { files, events, contentPath, target, id, asked, look: () => upkeep.look(), record: () => files.uploads.find(id) };
+  return {
+    files,
+    events,
+    home,
+    asidePath,
+    contentPath,
+    target,
+    id,
+    asked,
+    look: () => upkeep.look(),
+    record: () => files.uploads.find(id),
+  };
 }
 
 test('killed before the rename: the upload is open again, where it was', async (t) => {
@@ -53,6 +67,54 @@ test('killed between the rename and its event: the event is told, once', async (
     [[40017, join(target, '..', 'ä b.bin'), 7]],
   );
 });
+
+test('killed between the two names that the file had: the event is told, once, and one name is left', async (t) => {
+  const { contentPath, target, home, look, record, events } = await killedAtItsEnd(t, false);
+  linkSync(contentPath, target);
+  await look();
+  await look();
+  assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
+  assert.deepEqual(readdirSync(home), [basename(target)]);
+  assert.deepEqual(
+    events.map(({ id }) => id),
+    [40017],
+  );
+});
+
+test('who only slept before the rename finds nothing to rename once the upload is open again', async (t) => {
+  const { contentPath, target, look, record } = await killedAtItsEnd(t, false);
+  await look();
+  for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
+  const after = String((await record())?.contentPath);
+  assert.equal(readFileSync(after, 'utf8'), 'content');
+  // One who looked after it before, and slept, too.
+  assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeOf(after))), false);
+  assert.equal(readFileSync(after, 'utf8'), 'content');
+});
+
+test('killed before it had noted that the content is aside: the upload is open again', async (t) => {
+  const { asidePath, contentPath, look, record } = await killedAtItsEnd(t, false);
+  renameSync(contentPath, asidePath);
+  await look();
+  const found = await record();
+  assert.deepEqual([found?.contentPath, found?.completion, found?.outcome], [asidePath, undefined, undefined]);
+});
+
+for (const isJournalled of [false, true])
+  test(`killed when it was decided that it comes to nothing, ${isJournalled ? 'after' : 'before'} the event: told once`, async (t) => {
+    const { files, id, contentPath, look, record, events, asked } = await killedAtItsEnd(t, isJournalled);
+    const ending = { code: 'forbidden', message: 'no', how: undefined, isTold: true, data: { total_write: 3 }, atMs: 0 };
+    await changeUpload(files.uploads, id, { completion: undefined, ending });
+    await look();
+    await look();
+    assert.deepEqual((await record())?.outcome, { kind: 'failed', code: 'forbidden', message: 'no' });
+    assert.equal(existsSync(contentPath), false);
+    assert.deepEqual(asked, [eventUuidOf(id, 40022)]);
+    assert.deepEqual(
+      events.map(({ id: event, data }) => [event, data.details, data.total_write]),
+      isJournalled ? [] : [[40022, 'no', 3]],
+    );
+  });
 
 test('killed after the event: nothing is told again, even when the file is another one by now', async (t) => {
   const { id, contentPath, target, look, record, events, asked } = await killedAtItsEnd(t, true);
@@ -98,10 +160,11 @@ test('what cannot be ended keeps no other from its end', async (t) => {
   const broken = new Set<string>();
   for (let count = 0; count < 2 * endsAtOnce; count++) broken.add((await files.uploads.add(orderOf(join(home, keptName())), 1)).id);
   const { id } = await files.uploads.add(orderOf(join(home, keptName())), 1);
-  const find = (wanted: string) => (broken.has(wanted) ? Promise.reject(new Error('EIO')) : files.uploads.find(wanted));
+  const hold: UploadStore['hold'] = (wanted, onWanted) =>
+    broken.has(wanted) ? Promise.reject(new Error('EIO')) : files.uploads.hold(wanted, onWanted);
   const all = () => files.uploads.within(home);
   const upkeep = new UploadUpkeep({
-    files: { ...files, uploads: { ...past(files.uploads, all), find, completing: all } },
+    files: { ...files, uploads: { ...past(files.uploads, all), hold, completing: all } },
     isJournalled: async () => false,
     clock: inTwoMinutes,
     log: silentLog,
@@ -126,6 +189,7 @@ test('no content is removed while the journal takes nothing', async (t) => {
   };
   const upkeep = new UploadUpkeep({
     files: {
+      clock: systemClock,
       events: Object.assign(Object.create(files.events), { assertWritable }),
       uploads: past(files.uploads, () => files.uploads.within(home)),
     },
@@ -151,8 +215,6 @@ function past(store: UploadStore, expired: UploadStore['expired']): UploadStore 
   return {
     add: (...args) => store.add(...args),
     find: (id) => store.find(id),
-    change: (...args) => store.change(...args),
-    remove: (id) => store.remove(id),
     hold: (...args) => store.hold(...args),
     quiet: (id) => store.quiet(id),
     within: (path) => store.within(path),

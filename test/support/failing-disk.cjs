@@ -1,12 +1,13 @@
 // Loaded before svc (NODE_OPTIONS=--require): calls to the file system fail with EIO while the file that FAILING_DISK names has a line
-// `FUNCTION PART`, for paths, or paths of descriptors, that contain PART.
+// `FUNCTION PART`, for paths, or paths of descriptors, that contain PART (`$` is the end of each). With `stall FUNCTION PART` the whole
+// process sleeps there until the file is gone; it has made FAILING_DISK.stalled then.
 const fs = require('node:fs');
 const { syncBuiltinESMExports } = require('node:module');
 
-const { lstatSync, readFileSync, readlinkSync } = fs;
+const { lstatSync, readFileSync, readlinkSync, writeFileSync } = fs;
 const functions = [
   ...['fdatasync', 'fstatSync', 'fsync', 'linkSync', 'lstatSync', 'openSync', 'read', 'renameSync'],
-  ...['writev', 'writevSync'],
+  ...['unlinkSync', 'writev', 'writevSync'],
 ];
 
 function pathOf(target) {
@@ -16,11 +17,20 @@ function pathOf(target) {
   return fd === undefined ? text : readlinkSync(`/proc/self/fd/${fd}`) + rest;
 }
 
-function fails(name, target) {
+function isTold(told, target) {
   const control = process.env.FAILING_DISK;
   if (!lstatSync(control, { throwIfNoEntry: false })) return false;
   const lines = readFileSync(control, 'utf8').split('\n');
-  return lines.some((line) => line.startsWith(`${name} `) && pathOf(target).includes(line.slice(name.length + 1)));
+  return lines.some((line) => line.startsWith(`${told} `) && `${pathOf(target)}$`.includes(line.slice(told.length + 1)));
+}
+
+function fails(name, target) {
+  if (target === process.env.FAILING_DISK) return false;
+  if (isTold(`stall ${name}`, target)) {
+    writeFileSync(`${process.env.FAILING_DISK}.stalled`, '');
+    while (isTold(`stall ${name}`, target)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+  }
+  return isTold(name, target);
 }
 
 function fault(name) {
@@ -30,7 +40,7 @@ function fault(name) {
 for (const name of functions) {
   const call = fs[name];
   fs[name] = (target, ...rest) => {
-    if (target === process.env.FAILING_DISK || !fails(name, target)) return call(target, ...rest);
+    if (!fails(name, target)) return call(target, ...rest);
     if (name.endsWith('Sync')) throw fault(name);
     setImmediate(rest.at(-1), fault(name));
   };

@@ -30,6 +30,8 @@ interface More {
   web?: Section;
   services?: (name: string) => Promise<Section>;
   event_handlers?: Section | undefined;
+  /** Environment of a node's process. */
+  env?: (name: string) => Record<string, string>;
 }
 
 /** Starts a node for each way to Redis, on one folder of files; they deliver uploads to one webhook. */
@@ -70,7 +72,7 @@ export async function startNodes(
     writeFileSync(config, JSON.stringify(content));
     const node = { name, config, port, monitorPort, client: new Client(`http://127.0.0.1:${port}`) } as NodeProcess;
     node.start = async () => {
-      node.running = start(t, ['serve', '--config', config], { cwd: folder });
+      node.running = start(t, ['serve', '--config', config], { cwd: folder, env: more.env?.(name) ?? {} });
       await node.running.line(/listening/);
     };
     node.kill = async () => {

@@ -314,6 +314,14 @@ export class FileWriter implements RandomWriter {
     }
   }
 
+  /** Closes it, and touches nothing more. Does nothing after it has ended otherwise. */
+  async leave(): Promise<void> {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    await this.#syncing;
+    await this.#close();
+  }
+
   /** Removes the temporary file; the old file stays as it was. Does nothing after `finish` succeeded. */
   async discard(): Promise<void> {
     if (this.#state === 'ended') return;

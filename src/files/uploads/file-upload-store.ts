@@ -9,15 +9,18 @@ import { isWithin } from '../../lib/virtual-path.ts';
 import { type PassingUpload, PassingUploads } from './passing-uploads.ts';
 import { UploadHolds } from './upload-holds.ts';
 import {
+  changed,
   expiryOf,
+  isEnding,
   isUploadId,
   newProgress,
   newUploadId,
+  refuseLost,
   refuseMoreThan,
+  type UploadChange,
   type UploadHold,
   type UploadLimits,
   type UploadOrder,
-  type UploadProgress,
   type UploadRecord,
   type UploadStore,
 } from './upload-store.ts';
@@ -27,6 +30,7 @@ const headBytes = 128;
 
 /** What stands there. */
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
+const inHead: ReadonlySet<string> = new Set(['offsetBytes', 'requests', 'activeMs']);
 
 interface FileUploadStoreOptions {
   dataFolderPath: string;
@@ -79,28 +83,30 @@ export class FileUploadStore implements UploadStore {
     return this.#records.get(id);
   }
 
-  async change(id: string, change: Partial<UploadProgress>): Promise<UploadRecord> {
-    const { limits, clock } = this.#options;
-    const before = this.#records.get(id);
-    if (!before) throw new ServiceError('not-found', 'The upload is gone.');
-    const changed = { ...before, ...change };
-    const record = { ...changed, expiresMs: expiryOf(changed, clock.nowMs(), limits()) };
-    const isHeadAlone = (['lengthBytes', 'completion', 'outcome'] as const).every((name) => record[name] === before[name]);
-    if (isHeadAlone) await this.#writeHead(record);
-    else await this.#write(record);
-    if (!this.#records.has(id)) throw new ServiceError('not-found', 'The upload is gone.');
-    this.#keep(record);
-    return record;
-  }
-
-  async remove(id: string): Promise<void> {
-    if (!this.#records.has(id)) return;
-    await removeDurably(this.#pathOf(id));
-    this.#drop(id);
-  }
-
-  hold(id: string, onWanted: () => void): Promise<UploadHold> {
-    return this.#holds.take(id, onWanted);
+  // Whoever had an upload and did not release it is gone with its process, and what it had open with it: nobody takes anything over here.
+  async hold(id: string, onWanted: () => void): Promise<UploadHold> {
+    const turn = await this.#holds.take(id, onWanted);
+    const records = this.#records;
+    let isReleased = false;
+    const own = async <T>(action: () => Promise<T>): Promise<T> => (isReleased ? refuseLost() : action());
+    const change = (asked: UploadChange) => own(() => this.#change(id, asked));
+    return {
+      get record() {
+        return records.get(id);
+      },
+      get isWanted() {
+        return turn.isWanted;
+      },
+      isTakeover: false,
+      change,
+      renewContent: (contentPath) => change({ contentPath }),
+      confirm: () => own(async () => {}),
+      remove: () => own(() => this.#remove(id)),
+      release: () => {
+        isReleased = true;
+        turn.release();
+      },
+    };
   }
 
   quiet(id: string): Promise<void> {
@@ -126,7 +132,25 @@ export class FileUploadStore implements UploadStore {
   }
 
   async completing(): Promise<UploadRecord[]> {
-    return this.#all(({ id, completion, outcome }) => completion !== undefined && !outcome && !this.#holds.has(id));
+    return this.#all((record) => isEnding(record) && !this.#holds.has(record.id));
+  }
+
+  async #change(id: string, change: UploadChange): Promise<UploadRecord> {
+    const { limits, clock } = this.#options;
+    const before = this.#records.get(id);
+    if (!before) throw new ServiceError('not-found', 'The upload is gone.');
+    const record = changed(before, change, clock.nowMs(), limits());
+    const isHeadAlone = (Object.keys(change) as (keyof UploadChange)[]).every((name) => inHead.has(name) || record[name] === before[name]);
+    if (isHeadAlone) await this.#writeHead(record);
+    else await this.#write(record);
+    this.#keep(record);
+    return record;
+  }
+
+  async #remove(id: string): Promise<void> {
+    if (!this.#records.has(id)) return;
+    await removeDurably(this.#pathOf(id));
+    this.#drop(id);
   }
 
   #all(isSuch: (record: UploadRecord) => boolean): UploadRecord[] {
@@ -189,5 +213,5 @@ function headOf({ offsetBytes, requests, activeMs, expiresMs }: Head): string {
 function readRecord(id: string, text: string): UploadRecord {
   const head = JSON.parse(text.slice(0, headBytes)) as Head;
   const rest = JSON.parse(text.slice(headBytes)) as Omit<UploadRecord, keyof Head | 'id'>;
-  return { ...rest, ...head, id, lengthBytes: rest.lengthBytes, completion: rest.completion, outcome: rest.outcome };
+  return { ...rest, ...head, id, lengthBytes: rest.lengthBytes, completion: rest.completion, ending: rest.ending, outcome: rest.outcome };
 }

@@ -6,7 +6,7 @@ import { keptName } from '../disk/temporaries.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import { ResumableUpload } from './resumable-upload.ts';
-import { isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
+import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
 
 /** What an upload is begun with. */
 export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backendUuid' | 'modifiedMs' | 'notes'> {
@@ -43,7 +43,7 @@ export async function beginUpload(
   const hold = await uploads.hold(record.id, request.onWanted);
   const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
   events.emitGrouped(paths.draft(40021, path, data));
-  const upload = new ResumableUpload(paths, record, hold, request.realPath);
+  const upload = new ResumableUpload(paths, hold, hold.record ?? record, request.realPath);
   upload.isTold = false;
   return upload;
 }
@@ -60,8 +60,8 @@ export async function findUpload(
   const hold: UploadHold = await uploads.hold(id, request.onWanted);
   try {
     if (hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
-    const record = settled(await ownUpload(paths, id), clock);
-    return new ResumableUpload(paths, record, hold, () => request.realPath(record.path));
+    const record = settled(ownOf(paths, hold.record), clock);
+    return new ResumableUpload(paths, hold, record, () => request.realPath(record.path));
   } catch (error) {
     hold.release();
     throw error;
@@ -76,15 +76,18 @@ export async function lookAtUpload(paths: AccountPaths, id: string): Promise<Upl
   return settled(await ownUpload(paths, id), clock);
 }
 
-async function ownUpload({ environment, account }: AccountPaths, id: string): Promise<UploadRecord> {
-  const record = isUploadId(id) ? await environment.uploads.find(id) : undefined;
+async function ownUpload(paths: AccountPaths, id: string): Promise<UploadRecord> {
+  return ownOf(paths, isUploadId(id) ? await paths.environment.uploads.find(id) : undefined);
+}
+
+function ownOf({ account }: AccountPaths, record: UploadRecord | undefined): UploadRecord {
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
   return record;
 }
 
 function settled(record: UploadRecord, clock: Clock): UploadRecord {
   if (record.expiresMs <= clock.nowMs()) throw unknownUpload();
-  if (record.completion && !record.outcome) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
+  if (isEnding(record)) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
   return record;
 }
 

@@ -6,15 +6,17 @@ import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
+import { keptName } from '../disk/temporaries.ts';
 import { openWriteTarget } from '../disk/write-target.ts';
 import type { Entry } from '../entry.ts';
 import { transferData } from '../operations/file-download.ts';
 import { tellUploaded, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
-import { endUpload } from './end-upload.ts';
+import { decideEnd, removeContent, tellEnd } from './end-upload.ts';
+import { takeOverContent } from './take-over.ts';
 import { eventUuidOf, resumedData } from './upload-events.ts';
-import type { UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
+import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
 /** Faults after which a later request may still go on: nothing is wrong with the upload itself. `internal` is a disk that fails, for example. */
 const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
@@ -61,7 +63,7 @@ export class ResumableUpload {
   isTold = true;
 
   /** @param realPath asks anew whatever may refuse the upload, and resolves with where it will be written */
-  constructor(paths: AccountPaths, record: UploadRecord, hold: UploadHold, realPath: () => Promise<string>) {
+  constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
     this.#paths = paths;
     this.#record = record;
     this.#hold = hold;
@@ -84,7 +86,7 @@ export class ResumableUpload {
    */
   async setLength(lengthBytes: number): Promise<void> {
     this.#paths.checkFileSize(lengthBytes);
-    if (this.#record.lengthBytes === undefined) this.#record = await this.#store.change(this.#record.id, { lengthBytes });
+    if (this.#record.lengthBytes === undefined) await this.#change({ lengthBytes });
   }
 
   /**
@@ -111,7 +113,7 @@ export class ResumableUpload {
 
   async #goBack(): Promise<void> {
     try {
-      if (this.#record.completion) this.#record = await this.#store.change(this.#record.id, { completion: undefined });
+      if (this.#record.completion) await this.#change({ completion: undefined });
     } finally {
       await this.keep(false);
     }
@@ -119,13 +121,16 @@ export class ResumableUpload {
 
   async #open(announces: boolean): Promise<void> {
     const { environment, mounts, account } = this.#paths;
-    const { offsetBytes, lengthBytes, contentPath } = this.#record;
+    const { offsetBytes, lengthBytes } = this.#record;
     const target = openWriteTarget(mounts.roots, await this.#realPath());
     let reservation: QuotaReservation;
+    let name: string;
     try {
-      if (target.parent.realPath !== dirname(contentPath))
+      if (target.parent.realPath !== dirname(this.#record.contentPath))
         throw new ServiceError('not-found', 'The folder of the upload is another one by now.');
-      const kept = { name: basename(contentPath), sizeBytes: offsetBytes };
+      if (this.#hold.isTakeover) this.#record = await takeOverContent(environment, this.#hold, this.#record, target.parent);
+      name = basename(this.#record.contentPath);
+      const kept = { name, sizeBytes: offsetBytes };
       const replacedBytes = target.existing?.size ?? 0;
       reservation = await environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, replacedBytes, lengthBytes ?? 0, kept);
     } catch (error) {
@@ -136,7 +141,7 @@ export class ResumableUpload {
       if (announces) this.#note(sizeBytes);
     };
     try {
-      const writer = new FileWriter(target, environment, undefined, { name: basename(contentPath), sizeBytes: offsetBytes, onSynced });
+      const writer = new FileWriter(target, environment, undefined, { name, sizeBytes: offsetBytes, onSynced });
       this.#receiving = {
         direction: 'upload',
         files: this.#paths,
@@ -165,11 +170,11 @@ export class ResumableUpload {
 
   // The whole is never noted before it is done: a client that is told so would not ask for the end any more.
   #note(sizeBytes: number): void {
-    const { id, lengthBytes } = this.#record;
+    const { lengthBytes } = this.#record;
     if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
     this.#noted = this.#noted.then(async () => {
       try {
-        this.#record = await this.#store.change(id, { offsetBytes: sizeBytes });
+        await this.#change({ offsetBytes: sizeBytes });
         this.onProgress?.(sizeBytes);
       } catch (error) {
         this.#failure ??= error;
@@ -215,7 +220,7 @@ export class ResumableUpload {
    */
   async keep(mayBeWhole: boolean): Promise<void> {
     const { writer, reservation, startedMs } = this.#opened;
-    const { id, lengthBytes, offsetBytes, requests, activeMs } = this.#record;
+    const { lengthBytes, offsetBytes, requests, activeMs } = this.#record;
     const came = writer.sizeBytes > offsetBytes;
     this.#stopReceiving();
     try {
@@ -224,7 +229,7 @@ export class ResumableUpload {
       if (this.#failure !== undefined) throw this.#failure;
       const isTooMuch = !mayBeWhole && lengthBytes !== undefined && writer.sizeBytes >= lengthBytes;
       const sizeBytes = isTooMuch ? Math.max(offsetBytes, lengthBytes - 1) : writer.sizeBytes;
-      this.#record = await this.#store.change(id, {
+      await this.#change({
         offsetBytes: sizeBytes,
         requests: requests + (came ? 1 : 0),
         activeMs: activeMs + this.#paths.environment.clock.monotonicMs() - startedMs,
@@ -260,7 +265,7 @@ export class ResumableUpload {
   async #commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
     const { events, clock } = this.#paths.environment;
     const { writer, reservation, target } = this.#opened;
-    const { id, lengthBytes, path, backendUuid, modifiedMs } = this.#record;
+    const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs } = this.#record;
     events.assertWritable();
     await this.#noted;
     if (this.#failure !== undefined) throw this.#failure;
@@ -268,8 +273,9 @@ export class ResumableUpload {
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
     const data = this.#eventData();
-    const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data };
-    this.#record = await this.#store.change(id, { completion });
+    const asidePath = `${dirname(contentPath)}/${keptName()}`;
+    const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data, asidePath };
+    await this.#change({ completion });
     const durability = new Durability();
     const { entry, isReplacement } = await writer.finish(durability, {
       requireUnlocked: () => this.#paths.requireUnlocked(path, 'content'),
@@ -278,6 +284,8 @@ export class ResumableUpload {
       reservation,
     });
     this.#stopReceiving();
+    // After a sleep others may have told of it.
+    await this.#hold.confirm();
     const draft = {
       ...this.#paths.draft(40017, path, { ...data, replaced: isReplacement || undefined }),
       uuid: completion.eventUuid,
@@ -288,9 +296,9 @@ export class ResumableUpload {
   /** Keeps how the end was answered, and lets the next request have that. */
   async conclude(outcome: UploadOutcome): Promise<void> {
     try {
-      const { lengthBytes, id } = this.#record;
+      const { lengthBytes } = this.#record;
       const sizeBytes = lengthBytes ?? (this.#record.completion?.data.total_write as number);
-      this.#record = await this.#store.change(id, { offsetBytes: sizeBytes, lengthBytes: sizeBytes, outcome });
+      await this.#change({ offsetBytes: sizeBytes, lengthBytes: sizeBytes, outcome });
     } finally {
       this.release();
     }
@@ -303,21 +311,20 @@ export class ResumableUpload {
    * @param how `cancelled` by its client: event 40069 besides, and it is forgotten at once
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
+    const { environment, mounts, context } = this.#paths;
     const receiving = this.#receiving;
     this.#stopReceiving();
     try {
       await this.#noted;
       receiving?.reservation.release();
       const data = receiving && this.#eventData(receiving);
+      await decideEnd(environment, this.#hold, asServiceError(reason), { how, isTold: this.isTold, data });
       await receiving?.writer.discard();
-      this.#record = await endUpload(this.#paths.environment, this.#record, asServiceError(reason), {
-        how,
-        isTold: this.isTold,
-        data,
-        context: this.#paths.context,
-      });
-      this.#paths.environment.quotas.removed(this.#paths.mounts.roots);
+      removeContent(this.#record.contentPath);
+      this.#record = await tellEnd(environment, this.#hold, context);
+      environment.quotas.removed(mounts.roots);
     } finally {
+      await receiving?.writer.leave();
       this.release();
     }
   }
@@ -325,7 +332,7 @@ export class ResumableUpload {
   /** Forgets an upload that is over. */
   async forget(): Promise<void> {
     try {
-      await this.#store.remove(this.#record.id);
+      await this.#hold.remove();
     } finally {
       this.release();
     }
@@ -338,8 +345,8 @@ export class ResumableUpload {
     this.#hold.release();
   }
 
-  get #store() {
-    return this.#paths.environment.uploads;
+  async #change(change: UploadChange): Promise<void> {
+    this.#record = await this.#hold.change(change);
   }
 
   get #opened(): Receiving {

@@ -1,4 +1,9 @@
-import type { UploadHold } from './upload-store.ts';
+/** The turn of one request. */
+export interface UploadTurn {
+  /** Whether a newer request wants it. */
+  readonly isWanted: boolean;
+  release(): void;
+}
 
 interface Hold {
   /** Resolves once this one and all before it have released the upload. */
@@ -13,7 +18,7 @@ export class UploadHolds {
   readonly #holds = new Map<string, Hold[]>();
 
   /** Resolves when it is the request's turn. @see UploadStore.hold */
-  async take(id: string, onWanted: () => void): Promise<UploadHold> {
+  async take(id: string, onWanted: () => void): Promise<UploadTurn> {
     const holds = this.#holds.get(id) ?? [];
     this.#holds.set(id, holds);
     const before = holds.at(-1);

@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { EventContext } from '../../events/event.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { PassingUpload } from './passing-uploads.ts';
 
-/** What an upload that may take several requests was begun with. It does not change. */
+/** What an upload that may take several requests was begun with. But for the place of its content it does not change. */
 export interface UploadOrder {
   /** Account that may go on with it, and nobody else. */
   readonly accountUuid: string;
   /** Where the file will be. */
   readonly path: VirtualPath;
-  /** Real path, its folder's links resolved, of the hidden file that holds the content so far. */
+  /**
+   * Real path, its folder's links resolved, of the hidden file that holds the content so far. Only the request that holds the upload writes it,
+   * and nobody else has it open: where that is not certain the next one takes another (`UploadHold.isTakeover`).
+   */
   readonly contentPath: string;
   /** Who began it and where, for what happens while no request is there to tell of. */
   readonly origin: EventContext;
@@ -46,6 +49,22 @@ export interface UploadCompletion {
   readonly atMs: number;
   /** Of the event. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** Real path, hidden as `contentPath` is, to which the content goes when it shall not get its name any more: a rename, as its end is one. */
+  readonly asidePath: string;
+}
+
+/** That an upload comes to nothing, as it was decided: its content goes, events tell of it, and then it has its outcome. */
+export interface UploadEnding {
+  readonly code: string;
+  readonly message: string;
+  /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
+  readonly how: 'expired' | 'cancelled' | undefined;
+  /** Whether its client knows its URL. Of one that nobody will ask for, nothing is kept. */
+  readonly isTold: boolean;
+  /** Of the events. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Unix time in milliseconds. */
+  readonly atMs: number;
 }
 
 /** What a request may change of an upload. */
@@ -59,9 +78,13 @@ export interface UploadProgress {
   /** What these requests took together, in milliseconds. */
   readonly activeMs: number;
   readonly completion: UploadCompletion | undefined;
+  readonly ending: UploadEnding | undefined;
   /** Set once the upload is over. */
   readonly outcome: UploadOutcome | undefined;
 }
+
+/** A change of an upload. */
+export type UploadChange = Partial<UploadProgress & Pick<UploadOrder, 'contentPath'>>;
 
 /** An upload that may take several requests. */
 export interface UploadRecord extends UploadOrder, UploadProgress {
@@ -77,11 +100,30 @@ export interface UploadLimits {
   readonly mostOfAccount: number;
 }
 
-/** An upload for one request alone. */
+/**
+ * An upload for one request alone: nothing of an upload changes but through the hold on it. A request that sleeps for longer than others wait
+ * (a process that is stopped, a machine that is paused) has lost it, and finds that out at its next change: it must not touch the upload then.
+ */
 export interface UploadHold {
+  /** The upload as it is; undefined when there is none. */
+  readonly record: UploadRecord | undefined;
   /** Whether a newer request wants the upload: this one must come to its end. */
   readonly isWanted: boolean;
-  /** Lets the next one have it. Call once. */
+  /** Whether somebody had the upload before who never released it, and may have its content open: it is not to be written before `renewContent`. */
+  readonly isTakeover: boolean;
+  /**
+   * Notes what the request has done. The time of the upload starts anew.
+   *
+   * @throws ServiceError `unavailable` when the hold is lost (`isLost`), `not-found` when the upload is gone
+   */
+  change(change: UploadChange): Promise<UploadRecord>;
+  /** Notes that the content is at another path, where nobody else has it open. @throws as `change` */
+  renewContent(contentPath: string): Promise<UploadRecord>;
+  /** Makes certain that nobody else has the upload. @throws as `change` */
+  confirm(): Promise<void>;
+  /** Forgets the upload. @throws as `change` */
+  remove(): Promise<void>;
+  /** Lets the next one have it; this one has nothing of it open any more. Call once. */
   release(): void;
 }
 
@@ -98,14 +140,6 @@ export interface UploadStore {
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
   /** The upload of an ID, however it was made up; undefined when there is none. It may be over, or past its time. */
   find(id: string): Promise<UploadRecord | undefined>;
-  /**
-   * Notes what a request has done. Its time starts anew.
-   *
-   * @throws ServiceError `not-found` when the upload is gone
-   */
-  change(id: string, change: Partial<UploadProgress>): Promise<UploadRecord>;
-  /** Forgets an upload. */
-  remove(id: string): Promise<void>;
   /**
    * Waits until nobody else has the upload. Whoever has it, or waits for it, is told to come to its end: the newest wins.
    *
@@ -127,8 +161,31 @@ export interface UploadStore {
   dismiss(realPath: string): Promise<void>;
   /** The uploads whose time is over. */
   expired(): Promise<UploadRecord[]>;
-  /** The uploads whose end was begun and not told of, for who looks after those that a killed process left. */
+  /** The uploads whose end, with or without a file, was begun and not told of, for who looks after those that a killed process left. */
   completing(): Promise<UploadRecord[]>;
+}
+
+const lost = { details: { lost: true } };
+
+/** @throws ServiceError `unavailable` for a request that has lost the upload to another one */
+export function refuseLost(): never {
+  throw new ServiceError('unavailable', 'Another request has taken the upload over, try again.', lost);
+}
+
+/** Whether a fault is that another request has the upload. */
+export function isLost(error: unknown): boolean {
+  return isServiceError(error) && error.details.lost === true;
+}
+
+/** The same upload after a change. */
+export function changed(record: UploadRecord, change: UploadChange, nowMs: number, limits: UploadLimits): UploadRecord {
+  const after = { ...record, ...change };
+  return { ...after, expiresMs: expiryOf(after, nowMs, limits) };
+}
+
+/** Whether the end of an upload was begun and is not done. */
+export function isEnding({ completion, ending, outcome }: UploadProgress): boolean {
+  return (completion !== undefined || ending !== undefined) && !outcome;
 }
 
 /** @throws ServiceError `too-many-requests` for an account that has as many uploads as it may have */
@@ -153,10 +210,10 @@ export function isUploadId(text: string): boolean {
 
 /** The state of an upload that has just begun. */
 export function newProgress(lengthBytes: number | undefined): UploadProgress {
-  return { offsetBytes: 0, lengthBytes, requests: 0, activeMs: 0, completion: undefined, outcome: undefined };
+  return { offsetBytes: 0, lengthBytes, requests: 0, activeMs: 0, completion: undefined, ending: undefined, outcome: undefined };
 }
 
 /** When the time of an upload is over, from now on. */
-export function expiryOf({ outcome }: UploadProgress, nowMs: number, { expireAfterMs }: UploadLimits): number {
+export function expiryOf({ outcome }: Pick<UploadProgress, 'outcome'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
   return nowMs + (outcome ? keptWhenOverMs : expireAfterMs);
 }

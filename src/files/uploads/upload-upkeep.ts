@@ -7,15 +7,17 @@ import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { inodeOf } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { endsAtOnce, endUpload, removeContent, whileHeld } from './end-upload.ts';
-import type { UploadCompletion, UploadRecord } from './upload-store.ts';
+import { concludeEnd, endsAtOnce, endUpload, removeContent, tellEnd, whileHeld } from './end-upload.ts';
+import { putAside } from './take-over.ts';
+import { eventUuidOf } from './upload-events.ts';
+import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } from './upload-store.ts';
 
 /** How often somebody looks after uploads that no request looks after. */
 const periodMs = 10_000;
 
 /** What looks after unfinished uploads has of the server. */
 interface UpkeepSurroundings {
-  files: Pick<FilesEnvironment, 'events' | 'uploads'>;
+  files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
   /** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
   clock: Clock;
@@ -59,15 +61,15 @@ export class UploadUpkeep {
     const { events, uploads } = this.#surroundings.files;
     const faults: unknown[] = [];
     // What was seen before may have changed until it is ours. A fault of one upload keeps no other from its end.
-    const lookAfter = (records: UploadRecord[], action: (record: UploadRecord) => Promise<void>) =>
+    const lookAfter = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       severalAtOnce(records, endsAtOnce, async ({ id }) => {
         // No content goes whose end cannot be told.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
     try {
-      await lookAfter(await uploads.completing(), (record) => this.#settle(record));
-      await lookAfter(await uploads.expired(), (record) => this.#expire(record));
+      await lookAfter(await uploads.completing(), (hold, record) => this.#settle(hold, record));
+      await lookAfter(await uploads.expired(), (hold, record) => this.#expire(hold, record));
     } catch (error) {
       faults.push(error);
     }
@@ -76,45 +78,55 @@ export class UploadUpkeep {
     this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { faults: faults.length, reason });
   }
 
-  async #expire(record: UploadRecord): Promise<void> {
+  async #expire(hold: UploadHold, record: UploadRecord): Promise<void> {
     const { files, clock } = this.#surroundings;
-    if (record.expiresMs > clock.nowMs()) return;
+    if (record.expiresMs > clock.nowMs() || isEnding(record)) return;
     if (record.outcome) {
       removeContent(record.contentPath);
-      await files.uploads.remove(record.id);
+      await hold.remove();
       return;
     }
     const reason = new ServiceError('not-found', 'Nobody went on with the upload in time.');
-    await endUpload(files, record, reason, { how: 'expired' });
+    await endUpload(files, hold, reason, { how: 'expired' });
   }
 
-  async #settle(record: UploadRecord): Promise<void> {
-    const { completion } = record;
-    if (!completion || record.outcome) return;
-    const { files } = this.#surroundings;
-    if (inodeOf(record.contentPath) === completion.inode) {
-      // It does not have its name yet: whoever goes on with it comes here again.
-      await files.uploads.change(record.id, { completion: undefined });
+  async #settle(hold: UploadHold, record: UploadRecord): Promise<void> {
+    const { completion, ending, outcome, contentPath } = record;
+    const { files, isJournalled } = this.#surroundings;
+    if (outcome) return;
+    if (ending) {
+      removeContent(contentPath);
+      if (await isJournalled(eventUuidOf(record.id, 40022), ending.atMs)) await concludeEnd(hold, record, ending);
+      else await tellEnd(files, hold);
       return;
     }
-    if (await this.#isStored(record, completion)) {
+    if (!completion) return;
+    // Whoever began the end may only sleep: from here on its rename finds nothing, or this one finds that it was done.
+    const isAside = putAside(contentPath, completion.asidePath, completion.inode);
+    if (isAside && inodeOf(completion.target) !== completion.inode) {
+      await hold.change({ completion: undefined, contentPath: completion.asidePath });
+      return;
+    }
+    if (await this.#isStored(hold, record, completion)) {
       const sizeBytes = completion.data.total_write as number;
-      await files.uploads.change(record.id, {
-        offsetBytes: sizeBytes,
-        lengthBytes: sizeBytes,
-        outcome: { kind: 'stored', headers: [] },
-      });
+      await hold.change({ offsetBytes: sizeBytes, lengthBytes: sizeBytes, outcome: { kind: 'stored', headers: [] } });
+      if (isAside) removeContent(completion.asidePath);
       return;
     }
     const reason = new ServiceError('not-found', 'The content of the upload is gone.');
-    await endUpload(files, record, reason, { data: completion.data });
+    await endUpload(files, hold, reason, { data: completion.data });
   }
 
   // Either its event is in the journal, or it has its name and its event is missing.
-  async #isStored({ path, origin }: UploadRecord, { eventUuid, atMs, target, inode, data }: UploadCompletion): Promise<boolean> {
+  async #isStored(
+    hold: UploadHold,
+    { path, origin }: UploadRecord,
+    { eventUuid, atMs, target, inode, data }: UploadCompletion,
+  ): Promise<boolean> {
     const { files, isJournalled } = this.#surroundings;
     if (await isJournalled(eventUuid, atMs)) return true;
     if (inodeOf(target) !== inode) return false;
+    await hold.confirm();
     const members = { ...pathData(path, `${dirname(target)}/${baseName(path)}`), ...data };
     await files.events.emitDurable({ id: 40017, context: origin, data: members, uuid: eventUuid });
     return true;

@@ -4,8 +4,9 @@ import type { RedisValues } from './redis-values.ts';
 /** The types of all keys, by what follows the prefix. A key that is not named here is left alone. */
 const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count)$/, 'string'],
-  [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|upload-hold|upload-wish):/, 'string'],
+  [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload):/, 'string'],
   [/^web:[^:]*:session:[^:]*$/, 'hash'],
+  [/^upload-hold:/, 'hash'],
   [/^(locks|journal-lost|handler-orders|handler-states|node-reports)$/, 'hash'],
   [/^web:[^:]*:sessions$/, 'zset'],
   [/^(failed|under-way|accepted-of|name-failed|name-under-way|accepted-from):/, 'zset'],

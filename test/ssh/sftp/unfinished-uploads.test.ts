@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { keptName } from '../../../src/files/disk/temporaries.ts';
 import type { VirtualPath } from '../../../src/lib/virtual-path.ts';
 import { openFlags, packetTypes, statusCodes } from '../../../src/ssh/sftp/packets/packets.ts';
-import { orderOf } from '../../contracts/upload-store.ts';
+import { orderOf, removeUpload } from '../../contracts/upload-store.ts';
 import { testSession } from '../../support/sftp-session.ts';
 
 const { ok, noSuchFile, failure } = statusCodes;
@@ -55,7 +55,7 @@ test('files that are being written count as unfinished uploads of their account,
   const again = await client.open('/more', writeNew);
   await assert.rejects(environment.uploads.add(orderOf(join(session.home, keptName())), 1), { code: 'too-many-requests' });
   assert.equal(await client.close(again), ok);
-  await environment.uploads.remove(record.id);
+  await removeUpload(environment.uploads, record.id);
   session.lose();
   await session.served;
   for (let index = 0; index < 10; index++) await environment.uploads.add(orderOf(join(session.home, keptName())), 1);

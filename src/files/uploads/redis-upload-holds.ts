@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../lib/clock.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
+import { UploadHolds, type UploadTurn } from './upload-holds.ts';
+import { refuseLost } from './upload-store.ts';
+
+/*
+ * A hold is a hash: whose it is (`token`), since when he wanted it (`ticket`) and until when he has it for certain (`ends`); since when the
+ * newest of the others wants the upload (`wish`); and whether somebody lost it without having released it, and may have its content open
+ * (`abandoned`). Times are those of Redis, in microseconds.
+ */
+const readHold = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local token, ticket, ends, wish = unpack(redis.call('HMGET', KEYS[1], 'token', 'ticket', 'ends', 'wish'))
+local isHeld = token and tonumber(ends) > now
+local function text(number) return string.format('%.0f', number) end
+local function wishSince(since)
+  if tonumber(wish or 0) < tonumber(since) then redis.call('HSET', KEYS[1], 'wish', since) end
+end
+`;
+
+/**
+ * KEYS hold, record; ARGV token, lease in us, life in ms, ticket if there is one. Returns the ticket, whether the upload was taken, whether somebody
+ * was there before who never released it, and the record. If it was not taken, the wish is noted.
+ */
+const holdScript = redisScript(`${readHold}
+local own = ARGV[4] == '' and text(now) or ARGV[4]
+if isHeld then
+  wishSince(own)
+  return {own, 0, 0}
+end
+if token then redis.call('HSET', KEYS[1], 'abandoned', 1) end
+redis.call('HSET', KEYS[1], 'token', ARGV[1], 'ticket', own, 'ends', text(now + ARGV[2]))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', KEYS[2])}`);
+
+/**
+ * KEYS hold; ARGV ticket if there is one. Returns the ticket, and whether nobody has the upload who had it before; if not, the wish is noted. Who slept
+ * for too long has lost it.
+ */
+const quietScript = redisScript(`${readHold}
+local own = ARGV[1] == '' and text(now) or ARGV[1]
+if isHeld and tonumber(ticket) <= tonumber(own) then
+  wishSince(own)
+  return {own, 0}
+end
+if token and not isHeld then
+  redis.call('HDEL', KEYS[1], 'token')
+  redis.call('HSET', KEYS[1], 'abandoned', 1)
+end
+return {own, 1}`);
+
+/** KEYS hold; ARGV token, lease in us, life in ms. Returns 'lost', 'wanted' or 'held', and renews what nobody else has taken. */
+const renewScript = redisScript(`${readHold}
+if token ~= ARGV[1] then return 'lost' end
+redis.call('HSET', KEYS[1], 'ends', text(now + ARGV[2]))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return wish and tonumber(wish) > tonumber(ticket) and 'wanted' or 'held'`);
+
+/** KEYS hold; ARGV token. */
+const releaseScript = redisScript(`
+if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return end
+if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS[1], 'token') else redis.call('DEL', KEYS[1]) end`);
+
+/** KEYS hold. Returns whether somebody has the upload. */
+const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
+
+/** A node that is gone keeps an upload from the others for so long. */
+const leaseMs = 10_000;
+
+/** How often a node renews what it holds, and looks whether somebody else wants it. */
+const renewEveryMs = 1000;
+
+/** How often a node that waits for another one asks. */
+const askEveryMs = 100;
+
+/** Holds outlive every upload that they are of (`server.uploads`): what was abandoned must not be forgotten. */
+const lifeMs = 32 * 86_400_000;
+
+/** The turn of one request among those of all nodes. */
+interface RedisUploadTurn extends UploadTurn {
+  /** What scripts compare with that of the hold. */
+  readonly token: string;
+  /** @see UploadHold.isTakeover */
+  readonly isTakeover: boolean;
+  /** The upload as it was at that moment: what is read later may be what the next one has made of it. */
+  readonly recordText: string | undefined;
+  /** @see UploadHold.confirm */
+  confirm(): Promise<void>;
+}
+
+/** Gives each upload to one request of one node at a time, for a lease; who does not renew it loses it to the next one. */
+export class RedisUploadHolds {
+  readonly #link: RedisLink;
+  readonly #clock: Clock;
+  readonly #own = new UploadHolds();
+
+  constructor(link: RedisLink, clock: Clock) {
+    this.#link = link;
+    this.#clock = clock;
+  }
+
+  /** First among the requests of this node, then among the nodes. @see UploadStore.hold */
+  async take(id: string, onWanted: () => void): Promise<RedisUploadTurn> {
+    const own = await this.#own.take(id, onWanted);
+    try {
+      return await this.#takeOfAll(id, own, onWanted);
+    } catch (error) {
+      own.release();
+      throw error;
+    }
+  }
+
+  async #takeOfAll(id: string, own: UploadTurn, onWanted: () => void): Promise<RedisUploadTurn> {
+    const token = randomUUID();
+    const keys = this.#keysOf(id);
+    const lease = [token, leaseMs * 1000, lifeMs];
+    let confirmedMs = this.#clock.monotonicMs();
+    const [, , isAbandoned, record] = await this.#askUntilDone((ticket) => {
+      confirmedMs = this.#clock.monotonicMs();
+      return this.#link.run(holdScript, [...keys, this.#link.key(`upload:${id}`)], [...lease, ticket]);
+    });
+    let isWanted = false;
+    const want = () => {
+      if (isWanted) return;
+      isWanted = true;
+      onWanted();
+    };
+    // What was not confirmed for most of the lease may be another node's soon.
+    const isOld = () => this.#clock.monotonicMs() - confirmedMs > leaseMs / 2;
+    const renew = async () => {
+      const askedMs = this.#clock.monotonicMs();
+      const answer = await this.#link.run(renewScript, keys, lease).then(String, () => undefined);
+      if (answer === 'lost' || answer === 'wanted') want();
+      if (answer === 'lost' || (answer === undefined && isOld())) return false;
+      if (answer !== undefined) confirmedMs = askedMs;
+      return true;
+    };
+    const timer = this.#clock.every(renewEveryMs, () => void renew().then((isOurs) => isOurs || want()));
+    return {
+      token,
+      isTakeover: isAbandoned === 1,
+      recordText: record ? String(record) : undefined,
+      get isWanted() {
+        return isWanted || own.isWanted;
+      },
+      confirm: async () => {
+        if (!(await renew())) refuseLost();
+      },
+      release: () => {
+        timer.cancel();
+        const released = this.#link.run(releaseScript, keys, [token]).catch(() => {});
+        void released.then(() => own.release());
+      },
+    };
+  }
+
+  /** @see UploadStore.quiet */
+  async quiet(id: string): Promise<void> {
+    await this.#own.quiet(id);
+    await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#keysOf(id), [ticket]));
+  }
+
+  /** Whether somebody has an upload, or waits for it here. */
+  async isHeld(id: string): Promise<boolean> {
+    return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#keysOf(id), [])) === 1;
+  }
+
+  // The first answer has the ticket: the newest of all who wait for an upload wins.
+  async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<readonly unknown[]> {
+    let ticket = '';
+    for (;;) {
+      const answer = (await ask(ticket)) as unknown[];
+      if (answer[1] === 1) return answer;
+      ticket = String(answer[0]);
+      await this.#clock.sleep(askEveryMs);
+    }
+  }
+
+  #keysOf(id: string): string[] {
+    return [this.#link.key(`upload-hold:${id}`)];
+  }
+}

@@ -1,0 +1,96 @@
+import { constants, copyFile, ftruncateSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { closeAsync, fsyncAsync } from '../../lib/disk/descriptors.ts';
+import { syncFolder } from '../../lib/disk/durable-files.ts';
+import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { syncOpenedFolder } from '../disk/folder-sync.ts';
+import type { OpenedFolder } from '../disk/opened.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { inodeOf, isKeptName, keptName } from '../disk/temporaries.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
+import { removeContent } from './end-upload.ts';
+import { isLost, type UploadHold, type UploadRecord } from './upload-store.ts';
+
+const copyFileAsync = promisify(copyFile);
+
+const gone = () => new ServiceError('not-found', 'The content of the upload is gone.');
+
+/**
+ * Gives an upload content that only its holder has open: a clone of what was confirmed where the file system can do that, else a copy. Whoever had
+ * the upload before may wake at any time, and writes and cuts then what has no name any more.
+ *
+ * @param parent the folder of the content
+ * @returns the record with the new place
+ * @throws ServiceError `not-found` when the content is gone, `unavailable`, also where there is no room for a copy
+ */
+export async function takeOverContent(
+  { temporaries }: Pick<FilesEnvironment, 'temporaries'>,
+  hold: UploadHold,
+  { contentPath, offsetBytes }: UploadRecord,
+  parent: OpenedFolder,
+): Promise<UploadRecord> {
+  const name = keptName();
+  // Of what nothing was confirmed nothing is needed.
+  if (offsetBytes > 0) await copyBeginning(temporaries, parent, { from: basename(contentPath), to: name, sizeBytes: offsetBytes });
+  const newPath = `${parent.realPath}/${name}`;
+  let record: UploadRecord;
+  try {
+    record = await hold.renewContent(newPath);
+  } catch (error) {
+    // Otherwise it may have been noted after all.
+    if (isLost(error)) removeContent(newPath);
+    throw error;
+  }
+  removeContent(contentPath);
+  return record;
+}
+
+async function copyBeginning(
+  temporaries: FilesEnvironment['temporaries'],
+  parent: OpenedFolder,
+  { from, to, sizeBytes }: { from: string; to: string; sizeBytes: number },
+): Promise<void> {
+  const temporary = temporaries.take(parent.realPath);
+  const member = parent.member(temporary);
+  try {
+    if (!lstatSync(parent.member(from), { throwIfNoEntry: false })?.isFile()) throw gone();
+    await copyFileAsync(parent.member(from), member, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    const fd = openSync(member, constants.O_RDWR | constants.O_NOFOLLOW);
+    try {
+      if (lstatSync(member).size < sizeBytes) throw gone();
+      // What lies behind was never confirmed.
+      ftruncateSync(fd, sizeBytes);
+      await fsyncAsync(fd);
+    } finally {
+      await closeAsync(fd);
+    }
+    renameSync(member, parent.member(to));
+    temporaries.giveBack(parent.realPath, temporary);
+    await syncOpenedFolder(parent.fd);
+  } catch (error) {
+    rmSync(member, { force: true });
+    temporaries.delete(`${parent.realPath}/${temporary}`);
+    if (systemErrorCode(error) === 'ENOENT') throw gone();
+    const fault = asServiceError(error);
+    if (isServiceError(fault, 'not-found', 'internal')) throw fault;
+    throw new ServiceError('unavailable', 'The content of the upload cannot be copied, try again.', { cause: error });
+  }
+}
+
+/**
+ * Takes the content of an upload away from its end that somebody began: who only slept finds nothing to rename any more.
+ *
+ * @param inode of the content
+ * @returns whether it is aside; not when it was renamed before, or is gone
+ */
+export function putAside(contentPath: string, asidePath: string, inode: string): boolean {
+  try {
+    if (inodeOf(contentPath) === inode && isKeptName(basename(contentPath))) renameSync(contentPath, asidePath);
+    syncFolder(dirname(asidePath));
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
+  }
+  // Somebody may have done it before, and not have come to note it.
+  return inodeOf(asidePath) === inode;
+}
