@@ -10,6 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { MemoryUrlHealth } from '../../src/lib/remote/url-health.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/receiver.ts';
 
 /** Real time for durations, but timers that the test fires. */
 class TimerClock extends ManualClock {
@@ -45,22 +46,15 @@ test('a method that failed its start test is tried again every minute until it p
     clock,
     log: silentLog,
   });
-  const until = async (condition: () => boolean) => {
-    for (let round = 0; round < 200 && !condition(); round++) await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.ok(condition());
-  };
   await method.start();
   assert.deepEqual([method.state, asked], ['failed', 1]);
   clock.advance(60_000);
-  await until(() => asked === 2);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await until('it failed again, and the next test waits', () => asked === 2 && clock.timers === 1);
   assert.equal(method.state, 'failed');
   status = 401;
   clock.advance(60_000);
-  await until(() => method.state === 'running');
-  clock.advance(600_000);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(asked, 3, 'no more tests once it works');
+  await until('it works', () => method.state === 'running');
+  assert.deepEqual([asked, clock.timers], [3, 0], 'no more tests once it works');
   assert.deepEqual(
     drafts.map((draft) => draft.id),
     [20157, 20156],

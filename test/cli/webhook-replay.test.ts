@@ -381,7 +381,9 @@ test('no secrets, no control characters, one clear line: URLs with credentials o
     [0, 0],
   );
   const waiting = start(t, ['webhook-replay', '-'], { cwd, keepInput: true });
-  await new Promise((resolve) => setTimeout(resolve, 2500));
+  const before = receiver.requests.length;
+  waiting.child.stdin?.write(`${JSON.stringify(event)}\n`);
+  await until('it reads its input', () => receiver.requests.length > before);
   waiting.child.kill('SIGINT');
   assert.equal((await waiting.ended).code, 130, 'stdin that never ends');
 });

@@ -69,7 +69,7 @@ test('an upload waits for its back-end on its own node; no other node delivers t
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300, headers: { 'x-id': '7' } } });
   const begun = await startNodesOnRedis(t, 2, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: ['x-id'] },
-    event_handlers: { backend: handler(receiver.url) },
+    event_handlers: { backend: handler(receiver.url, { target: '40017, 40012' }) },
   });
   if (!begun) return;
   const { nodes } = begun;
@@ -81,21 +81,34 @@ test('an upload waits for its back-end on its own node; no other node delivers t
       [201, '7'],
     ],
   );
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  assert.deepEqual(paths(receiver).sort(), ['/0.txt', '/1.txt'], 'once each');
+  // Whoever delivers this one has passed the uploads in the journal.
+  assert.equal((await nodes[0]?.send('DELETE', '/home/0.txt'))?.status, 204);
+  await receiver.received(3);
+  assert.deepEqual(paths(receiver).slice(0, 2).sort(), ['/0.txt', '/1.txt'], 'once each');
+  assert.equal(receiver.events()[2]?.id, '40012');
 });
 
 test('a handler that stopped after too many failures stays stopped on all nodes until a reload of the one that stopped it', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
-  const config = { event_handlers: { crm: handler(receiver.url, { fail_after_errors: 2 }) } };
+  const other = await startReceiver(t);
+  const config = { event_handlers: { crm: handler(receiver.url, { fail_after_errors: 2 }), other: handler(other.url) } };
   const begun = await startNodesOnRedis(t, 2, config);
   if (!begun) return;
   const { nodes, folder, redis } = begun;
   for (let index = 0; index < 3; index++) await nodes[0]?.put(`/home/${index}.txt`, 'x');
   await receiver.received(2);
-  await new Promise((resolve) => setTimeout(resolve, 2500));
+  await other.received(3);
+  const stops = ({ log }: TestNode) => log.some((line) => line.includes('an event handler stopped'));
+  await until('it has stopped', () => nodes.some(stops));
+  // As long as the node that stopped it keeps the lease, no other node takes the handler over.
+  let leftMs = Number.POSITIVE_INFINITY;
+  await until('the lease is renewed', async () => {
+    const before = leftMs;
+    leftMs = Number((await redis.command('PTTL {svc}:lease:crm')).slice(1));
+    return leftMs > before;
+  });
   assert.equal(receiver.requests.length, 2);
-  const [stopped] = owner(nodes) as [TestNode];
+  const stopped = nodes.find(stops) as TestNode;
   const name = nodes.indexOf(stopped) === 0 ? 'n0' : 'n1';
   const { testConfig } = await import('../support/server.ts');
   const server = { name, data_folder_path: `${folder}/${name}`, state: { type: 'redis', url: redis.url } };

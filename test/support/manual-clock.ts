@@ -33,6 +33,11 @@ export class ManualClock implements Clock {
     });
   }
 
+  /** Timers that wait. */
+  get timers(): number {
+    return this.#timers.size;
+  }
+
   /** Lets time pass and runs what is due, in order. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
