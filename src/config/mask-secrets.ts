@@ -1,13 +1,8 @@
 import { shownUrl } from '../lib/remote/shown-url.ts';
-
-/** Stands for a secret. */
-export const mask = '***';
+import { mask, secretMember } from '../webhooks/payload/payload-extra-data.ts';
 
 /** Names of options whose texts are secrets, or would be of use to who guesses one. */
 const secretName = /password|secret|token|hash|authorization|^ssh_keys$|^certificates$/i;
-
-/** Names of members that whoever configures a body is free to choose. */
-export const secretMember = /password|secret|token|key|auth|credential|signature/i;
 
 /** Lists of headers: their names are shown. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);

@@ -1,5 +1,6 @@
 import { isObject } from '../lib/json.ts';
-import { isHeaderList, mask, maskedText } from './mask-secrets.ts';
+import { mask } from '../webhooks/payload/payload-extra-data.ts';
+import { isHeaderList, maskedText } from './mask-secrets.ts';
 import { hasReference } from './reading/interpolate.ts';
 import type { LoadedConfig } from './reading/load.ts';
 

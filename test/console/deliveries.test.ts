@@ -58,6 +58,7 @@ test('a receiver fails; its delivery is seen with all that was sent and replied,
         headers: ['X-Api-Key: marker-key', 'X-Tenant: marker-tenant'],
         username: 'u',
         password: 'marker-password',
+        extra_data: { note: 'hello', api_token: 'marker-extra' },
         signing_secret: 'whsec_bWFya2VyLTMtbWFya2VyLTMtbWFya2VyLTM=',
       }),
     },
@@ -73,7 +74,9 @@ test('a receiver fails; its delivery is seen with all that was sent and replied,
   contract.check('GET', '/api/deliveries', await console.get('/api/deliveries', asViewer));
   const [got] = await receiver.received(1);
   const { request, reply: answer, attempts } = reply.json<Opened>();
-  assert.deepEqual([request.body.from, request.body.text], ['record', got?.body.toString('utf8')], 'byte for byte');
+  const body = got?.body.toString('utf8').replace('marker-extra', '***');
+  assert.deepEqual([request.body.from, request.body.text], ['record', body], 'byte for byte, but for its secret');
+  assert.match(body ?? '', /"note":"hello","api_token":"\*\*\*"/);
   assert.deepEqual([request.method, request.url, attempts[0]?.status], ['POST', `${receiver.url}?…`, 500]);
   assert.equal(request.headers.values['webhook-id'], failed.events[0]?.uuid);
   assert.deepEqual([request.headers.from, request.headers.values.authorization], ['configuration', 'Basic ***']);

@@ -1,4 +1,3 @@
-import { literalHeaders } from '../../config/cases/literal-headers.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
@@ -95,10 +94,7 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
           signal,
           record: options.url === undefined && journal.config ? record : undefined,
           onDelivered: (sender, delivered) => report.delivered(sender, delivered),
-          preview: options.dryRun
-            ? (...request) =>
-                print(shownText(options, requestOf(...request, systemClock.nowMs(), literalHeaders(journal.source, handler.uuid))))
-            : undefined,
+          preview: options.dryRun ? (...request) => print(shownText(options, requestOf(...request, systemClock.nowMs()))) : undefined,
         }),
     );
     try {

@@ -6,9 +6,9 @@ import { didYouMean, nearestName } from '../../lib/nearest-name.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
+import { secretMember } from '../../webhooks/payload/payload-extra-data.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
-import { secretMember } from '../mask-secrets.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/services.ts';
 

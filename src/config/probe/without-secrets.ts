@@ -1,5 +1,5 @@
 import { isObject } from '../../lib/json.ts';
-import { mask } from '../mask-secrets.ts';
+import { mask } from '../../webhooks/payload/payload-extra-data.ts';
 
 /** A shorter text may stand anywhere by chance. */
 const shortestSearched = 4;

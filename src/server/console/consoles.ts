@@ -55,8 +55,7 @@ export function makeConsoles(view: () => ServerView, surroundings: Surroundings)
     nodes,
     log,
   );
-  const source = () => file.running().source;
-  const deliveries = deliverySources(view, { source, jobs, handlerViews, installation, clock });
+  const deliveries = deliverySources(view, { jobs, handlerViews, installation, clock });
   const sources = consoleSources(view, {
     ...rest,
     clock,

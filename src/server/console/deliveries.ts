@@ -1,5 +1,3 @@
-import { literalHeaders } from '../../config/cases/literal-headers.ts';
-import type { Source } from '../../config/reading/source.ts';
 import type { DeliverySources } from '../../console/sources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -13,8 +11,6 @@ import { ConsoleReplays } from './replays.ts';
 
 /** What consoles ask about deliveries, beside what a `ServerView` has. */
 interface Surroundings {
-  /** The configuration's file as it was written. */
-  source: () => Source | undefined;
   /** The replays of this node. */
   jobs: ReplayJobs;
   handlerViews: HandlerViews;
@@ -29,10 +25,9 @@ interface Surroundings {
  */
 export function deliverySources(
   view: () => ServerView,
-  { source, jobs, handlerViews, installation, clock }: Surroundings,
+  { jobs, handlerViews, installation, clock }: Surroundings,
 ): DeliverySources & { replays: ConsoleReplays } {
   const core = () => view().core as Core;
-  const isLiteral = (handler: string) => literalHeaders(source(), handler);
   const journal = () => ({
     config: view().config,
     end: core().journal.end,
@@ -45,13 +40,13 @@ export function deliverySources(
     },
   });
   const openReplayLog = () => core().openReplayLog();
-  const jobSurroundings = () => ({ journal: journal(), openReplayLog, isLiteral, server: core().server, clock });
+  const jobSurroundings = () => ({ journal: journal(), openReplayLog, server: core().server, clock });
   return {
     replays: new ConsoleReplays(jobs, jobSurroundings, installation),
     get records() {
       return core().records;
     },
-    shown: () => ({ journal: journal(), isLiteral, server: core().server }),
+    shown: () => ({ journal: journal(), server: core().server }),
     control: () => core().deliveries,
     async handlers() {
       const others = await installation.others();

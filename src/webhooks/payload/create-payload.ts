@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EventServer, ServiceEvent } from '../../events/event.ts';
 import { allTimestamps } from '../../events/timestamps.ts';
 import { eventVariable } from '../../events/variables.ts';
@@ -8,7 +9,7 @@ import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/x
 import type { EventHandlerOptions } from '../options.ts';
 import { publicEvent } from '../public-event.ts';
 import type { Payload } from './payload.ts';
-import { createExtraData, type ExtraData } from './payload-extra-data.ts';
+import { createExtraData, type ExtraData, withoutSecrets } from './payload-extra-data.ts';
 
 /** Namespace of the event elements; `examples/webhooks/events.xsd` describes them. */
 const eventsNamespace = 'urn:svc:events:1';
@@ -143,10 +144,19 @@ function isInsideString(before: string): boolean {
 /** What a payload is made of. */
 export type PayloadOptions = Pick<EventHandlerOptions, 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers'>;
 
-/** The payload that a handler's options ask for. It shows of events what receivers may see. */
+/** The payload that a handler's options ask for. It shows of events what receivers may see, and keeps no secrets of `extra_data`. */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
   const { isSingle, render } = payloadOf(options, server);
-  return { isSingle, render: (events) => render(events.map(publicEvent)) };
+  const shown = withoutSecrets(options.extra_data);
+  const kept = isDeepStrictEqual(shown, options.extra_data) ? undefined : payloadOf({ ...options, extra_data: shown }, server);
+  return {
+    isSingle,
+    render(events) {
+      const outgoing = events.map(publicEvent);
+      const rendered = render(outgoing);
+      return kept ? { ...rendered, recorded: kept.render(outgoing).recorded } : rendered;
+    },
+  };
 }
 
 function payloadOf(options: PayloadOptions, server: EventServer): Payload {
@@ -171,8 +181,13 @@ function createQueryPayload(extraData: ReturnType<typeof createExtraData>): Payl
     isSingle: true,
     render([outgoing]) {
       const members = Object.entries(extraData.render(outgoing?.event));
-      const query = members.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+      const query = members.map(([name, value]): [string, string] => [name, queryText(value)]);
       return { body: undefined, contentType: undefined, query, recorded: { query } };
     },
   };
+}
+
+/** A member as it stands in a query. */
+export function queryText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

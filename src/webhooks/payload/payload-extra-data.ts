@@ -1,5 +1,6 @@
 import type { EventServer, ServiceEvent } from '../../events/event.ts';
 import { eventVariable } from '../../events/variables.ts';
+import { isObject } from '../../lib/json.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 
 /** The compiled `extra_data` of a handler. */
@@ -9,6 +10,20 @@ export interface ExtraData {
   readonly isEmpty: boolean;
   /** The members for one event; names that the body itself has are left out. */
   render(event: ServiceEvent | undefined): Record<string, unknown>;
+}
+
+/** Names of members that whoever configures a body is free to choose, and whose values are secrets. */
+export const secretMember = /password|secret|token|key|auth|credential|signature/i;
+
+/** Stands for a secret. */
+export const mask = '***';
+
+/** `extra_data` as it is kept and shown: without the values of members that are secrets by their names. */
+export function withoutSecrets<T>(value: T, isSecret = false): T {
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
+  if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
+  const members = Object.entries(value).map(([name, member]) => [name, withoutSecrets(member, isSecret || secretMember.test(name))]);
+  return Object.fromEntries(members) as T;
 }
 
 type Render = (lookUp: (name: string) => string | undefined) => unknown;

@@ -14,6 +14,7 @@ export interface RenderedPayload {
   contentType: string | undefined;
   /** Members added to the URL's query. */
   query: [string, string][];
+  /** The body or query as it is kept and shown: without the secrets of `extra_data`. */
   recorded: RecordedBody;
 }
 

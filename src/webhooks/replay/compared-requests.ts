@@ -1,7 +1,7 @@
 import { journalEvents } from '../../events/journal/event-search.ts';
 import { lineDiff } from '../../lib/line-diff.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
-import { type BadLineReport, type RecordedRequest, recordedRequests } from './recorded-requests.ts';
+import { type BadLineReport, type RecordedRequest, recordedRequests, shownOf } from './recorded-requests.ts';
 import type { RequestDifference } from './replay-schemas.ts';
 import type { ReplaySelection } from './selected-events.ts';
 import { comparedText } from './shown-request.ts';
@@ -41,7 +41,7 @@ export function differencesOf(
   const unwanted = events.filter(({ event }) => !handler.wants(event, groupOf(event.uuid)));
   const differences = unwanted.map(({ event }) => `- today's filters leave out ${event.id} ${event.uuid}`);
   if (unwanted.length === events.length) return differences;
-  const today = handler.render(events);
+  const today = shownOf(handler.render(events), events);
   const method = handler.options.request_method.toUpperCase();
   const headerType = handler.options.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1];
   const now = { ...today, contentType: headerType ?? today.contentType };

@@ -5,7 +5,7 @@ import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import { differencesOf } from './compared-requests.ts';
 import { eventsOf, JournalLines, keyOf, renderedOf } from './recorded-requests.ts';
 import type { ShownRequest } from './replay-schemas.ts';
-import { type IsLiteral, requestOf } from './shown-request.ts';
+import { requestOf } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Most of a body that is shown, in characters. */
@@ -36,9 +36,9 @@ export interface DryResult {
 export async function* dryResults(
   journal: ReplayedJournal,
   planned: readonly PlannedRequest[],
-  surroundings: { nowMs: number; isLiteral: (handler: string) => IsLiteral; groupOf: (uuid: string) => string | undefined },
+  surroundings: { nowMs: number; groupOf: (uuid: string) => string | undefined },
 ): AsyncGenerator<DryResult> {
-  const { nowMs, isLiteral, groupOf } = surroundings;
+  const { nowMs, groupOf } = surroundings;
   const keys = new Set(
     planned.map(({ handler, events }) => keyOf({ handler: handler.uuid, events: [{ uuid: events[0]?.event.uuid ?? '' }] })),
   );
@@ -46,7 +46,7 @@ export async function* dryResults(
   const lines = new JournalLines(journal);
   try {
     for (const { handler, events } of planned) {
-      const request = requestOf(handler, events, handler.render(events), nowMs, isLiteral(handler.uuid));
+      const request = requestOf(handler, events, handler.render(events), nowMs);
       const shown = events.map(({ event: { id, uuid } }) => ({ id, uuid }));
       const place = newest.get(keyOf({ handler: handler.uuid, events: shown }));
       const record = place && (await journal.records.at(place.kind, place.position));

@@ -1,8 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EventReader } from '../../events/journal/event-log.ts';
 import type { OnBadLine } from '../../events/journal/event-search.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { parseEvent } from '../../events/journal/reader.ts';
-import type { RenderedPayload } from '../payload/payload.ts';
+import { isJson, isObject } from '../../lib/json.ts';
+import { queryText } from '../payload/create-payload.ts';
+import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
+import { mask, secretMember } from '../payload/payload-extra-data.ts';
 import { publicEvent } from '../public-event.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { SentEvent } from '../webhook-handler.ts';
@@ -108,10 +112,63 @@ export async function eventsOf(record: DeliveryRecord, lines: JournalLines): Pro
   return events;
 }
 
-/** What a record says that was sent. @returns undefined when that was too long to be kept */
+/** What is shown of a request: its secrets are masked. */
+export function shownOf(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
+  return masked({ contentType: rendered.contentType, recorded: rendered.recorded }, events);
+}
+
+/**
+ * A request as it was recorded, with the secrets that today's configuration has for it: records keep none.
+ *
+ * @param today what today's configuration makes of the same events
+ * @returns undefined when these cannot be put back in their places
+ */
+export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
+  const { recorded } = rendered;
+  if (isDeepStrictEqual(recorded, today.recorded)) return { ...rendered, body: today.body, query: today.query };
+  if (!JSON.stringify(recorded).includes(mask)) return rendered;
+  if ('query' in recorded) {
+    const members = filled(membersOf(recorded.query), membersOf(today.query));
+    return isObject(members) ? { ...rendered, query: Object.entries(members).map(([name, value]) => [name, queryText(value)]) } : undefined;
+  }
+  if (!('before' in recorded) || !rendered.body || !today.body || !isJson(today.body.toString('utf8'))) return undefined;
+  const tail = filled(JSON.parse(recorded.before + recorded.after), JSON.parse(today.body.toString('utf8')));
+  if (tail === undefined) return undefined;
+  const head = rendered.body.subarray(0, rendered.body.length - Buffer.byteLength(recorded.after));
+  return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
+}
+
+/** What a query was made of: lists and objects stand in it as JSON. */
+function membersOf(query: RenderedPayload['query']): Record<string, unknown> {
+  return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
+}
+
+/** Puts secrets back by their names. @returns undefined when one is not there any more */
+function filled(value: unknown, secrets: unknown, isSecret = false): unknown {
+  if (isSecret && value === mask) return secrets;
+  if (Array.isArray(value)) {
+    const items = value.map((item, index) => filled(item, Array.isArray(secrets) ? secrets[index] : undefined, isSecret));
+    return items.includes(undefined) ? undefined : items;
+  }
+  if (!isObject(value)) return value;
+  const ofMember = (name: string) => (isObject(secrets) && Object.hasOwn(secrets, name) ? secrets[name] : undefined);
+  const members = Object.entries(value).map(([name, member]) => [
+    name,
+    filled(member, ofMember(name), isSecret || secretMember.test(name)),
+  ]);
+  return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
+}
+
+/** What a record says that was sent, its secrets masked. @returns undefined when that was too long to be kept */
 export function renderedOf({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
-  if (!body) return undefined;
-  const shared = { contentType: content_type, query: [], recorded: body };
+  return body && masked({ contentType: content_type, recorded: body }, events);
+}
+
+function masked(
+  { contentType, recorded: body }: Pick<RenderedPayload, 'contentType' | 'recorded'>,
+  events: readonly OutgoingEvent[],
+): RenderedPayload {
+  const shared = { contentType, query: [], recorded: body };
   if ('text' in body) return { ...shared, body: Buffer.from(body.text) };
   if ('query' in body) return { ...shared, body: undefined, query: body.query };
   const lines = events.map((event) => publicEvent(event).raw.toString('utf8')).join(',');

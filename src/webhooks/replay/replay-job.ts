@@ -10,7 +10,6 @@ import { replayEvents } from './replay.ts';
 import { chosenHandlers, replayHandler } from './replay-handlers.ts';
 import { ReplayLane } from './replay-lane.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
-import type { IsLiteral } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Most that is kept of the results of one job, in characters; of deliveries that were made half of it. */
@@ -101,7 +100,6 @@ export interface ReplayRequest {
 export interface JobSurroundings {
   journal: ReplayedJournal & { readonly end: LogPosition };
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
-  isLiteral: (handler: string) => IsLiteral;
   server: EventServer;
   clock: Clock;
 }
@@ -245,8 +243,8 @@ export class ReplayJob {
       }
     }
     this.progress.total = total;
-    const { journal, isLiteral, clock } = this.#surroundings;
-    const surroundings = { nowMs: clock.nowMs(), isLiteral, groupOf: (uuid: string) => groups.get(uuid) };
+    const { journal, clock } = this.#surroundings;
+    const surroundings = { nowMs: clock.nowMs(), groupOf: (uuid: string) => groups.get(uuid) };
     for await (const result of dryResults(journal, planned, surroundings)) {
       if (this.#cancelled.signal.aborted || this.results.isFull) break;
       this.results.add({ ...result });

@@ -1,6 +1,6 @@
 import { journalEvents } from '../../events/journal/event-search.ts';
 import { DeliveryHistory } from '../records/delivery-history.ts';
-import { type BadLineReport, recordedRequests } from './recorded-requests.ts';
+import { type BadLineReport, recordedRequests, withSecrets } from './recorded-requests.ts';
 import type { ReplayLane } from './replay-lane.ts';
 import type { ReplaySelection, SelectedEvent } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
@@ -36,7 +36,9 @@ export async function replayRecorded(
     if (options.failed && events.every(({ event, position }) => history.isDelivered(record.handler, event.uuid, position))) continue;
     if (options.limit !== undefined && matched + events.length > options.limit && matched > 0) break;
     matched += events.length;
-    await lane.send(events, rendered);
+    const whole = withSecrets(rendered, lane.handler.render(events));
+    if (whole) await lane.send(events, whole);
+    else bad.missing(`${record.handler} ${events[0]?.event.uuid}`, 'the secrets of its body are not kept; send it without --exact');
   }
   return matched;
 }

@@ -4,8 +4,8 @@ import { createPayload } from '../payload/create-payload.ts';
 import type { RenderedPayload } from '../payload/payload.ts';
 import type { NamedDelivery } from '../records/newest-deliveries.ts';
 import type { SentEvent } from '../webhook-handler.ts';
-import { eventsOf, JournalLines, renderedOf } from './recorded-requests.ts';
-import { type IsLiteral, requestOf } from './shown-request.ts';
+import { eventsOf, JournalLines, renderedOf, shownOf } from './recorded-requests.ts';
+import { shownHeaders } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Most of a body that is shown, in characters. */
@@ -18,30 +18,28 @@ export interface ShownSending {
   url: string;
   /** Names in lower case; `from` says that they are those of the configuration in force, as no record has them. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
-  /** `record`: byte for byte what was sent; `configuration`: made again as today's configuration renders it; null when neither is known. */
+  /** `record`: what was sent, but for secrets of `extra_data`; `configuration`: made again as today's configuration renders it; null when neither is known. */
   body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
 }
 
 /** What the record of a delivery is read together with. */
 export interface ShownSurroundings {
   journal: Pick<ReplayedJournal, 'openReader' | 'config'>;
-  /** By the UUID of a handler. */
-  isLiteral: (handler: string) => IsLiteral;
   server: Parameters<typeof createPayload>[1];
 }
 
 /** What was sent with a delivery: as its record has it, and what that lacks as today's configuration makes it. */
-export async function shownSending({ record }: NamedDelivery, { journal, isLiteral, server }: ShownSurroundings): Promise<ShownSending> {
+export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownSurroundings): Promise<ShownSending> {
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;
   const events = await eventsOfRecord(record, journal);
   const recorded = record.body && ('before' in record.body ? events && renderedOf(record, events) : renderedOf(record, events ?? []));
-  const rendered = recorded ?? (options && events && createPayload(options, server).render(events));
+  const rendered = recorded ?? (options && events && shownOf(createPayload(options, server).render(events), events));
   const from = recorded ? ('record' as const) : ('configuration' as const);
   return {
     method: record.method,
     url: withQuery(record.attempts.at(-1)?.url ?? '', rendered?.query ?? []),
-    headers: headersOf(record, options, rendered, isLiteral(record.handler)),
+    headers: headersOf(record, options, rendered),
     body: rendered?.body ? { from, ...shownText(rendered.body.toString('utf8')) } : null,
   };
 }
@@ -62,13 +60,12 @@ function headersOf(
   record: NamedDelivery['record'],
   options: EventHandlerOptions | undefined,
   rendered: RenderedPayload | undefined,
-  isLiteral: IsLiteral,
 ): ShownSending['headers'] {
   if (!options) return { from: 'record', values: record.content_type === undefined ? {} : { 'content-type': record.content_type } };
-  const events = record.events.map(({ uuid }) => ({ event: { uuid } }));
-  const payload = rendered ?? { body: undefined, contentType: record.content_type, query: [], recorded: { text: '' } };
   const sentMs = Date.parse(record.attempts.at(-1)?.time ?? record.time);
-  return { from: 'configuration', values: requestOf({ uuid: record.handler, options }, events, payload, sentMs, isLiteral).headers };
+  const uuids = record.events.map(({ uuid }) => uuid);
+  const { contentType, body } = rendered ?? { contentType: record.content_type, body: undefined };
+  return { from: 'configuration', values: shownHeaders(options, uuids, { contentType, body }, sentMs) };
 }
 
 function shownText(text: string): { text: string; is_truncated: boolean } {

@@ -2,43 +2,53 @@ import { isSecretHeader } from '../../lib/headers/header-names.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
 import { withQuery } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
-import type { RenderedPayload } from '../payload/payload.ts';
+import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
+import { mask } from '../payload/payload-extra-data.ts';
 import { messageId, signatureHeaders, signingKey } from '../signing.ts';
+import { shownOf } from './recorded-requests.ts';
 import type { ShownRequest } from './replay-schemas.ts';
 
-/** Whether a header of a handler stands in the configuration word for word: nothing of it came from a variable or a file. */
-export type IsLiteral = (name: string, value: string) => boolean;
-
-/** What stands in the place of a secret. */
-const masked = '***';
-
 /**
- * The request that a handler would make.
+ * The request that a handler would make, its secrets masked.
  *
  * @param nowMs time of the signature, Unix time in milliseconds
- * @param isLiteral whether a configured header may be shown unless its name says that it is a secret
  */
 export function requestOf(
   { uuid, options }: { uuid: string; options: EventHandlerOptions },
-  events: readonly { event: { uuid: string } }[],
+  events: readonly OutgoingEvent[],
   rendered: RenderedPayload,
   nowMs: number,
-  isLiteral: IsLiteral,
 ): ShownRequest {
-  const sent: [string, string][] = rendered.contentType === undefined ? [] : [['content-type', rendered.contentType]];
-  sent.push(...options.headers.map(([name, value]): [string, string] => [name.toLowerCase(), isLiteral(name, value) ? value : masked]));
-  const id = messageId(events.map(({ event }) => event.uuid));
-  sent.push(...Object.entries(signatureHeaders(options.signing_secret.map(signingKey), id, nowMs, rendered.body)));
-  const headers = Object.fromEntries(sent.map(([name, value]) => [name, isSecretHeader(name) ? masked : value]));
-  if (options.username !== '' || options.password !== '') headers.authorization = `Basic ${masked}`;
   const [url = ''] = options.url;
+  const { query, body } = shownOf(rendered, events);
   return {
     handler: uuid,
     method: options.request_method.toUpperCase(),
-    url: rendered.query.length > 0 ? withQuery(url.split('?')[0] as string, rendered.query) : shownUrl(url),
-    headers,
-    body: rendered.body?.toString('utf8') ?? '',
+    url: query.length > 0 ? withQuery(url.split('?')[0] as string, query) : shownUrl(url),
+    headers: shownHeaders(
+      options,
+      events.map(({ event }) => event.uuid),
+      rendered,
+      nowMs,
+    ),
+    body: body?.toString('utf8') ?? '',
   };
+}
+
+/** The headers of a request: of those that the configuration sets only the names, and Content-Type. @param uuids of its events */
+export function shownHeaders(
+  options: EventHandlerOptions,
+  uuids: readonly string[],
+  { contentType, body }: Pick<RenderedPayload, 'contentType' | 'body'>,
+  nowMs: number,
+): Record<string, string> {
+  const sent: [string, string][] = contentType === undefined ? [] : [['content-type', contentType]];
+  const configured = options.headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  sent.push(...configured.map(([name, value]): [string, string] => [name, name === 'content-type' ? value : mask]));
+  sent.push(...Object.entries(signatureHeaders(options.signing_secret.map(signingKey), messageId(uuids), nowMs, body)));
+  const headers = Object.fromEntries(sent.map(([name, value]) => [name, isSecretHeader(name) ? mask : value]));
+  if (options.username !== '' || options.password !== '') headers.authorization = `Basic ${mask}`;
+  return headers;
 }
 
 /** What of a request is compared by `--diff`: JSON in many lines, so that differences are small. */
