@@ -25,7 +25,6 @@ const awkwardNames = [
   '100%.txt',
   "it's;&=+$,@!.txt",
   '#hash?.txt',
-  'new\nline.txt',
   '"quoted".txt',
   '..hidden',
   '...',
