@@ -42,10 +42,9 @@ test('the reply to an upload carries the headers of a valid reply, under the con
   assert.equal(event?.data.api_backend, 'yes');
   assert.equal(event?.data.path, '/a.txt');
   await others.received(1);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await until('two 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
   assert.equal(receiver.requests.length, 1, 'not delivered a second time in the background');
   assert.equal((await server.eventIds()).includes(40060), false);
-  await until('two 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
 });
 
 test('form uploads wait for the back-end, too: each file once', async (t) => {
