@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from './client.ts';
+import { Client, type TestReply } from './client.ts';
 import { type RunningScript, startUploadScript, type UploadScript } from './upload-scripts.ts';
 
 /** A client that uploads one file after the other by the draft, until it is told to finish. */
@@ -59,8 +59,19 @@ abstract class UploadingClient {
 
 const pieceBytes = 400_000;
 
-/** A client that remembers what it was told. */
+/** A node that does not answer for so long is asked no more. */
+const patienceMs = 3000;
+
+/** A client that remembers what it was told, and goes to the next node when one does not answer. */
 export class AttentiveClient extends UploadingClient {
+  readonly #ports: number[];
+
+  constructor(folder: string, ports: number | readonly number[], name: string) {
+    const all = [ports].flat();
+    super(folder, all[0] as number, name);
+    this.#ports = all;
+  }
+
   protected async upload(name: string, content: Buffer): Promise<void> {
     const state = { url: '', toldBytes: 0 };
     for (;;) {
@@ -68,18 +79,21 @@ export class AttentiveClient extends UploadingClient {
         return await this.#goOn(name, content, state);
       } catch (error) {
         if (error instanceof assert.AssertionError) throw error;
+        this.#ports.push(this.#ports.shift() as number);
         await sleep(20);
       }
     }
   }
 
   async #goOn(name: string, content: Buffer, state: { url: string; toldBytes: number }): Promise<void> {
-    const client = new Client(this.url);
+    const client = new Client(`http://127.0.0.1:${this.#ports[0]}`);
     if (state.url === '') {
       const headers = { 'upload-complete': '?0', 'upload-length': String(content.length) };
-      state.url = String((await client.put(`/home/${name}`, '', { headers })).headers.location);
+      const begun = await soon(client.put(`/home/${name}`, '', { headers }));
+      assert.equal(begun.status, 201, begun.text);
+      state.url = String(begun.headers.location);
     }
-    const head = await client.send('HEAD', state.url);
+    const head = await soon(client.send('HEAD', state.url));
     assert.equal(head.status, 204, head.text);
     const offset = Number(head.headers['upload-offset']);
     assert.ok(offset >= state.toldBytes, `${offset} bytes are there, ${state.toldBytes} were told`);
@@ -92,12 +106,20 @@ export class AttentiveClient extends UploadingClient {
         'upload-complete': isLast ? '?1' : '?0',
         'content-type': 'application/partial-upload',
       };
-      const reply = await client.send('PATCH', state.url, { headers, body: piece });
+      const reply = await soon(client.send('PATCH', state.url, { headers, body: piece }));
       assert.equal(reply.status, isLast ? 201 : 204, reply.text);
       at += piece.length;
       state.toldBytes = at;
     }
   }
+}
+
+/** @throws Error when a node does not answer in time, or not now */
+async function soon(asked: Promise<TestReply>): Promise<TestReply> {
+  asked.catch(() => {});
+  const reply = await Promise.race([asked, sleep(patienceMs, undefined, { ref: false })]);
+  if (!reply || reply.status === 503) throw new Error('The node does not answer.');
+  return reply;
 }
 
 /** A script of the examples, which can be killed; it is started again then. */
