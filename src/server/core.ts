@@ -14,6 +14,7 @@ import type { FilesEnvironment } from '../files/files-environment.ts';
 import { Quotas } from '../files/quota.ts';
 import { Transfers } from '../files/transfers.ts';
 import { FileUploadStore } from '../files/uploads/file-upload-store.ts';
+import { NotedUploads } from '../files/uploads/noted-uploads.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../files/uploads/upload-upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -107,7 +108,9 @@ export class Core {
       turns: ownTurns(),
       locks: state.locks,
       fileCache: new FileCache(clock, config.server.file_cache_size),
-      uploads: state.uploads ?? new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
+      uploads: state.uploads
+        ? new NotedUploads(state.uploads, dataFolder.path, { clock, log })
+        : new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
       transfers: new Transfers(clock),
       missingFolders: new MissingFolders(log),
       excludedPaths: [excludedPath],

@@ -10,7 +10,7 @@ import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { LockStore } from '../files/locks/lock-store.ts';
 import { MemoryLocks } from '../files/locks/memory-locks.ts';
-import type { UploadStore } from '../files/uploads/upload-store.ts';
+import type { SharedUploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
 import { Places } from '../lib/turns/places.ts';
@@ -37,7 +37,7 @@ export interface State {
   /** Those of the connections of this server, whatever other nodes have. */
   readonly places: Places;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
-  readonly uploads?: UploadStore;
+  readonly uploads?: SharedUploadStore;
   /** @param onTimeout told of each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */

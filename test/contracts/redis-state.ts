@@ -3,12 +3,14 @@ import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
 import { RedisSessions } from '../../src/auth/sessions-redis.ts';
 import { RedisLocks } from '../../src/files/locks/locks-redis.ts';
+import { NotedUploads } from '../../src/files/uploads/noted-uploads.ts';
 import { RedisUploadStore } from '../../src/files/uploads/redis-upload-store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/redis/url-health-redis.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { temporaryFolder } from '../support/temp.ts';
 import { bansContract, inTurns } from './bans.ts';
 import { lockStoreContract } from './lock-store.ts';
 import { sessionsContract } from './sessions.ts';
@@ -38,7 +40,9 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
     const clock = new ManualClock();
     // Leases go by real time.
     const shared = { ...systemClock, nowMs: () => clock.nowMs() };
-    const store = () => new RedisUploadStore(link as RedisLink, shared, () => testLimits);
+    const folder = temporaryFolder(t);
+    const store = () =>
+      new NotedUploads(new RedisUploadStore(link as RedisLink, shared, () => testLimits), folder, { clock: shared, log: silentLog });
     const lapse = (id: string) => link?.call(['HSET', link.key(`upload-hold:${id}`), 'ends', '0']) as Promise<unknown>;
     return link && { store: store(), reopen: async () => store(), advance: (ms) => clock.advance(ms), lapse };
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { keyTypes, setForeignKeysAside } from '../../src/lib/redis/redis-key-types.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { Client, type TestReply } from '../support/client.ts';
@@ -20,7 +21,7 @@ const call = (link: RedisLink, ...command: string[]) => link.call(command);
 /** The family of a key: what all keys of a kind have in common. */
 function familyOf(key: string): string {
   const [name = '', ...rest] = key.replace(/^\{svc\}:/, '').split(':');
-  return name === 'web' ? `web:${rest[1]}` : name;
+  return name === 'logins' ? `logins:${rest[1]}` : name;
 }
 
 /** Puts values that are none where others are, of the type that the key has. */
@@ -154,6 +155,9 @@ test('a value in Redis that cannot be read, or a key of another type, takes no r
   await drive();
   await fill();
   await until('the owner tells of its handlers', async () => (await call(link, 'EXISTS', '{svc}:handler-states')) === 1);
+  const unknown = ((await call(link, 'KEYS', '{svc}:*')) as string[]).filter((key) => !keyTypes.some(([name]) => name.test(key.slice(6))));
+  assert.deepEqual(unknown, [], 'the types of all keys are known');
+  assert.equal(await setForeignKeysAside('{svc}:', (command) => link.call(command), link.values), false, 'and svc gives them these');
   const families = new Set(((await call(link, 'KEYS', '{svc}:*')) as string[]).map(familyOf));
   const failures: string[] = [];
   for (const family of [...families].sort()) {

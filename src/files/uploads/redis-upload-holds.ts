@@ -14,7 +14,8 @@ const readHold = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local token, ticket, ends, wish = unpack(redis.call('HMGET', KEYS[1], 'token', 'ticket', 'ends', 'wish'))
-local isHeld = token and tonumber(ends) > now
+ticket, wish = tonumber(ticket or '') or 0, tonumber(wish or '')
+local isHeld = token and (tonumber(ends or '') or 0) > now
 local function text(number) return string.format('%.0f', number) end
 local function wishSince(since)
   if tonumber(wish or 0) < tonumber(since) then redis.call('HSET', KEYS[1], 'wish', since) end

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { redisScript } from '../../lib/redis/redis-script.ts';
+import { guardedScript, redisScript } from '../../lib/redis/redis-script.ts';
 import { type PassingUpload, PassingUploads } from './passing-uploads.ts';
 import { RedisUploadHolds } from './redis-upload-holds.ts';
 import {
@@ -14,12 +14,12 @@ import {
   newUploadId,
   refuseLost,
   refuseMoreThan,
+  type SharedUploadStore,
   type UploadChange,
   type UploadHold,
   type UploadLimits,
   type UploadOrder,
   type UploadRecord,
-  type UploadStore,
 } from './upload-store.ts';
 
 /*
@@ -73,6 +73,24 @@ redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('SREM', KEYS[5], ARGV[1])
 return 'done'`);
 
+/** KEYS records. Returns 1 for each that is there, else 0. */
+const existScript = guardedScript(`
+local found = {}
+for index = 1, #KEYS - 1 do found[index] = redis.call('EXISTS', KEYS[index]) end
+return found`);
+
+/** Records that are asked for at once. */
+const missingAtOnce = 500;
+
+/** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. */
+const restoreScript = guardedScript(`
+if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then return end
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[1])
+for index = 2, 3 do
+  if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
+end`);
+
 /** Records stay for so much longer than their time, so that some node tells of the end. */
 const marginMs = 86_400_000;
 
@@ -83,7 +101,7 @@ const listed = [
 ] as const;
 
 /** Unfinished uploads of all nodes; their content is on the file system that the nodes share. */
-export class RedisUploadStore implements UploadStore {
+export class RedisUploadStore implements SharedUploadStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
@@ -215,6 +233,23 @@ export class RedisUploadStore implements UploadStore {
       else for (const [command, key] of listed) await this.#link.call([command, this.#key(key), id]);
     }
     return records;
+  }
+
+  async missing(ids: readonly string[]): Promise<string[]> {
+    const missing: string[] = [];
+    for (let index = 0; index < ids.length; index += missingAtOnce) {
+      const asked = ids.slice(index, index + missingAtOnce);
+      const keys = asked.map((id) => this.#key(`upload:${id}`));
+      const found = (await this.#link.run(existScript, keys, [])) as number[];
+      missing.push(...asked.filter((_, at) => found[at] === 0));
+    }
+    return missing;
+  }
+
+  async restore(record: UploadRecord): Promise<void> {
+    const keys = this.#keysOf(record);
+    const used = [0, 1, 4].map((index) => keys[index] as string);
+    await this.#link.run(restoreScript, used, [record.id, JSON.stringify(record), record.expiresMs, this.#lifeMs(record)]);
   }
 
   #lifeMs({ expiresMs, outcome }: Pick<UploadRecord, 'expiresMs' | 'outcome'>): number {

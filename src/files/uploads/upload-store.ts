@@ -163,6 +163,20 @@ export interface UploadStore {
   expired(): Promise<UploadRecord[]>;
   /** The uploads whose end, with or without a file, was begun and not told of, for who looks after those that a killed process left. */
   completing(): Promise<UploadRecord[]>;
+  /**
+   * Has those come to their end, as `completing`, that were lost with the store, where that may be.
+   *
+   * @param isStored whether the journal says that an upload became a file; since a Unix time in milliseconds
+   */
+  endLost?(isStored: (id: string, sinceMs: number) => Promise<boolean>): Promise<void>;
+}
+
+/** Where several nodes keep their unfinished uploads: it may lose some. */
+export interface SharedUploadStore extends UploadStore {
+  /** Those of some uploads that are not there. */
+  missing(ids: readonly string[]): Promise<string[]>;
+  /** Takes an upload that was lost, with the end that was decided, unless it is there. It counts for its account no more. */
+  restore(record: UploadRecord): Promise<void>;
 }
 
 const lost = { details: { lost: true } };

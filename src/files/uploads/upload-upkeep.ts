@@ -58,6 +58,7 @@ export class UploadUpkeep {
   }
 
   async #look(): Promise<void> {
+    const { isJournalled } = this.#surroundings;
     const { events, uploads } = this.#surroundings.files;
     const faults: unknown[] = [];
     // What was seen before may have changed until it is ours. A fault of one upload keeps no other from its end.
@@ -68,6 +69,7 @@ export class UploadUpkeep {
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
     try {
+      await uploads.endLost?.((id, sinceMs) => isJournalled(eventUuidOf(id, 40017), sinceMs));
       await lookAfter(await uploads.completing(), (hold, record) => this.#settle(hold, record));
       await lookAfter(await uploads.expired(), (hold, record) => this.#expire(hold, record));
     } catch (error) {

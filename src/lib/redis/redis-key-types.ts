@@ -2,16 +2,16 @@ import { redisScript } from './redis-script.ts';
 import type { RedisValues } from './redis-values.ts';
 
 /** The types of all keys, by what follows the prefix. A key that is not named here is left alone. */
-const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
+export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload):/, 'string'],
-  [/^web:[^:]*:session:[^:]*$/, 'hash'],
+  [/^logins:[^:]*:session:[^:]*$/, 'hash'],
   [/^upload-hold:/, 'hash'],
   [/^(locks|journal-lost|handler-orders|handler-states|node-reports)$/, 'hash'],
-  [/^web:[^:]*:sessions$/, 'zset'],
+  [/^logins:[^:]*:sessions$/, 'zset'],
   [/^(failed|under-way|accepted-of|name-failed|name-under-way|accepted-from):/, 'zset'],
   [/^(uploads|upload-paths|nodes|node-times)$/, 'zset'],
-  [/^(web:[^:]*:account:|uploads-of:)/, 'set'],
+  [/^(logins:[^:]*:account:|uploads-of:)/, 'set'],
   [/^uploads-completing$/, 'set'],
   [/^(node-questions|node-answers):/, 'list'],
   [/^(journal|deliveries|replays)$/, 'stream'],

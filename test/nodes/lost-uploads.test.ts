@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { readEvents } from '../support/journal.ts';
+import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
+import { until } from '../support/receiver.ts';
+
+/** What the journals of nodes say of the ends of uploads: path and ID, of each event. */
+async function ends(folder: string, names: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of names)
+    for await (const { event } of readEvents(journalFolder(join(folder, name)), undefined, (bad) => assert.fail(bad.reason)))
+      if (['40017', '40022'].includes(event.id)) found.push(`${event.id} ${event.data.path} ${event.data.total_write}`);
+  return found.sort();
+}
+
+const append = (offset: number, isLast: boolean) => ({
+  'upload-offset': String(offset),
+  'upload-complete': isLast ? '?1' : '?0',
+  'content-type': 'application/partial-upload',
+});
+
+test('unfinished uploads that an emptied Redis lost are ended, each told once; finished ones are not told again', {
+  timeout: 120_000,
+}, async (t) => {
+  const begun = await startNodesOnRedis(t, 3, {});
+  if (!begun) return;
+  const { nodes, redis, folder } = begun;
+  const [here, there, third] = nodes as [TestNode, TestNode, TestNode];
+  const begin = async (node: TestNode, name: string) => {
+    const reply = await node.put(`/home/${name}`, 'abc', { headers: { 'upload-complete': '?0' } });
+    assert.equal(reply.status, 201);
+    return String(reply.headers.location);
+  };
+  const patch = async (node: TestNode, url: string, isLast: boolean) =>
+    (await node.send('PATCH', url, { headers: append(3, isLast), body: 'defg' })).status;
+  const urls = [await begin(here, 'alone'), await begin(here, 'shared'), await begin(third, 'of-one-that-is-down')];
+  assert.equal(await patch(there, urls[1] as string, false), 204);
+  const finished = await begin(here, 'finished');
+  assert.equal(await patch(there, finished, true), 201);
+  const cancelled = await begin(here, 'cancelled');
+  assert.equal((await there.send('DELETE', cancelled)).status, 204);
+  await third.stop();
+  const before = await ends(folder, ['n0', 'n1', 'n2']);
+  assert.deepEqual(before, ['40017 /finished 7', '40022 /cancelled 3']);
+
+  await redis.command('FLUSHALL');
+  const hidden = () => readdirSync(join(folder, 'home')).filter((name) => name.startsWith('.svc-'));
+  await until('the contents of the nodes that live are gone', () => hidden().length === 1);
+  await until('all ends are told', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 2);
+  const again = await startNode(t, folder, 'n2', redis.url);
+  await until('the third node ends its own', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 3);
+  assert.deepEqual(await ends(folder, ['n0', 'n1', 'n2']), [
+    '40017 /finished 7',
+    '40022 /alone 3',
+    '40022 /cancelled 3',
+    '40022 /of-one-that-is-down 3',
+    '40022 /shared 7',
+  ]);
+  for (const url of urls) {
+    const reply = await again.send('HEAD', url);
+    assert.equal(reply.status, 410, url);
+  }
+  await until('nothing is left', () => hidden().length === 0);
+  assert.deepEqual(readdirSync(join(folder, 'home')), ['finished']);
+});
