@@ -13,25 +13,39 @@ const longestExpressionCharacters = 4096;
  * (`e/RE/flags`, `m/RE/flags`), or one of these after `!`. Globs ignore case and match the whole text; regular
  * expressions are searched anywhere. Matching takes linear time, whatever the text: a remote party controls it.
  *
- * @param of texts have lines, which `.` of a regular expression does not go beyond; a line break in a path or a name is one character
- *   among others, which evades no rule
+ * @param of texts have lines, which `.` of a regular expression does not go beyond; in a path or a name no spelling evades a rule: a line
+ *   break is one character among others, and `ö` in two characters (Unicode's decomposed form, which macOS writes) is `ö` in one
  * @throws ServiceError `bad-request` saying what is wrong
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {
-  const trimmed = source.trim();
-  if (trimmed === '') throw new ServiceError('bad-request', 'The expression is empty.');
+  const trimmed = wanted(source);
   if (trimmed.length > longestExpressionCharacters) throw new ServiceError('bad-request', 'The expression is too long.');
+  if (of === 'paths') {
+    const composed = compileComposed(trimmed.normalize('NFC'), true);
+    return { matches: (text) => composed.matches(text.normalize('NFC')) };
+  }
+  return compileComposed(trimmed, false);
+}
+
+function compileComposed(trimmed: string, dotMatchesAll: boolean): Expression {
   if (trimmed.startsWith('!')) {
-    const inner = compileExpression(trimmed.slice(1), of);
+    const inner = compileComposed(wanted(trimmed.slice(1)), dotMatchesAll);
     return { matches: (text) => !inner.matches(text) };
   }
-  if (/^[em]\//.test(trimmed)) return { matches: compileRegularExpression(trimmed, of === 'paths') };
+  if (/^[em]\//.test(trimmed)) return { matches: compileRegularExpression(trimmed, dotMatchesAll) };
   const glob = /^g\/([\s\S]*)\/$/.exec(trimmed);
   if (glob) return { matches: compileGlob(glob[1] as string) };
   const alternatives = splitAlternatives(trimmed).map((part) => compileGlob(part.trim()));
   const [only] = alternatives;
   if (alternatives.length === 1 && only) return { matches: only };
   return { matches: (text) => alternatives.some((matches) => matches(text)) };
+}
+
+/** @throws ServiceError `bad-request` when there is nothing */
+function wanted(source: string): string {
+  const trimmed = source.trim();
+  if (trimmed === '') throw new ServiceError('bad-request', 'The expression is empty.');
+  return trimmed;
 }
 
 function compileRegularExpression(text: string, dotMatchesAll: boolean): (input: string) => boolean {
@@ -77,13 +91,18 @@ type Token =
   | { kind: 'some' }
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
+/** Capitals first: `ς` and `σ` are one Σ, `ſ` and `s` one S. But `ı` is no `i`, though its capital is I. */
+function foldOne(character: string): string {
+  const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();
+  if (lower.length === character.length) return lower;
+  const simple = character.toLowerCase();
+  return simple.length === character.length ? simple : character;
+}
+
 // Ignoring case means comparing folded characters one by one, so that offsets stay aligned.
 function fold(text: string): string {
   if (/^[\u0000-\u007f]*$/.test(text)) return text.toLowerCase();
-  return Array.from(text, (character) => {
-    const lower = character.toLowerCase();
-    return lower.length === character.length ? lower : character;
-  }).join('');
+  return Array.from(text, foldOne).join('');
 }
 
 function tokensOf(glob: string): Token[] {
@@ -126,7 +145,7 @@ function classToken(body: string): Token {
 }
 
 function inClass(token: Extract<Token, { kind: 'class' }>, character: string): boolean {
-  const forms = [character, character.toLowerCase(), character.toUpperCase()];
+  const forms = [character, character.toLowerCase(), character.toUpperCase(), foldOne(character)];
   const found = token.ranges.some(([low, high]) =>
     forms.some((form) => compareCodePoints(form, low) >= 0 && compareCodePoints(form, high) <= 0),
   );

@@ -172,6 +172,24 @@ test('rules: the first that matches replaces the general set; globs ignore case 
   assert.equal(await status('PUT', '/home/alice/x'), 201);
 });
 
+test('no spelling of a name evades a rule: composed and decomposed characters, the capitals of a final sigma', async (t) => {
+  const composed = '/Größe/*';
+  const rules = [composed, '/ΤΟΜΕΑΣ/*'].map((path) => [path, 'deny-full-control']);
+  const server = await startServer(t, { group: { permissions: [['allow-full-control'], ...rules] } });
+  for (const folder of ['Größe', 'GRÖßE', 'τομεας', 'Τομεας'])
+    for (const name of [folder.normalize('NFC'), folder.normalize('NFD')]) {
+      mkdirSync(join(server.home, name), { recursive: true });
+      writeFileSync(join(server.home, name, 'f'), 'x');
+      const path = `/home/${encodeURIComponent(name)}`;
+      for (const [method, target] of [
+        ['GET', `${path}/f`],
+        ['PUT', `${path}/g`],
+        ['DELETE', `${path}/f`],
+      ] as const)
+        assert.equal((await server.send(method, target, { headers: json })).status, 403, `${method} ${decodeURIComponent(target)}`);
+    }
+});
+
 test('a recursive delete checks every member before the first removal', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['*.keep', 'allow-read']] } });
   mkdirSync(join(server.home, 'd/e/f'), { recursive: true });

@@ -23,6 +23,9 @@ const cases: [string, string[], string[]][] = [
   ['*<Status>OK</Status>*', ['<a>\n<Status>OK</Status>\n</a>'], ['<Status>NO</Status>']],
   ['*', ['', 'anything\nat all'], []],
   ['Ä*', ['äpfel'], ['apfel']],
+  ['ΧΡΗΣΤΗΣ', ['χρηστης', 'χρηστησ'], ['χρηστη']],
+  ['[σ]secret', ['ςſecret', 'Σsecret'], ['oſecret']],
+  ['ıß', ['ıß', 'ıẞ'], ['iß', 'ISS']],
 ];
 
 test('expressions match as specified', () => {
@@ -44,6 +47,18 @@ test('in paths `.` matches a line break, and `^` and `$` are the ends of the who
   }
   assert.equal(compileExpression('e/^b$/', 'paths').matches('a\nb'), false);
   assert.equal(compileExpression('e/b$/', 'paths').matches('b\n'), false);
+});
+
+test('in paths composed and decomposed characters are the same, in the rule and in the path; in texts they are not', () => {
+  const composed = '/Größe é';
+  const decomposed = composed.normalize('NFD');
+  for (const pattern of ['/GRÖẞE É', '/gr*', '/gr?ße ?', '/gr[ö]ße [!a-z]', 'e/^\\/gr.ße [é]$/i', '/größe é | x', 'g//größe é/'])
+    for (const rule of [pattern, pattern.normalize('NFD')])
+      for (const path of [composed, decomposed]) {
+        assert.equal(compileExpression(rule, 'paths').matches(path), true, `${rule} ${path}`);
+        assert.equal(compileExpression(`! ${rule}`, 'paths').matches(path), !compileExpression(rule, 'paths').matches(path));
+      }
+  assert.equal(compileExpression(composed).matches(decomposed), false);
 });
 
 test('what does not parse is refused with a reason', () => {
