@@ -21,6 +21,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { DataFolder } from '../lib/disk/data-folder.ts';
 import type { Log } from '../lib/log.ts';
 import type { HandlerFigures, SharedFigures } from '../monitor/sources.ts';
+import { FileDeliveryStore } from '../state/memory/delivery-store.ts';
 import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import { HandlerPositions } from '../webhooks/engine/handler-positions.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
@@ -94,10 +95,18 @@ export class Core {
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,
     };
-    const opened = (await state.openShared?.(makeLocal, own)) ?? (await openOwn(makeLocal, config, dataFolder, state, clock, log));
+    const opened = (await state.openShared?.(makeLocal, own)) ?? (await openOwn(makeLocal, config, dataFolder, clock, log));
     const events = new JournalledDispatcher(opened.journal, server, clock);
     events.observe((event) => monitoring.event(event));
-    const deliveries = opened.deliveries({ events, server, onDelivery: (record) => monitoring.delivery(record) });
+    const deliveries = new DeliveryEngine(opened.deliveryStore, {
+      journal: opened.journal,
+      events,
+      server,
+      onDelivery: (record) => monitoring.delivery(record),
+      urlHealth: (handler) => state.urlHealth(handler),
+      clock,
+      log,
+    });
     const temporaries = new Temporaries(dataFolder.path, log);
     const files = {
       events,
@@ -183,7 +192,6 @@ async function openOwn(
   makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
   config: Config,
   dataFolder: DataFolder,
-  { urlHealth }: State,
   clock: Clock,
   log: Log,
 ): Promise<SharedJournal> {
@@ -191,18 +199,11 @@ async function openOwn(
   const { maximum_file_size, retention_days } = config.server.events;
   // Read first: opening the journal removes what no handler needs any more.
   const positions = await HandlerPositions.open(folder, log);
-  let deliveries: DeliveryEngine | undefined;
-  const journal = makeLocal(() => (deliveries ? deliveries.neededFrom() : positions.oldest(enabledHandlers(config))));
-  return {
-    journal,
-    records: fileRecords(folder),
-    openReplayLog: () => DeliveryLog.create({ folder, maximumFileSizeBytes: maximum_file_size, clock, log }),
-    deliveries(parts) {
-      const limits = { maximumFileSizeBytes: maximum_file_size, retentionDays: retention_days };
-      deliveries = new DeliveryEngine(positions, { ...parts, journal, folder, ...limits, urlHealth, clock, log });
-      return deliveries;
-    },
-  };
+  let store: FileDeliveryStore | undefined;
+  const journal = makeLocal(() => (store ? store.neededFrom() : positions.oldest(enabledHandlers(config))));
+  const files = { folder, maximumFileSizeBytes: maximum_file_size, clock, log };
+  store = new FileDeliveryStore(positions, { ...files, journal, retentionDays: retention_days });
+  return { journal, records: fileRecords(folder), openReplayLog: () => DeliveryLog.create(files), deliveryStore: store };
 }
 
 function enabledHandlers(config: Config): string[] {

@@ -15,10 +15,11 @@ import { RedisLink } from '../lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../lib/redis/url-health-redis.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { Places } from '../lib/turns/places.ts';
-import { SharedDeliveryEngine } from '../webhooks/engine/delivery-engine-redis.ts';
-import { redisRecords, redisReplayLog } from '../webhooks/records/delivery-records-redis.ts';
-import { DeliveryStore } from '../webhooks/records/delivery-store-redis.ts';
-import { HandlerOrders } from '../webhooks/records/handler-orders-redis.ts';
+import { DeliveryLeases } from '../state/redis/delivery-leases.ts';
+import { redisRecords, redisReplayLog } from '../state/redis/delivery-records.ts';
+import { RedisDeliveryStore } from '../state/redis/delivery-store.ts';
+import { HandlerOrders } from '../state/redis/handler-orders.ts';
+
 import { NodeBoard } from './nodes/node-board.ts';
 import { NodeQuestions } from './nodes/node-questions.ts';
 import type { State } from './state.ts';
@@ -63,7 +64,7 @@ export async function openRedisState(
       const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;
-      const store = new DeliveryStore(link, node, { retentionDays, clock, log });
+      const leases = new DeliveryLeases(link, node, { retentionDays, clock, log });
       const orders = new HandlerOrders(link, clock);
       await orders.refresh().catch(() => log.debug('Redis is away; paused handlers are known once it is back'));
       return {
@@ -76,16 +77,7 @@ export async function openRedisState(
         }),
         records: redisRecords(link),
         openReplayLog: () => redisReplayLog(link, clock.nowMs() - retentionDays * dayMs),
-        deliveries: (parts) =>
-          new SharedDeliveryEngine({
-            ...parts,
-            journal: opened,
-            store,
-            orders,
-            urlHealth: (handler) => state.urlHealth(handler),
-            clock,
-            log,
-          }),
+        deliveryStore: new RedisDeliveryStore({ journal: opened, leases, orders, clock }),
       };
     },
     nodes: { board: new NodeBoard(link, log), questions: new NodeQuestions(link, { clock, log }) },

@@ -3,8 +3,6 @@ import { MemoryBans } from '../auth/ban-list-memory.ts';
 import { type AcceptedCredentials, MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
 import type { Identity } from '../auth/identity.ts';
 import { MemorySessions, type SessionLifetimes, type SessionStore } from '../auth/sessions.ts';
-import type { JournalledDispatcher } from '../events/dispatcher.ts';
-import type { EventServer } from '../events/event.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
@@ -15,7 +13,7 @@ import type { Clock } from '../lib/clock.ts';
 import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
 import { Places } from '../lib/turns/places.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
-import type { Deliveries } from '../webhooks/records/deliveries.ts';
+import type { DeliveryStore } from '../webhooks/engine/delivery-store.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { NodeLink } from './nodes/installation.ts';
 
@@ -27,7 +25,7 @@ export interface SharedJournal {
   records: DeliveryRecords;
   /** Begins the record of deliveries made by hand. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
-  deliveries(parts: { events: JournalledDispatcher; server: EventServer; onDelivery: (record: DeliveryRecord) => void }): Deliveries;
+  deliveryStore: DeliveryStore;
 }
 
 /** Where the state that requests share is kept: in this process, or in Redis for many nodes. */

@@ -9,9 +9,15 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { RedisUrlHealth } from '../../src/lib/redis/url-health-redis.ts';
+import { DeliveryLeases } from '../../src/state/redis/delivery-leases.ts';
+import { redisRecords } from '../../src/state/redis/delivery-records.ts';
+import { RedisDeliveryStore } from '../../src/state/redis/delivery-store.ts';
+import { HandlerOrders } from '../../src/state/redis/handler-orders.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { openJournal } from '../support/redis-journal.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { bansContract, inTurns } from './bans.ts';
+import { type DeliveryGround, deliveryStoreContract } from './delivery-store.ts';
 import { lockStoreContract } from './lock-store.ts';
 import { sessionsContract } from './sessions.ts';
 import { acceptedContract, urlHealthContract } from './shared-state.ts';
@@ -45,6 +51,20 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
       new NotedUploads(new RedisUploadStore(link as RedisLink, shared, () => testLimits), folder, { clock: shared, log: silentLog });
     const lapse = (id: string) => link?.call(['HSET', link.key(`upload-hold:${id}`), 'ends', '0']) as Promise<unknown>;
     return link && { store: store(), reopen: async () => store(), advance: (ms) => clock.advance(ms), lapse };
+  });
+  deliveryStoreContract(`deliveries in ${kind}`, async (t) => {
+    const link = await open(t);
+    const folder = temporaryFolder(t);
+    let processes = 0;
+    const openStore = async (): Promise<DeliveryGround> => {
+      const node = `n1.0000000${++processes}`;
+      const journal = await openJournal(link as RedisLink, folder, node);
+      const leases = new DeliveryLeases(link as RedisLink, node, { retentionDays: 1, clock: systemClock, log: silentLog });
+      const orders = new HandlerOrders(link as RedisLink, systemClock);
+      const store = new RedisDeliveryStore({ journal, leases, orders, clock: systemClock });
+      return { store, journal, records: redisRecords(link as RedisLink) };
+    };
+    return link && { open: openStore };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {
     const link = await open(t);

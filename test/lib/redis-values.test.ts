@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
 import { RedisValues } from '../../src/lib/redis/redis-values.ts';
-import { DeliveryStore } from '../../src/webhooks/records/delivery-store-redis.ts';
+import { DeliveryLeases } from '../../src/state/redis/delivery-leases.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { linkTo, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -44,7 +44,7 @@ test('a lease without an end is none of a node, and counters that are no numbers
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);
-  const store = new DeliveryStore(link, 'a.00000000', { retentionDays: 1, clock: systemClock, log: silentLog });
+  const store = new DeliveryLeases(link, 'a.00000000', { retentionDays: 1, clock: systemClock, log: silentLog });
   await redis.command('SET {svc}:lease:crm somebody');
   await redis.command('SET {svc}:epoch:crm word');
   const lease = await store.acquire('crm', 0, 0);

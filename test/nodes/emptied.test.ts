@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { DeliveryStore, type Lease } from '../../src/webhooks/records/delivery-store-redis.ts';
+import { DeliveryLeases, type Lease } from '../../src/state/redis/delivery-leases.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { linkTo, startProxy, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 
 const storeOn = (link: Awaited<ReturnType<typeof linkTo>>, node: string) =>
-  new DeliveryStore(link, `${node}.00000000`, { retentionDays: 1, clock: systemClock, log: silentLog });
+  new DeliveryLeases(link, `${node}.00000000`, { retentionDays: 1, clock: systemClock, log: silentLog });
 
 /** Asks for a lease until Redis can be asked. */
-async function asked(store: DeliveryStore): Promise<Awaited<ReturnType<DeliveryStore['acquire']>>> {
-  let answer: Awaited<ReturnType<DeliveryStore['acquire']>> | undefined;
+async function asked(store: DeliveryLeases): Promise<Awaited<ReturnType<DeliveryLeases['acquire']>>> {
+  let answer: Awaited<ReturnType<DeliveryLeases['acquire']>> | undefined;
   await until('it can be asked for', async () => {
     answer = await store.acquire('crm', 0, 0).catch(() => undefined);
     return answer !== undefined;
   });
-  return answer as Awaited<ReturnType<DeliveryStore['acquire']>>;
+  return answer as Awaited<ReturnType<DeliveryLeases['acquire']>>;
 }
 
 test('after FLUSHALL one node at a time still delivers for a handler', { timeout: 110_000 }, async (t) => {

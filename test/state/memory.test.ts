@@ -1,8 +1,15 @@
+import { FileEventLog, journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
 import { memoryState } from '../../src/server/state.ts';
+import { FileDeliveryStore } from '../../src/state/memory/delivery-store.ts';
+import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
+import { fileRecords } from '../../src/webhooks/records/delivery-records-file.ts';
 import { bansContract } from '../contracts/bans.ts';
+import { type DeliveryGround, deliveryStoreContract } from '../contracts/delivery-store.ts';
 import { sessionsContract } from '../contracts/sessions.ts';
 import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const policy = () => ({ ban_after_failures: 0, ban_seconds: 1, ban_window_seconds: 1 });
 const state = memoryState(systemClock, policy);
@@ -11,3 +18,13 @@ sessionsContract('sessions in memory', async (_, { lifetimes, onTimeout }) => st
 bansContract('bans in memory', async (_, ofTest) => memoryState(systemClock, ofTest).bans);
 urlHealthContract('suspensions in memory', async () => state.urlHealth('method'));
 acceptedContract('accepted credentials in memory', async (_, lifetimeMs) => state.accepted('method', lifetimeMs));
+deliveryStoreContract('deliveries in files', async (t) => {
+  const folder = temporaryFolder(t);
+  const open = async (): Promise<DeliveryGround> => {
+    const files = { folder, maximumFileSizeBytes: 1_000_000, retentionDays: 30, clock: systemClock, log: silentLog };
+    const positions = await HandlerPositions.open(folder, silentLog);
+    const journal = new FileEventLog({ ...files, folder: journalFolder(folder) });
+    return { store: new FileDeliveryStore(positions, { ...files, journal }), journal, records: fileRecords(folder) };
+  };
+  return { open };
+});

@@ -1,16 +1,15 @@
 import type { BackendDelivery, BlockingHandler } from '../../events/dispatcher.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
 import type { Log } from '../../lib/log.ts';
 import { DeliveryInterrupted } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { HandlerStatus } from './handler-status.ts';
-import type { AwaitedDeliveries } from './upload-deliveries.ts';
 
 export interface BlockingSurroundings {
   /** Gives up what is under way. */
   abort: AbortSignal;
-  settle: AwaitedDeliveries['settle'];
-  /** Told of an event whose delivery ended without an outcome. */
-  onInterrupted?: (eventUuid: string) => void;
+  /** Told whether a delivery was made; one that was interrupted was not. */
+  settle: (eventUuid: string, isMade: boolean, position?: LogPosition) => void;
   record: (record: DeliveryRecord) => void;
   log: Log;
 }
@@ -18,13 +17,14 @@ export interface BlockingSurroundings {
 /**
  * Delivers single events while uploads wait (docs/spec/delivery.md#upload-back-end).
  *
- * @param status told of the outcomes; nothing is delivered once the handler has stopped
+ * @param present the status at each delivery: told of the outcome; nothing is delivered once the handler has stopped
  */
-export function blockingHandler(status: HandlerStatus, surroundings: BlockingSurroundings): BlockingHandler {
-  const { handler } = status;
-  const { abort, settle, onInterrupted, record, log } = surroundings;
+export function blockingHandler(present: () => HandlerStatus, surroundings: BlockingSurroundings): BlockingHandler {
+  const { abort, settle, record, log } = surroundings;
   return {
     async deliver(event, marks, position): Promise<BackendDelivery> {
+      const status = present();
+      const { handler } = status;
       if (!handler.wants(event, marks.group) || status.state !== 'running') {
         settle(event.uuid, false, position);
         return { outcome: 'unavailable' };
@@ -39,7 +39,7 @@ export function blockingHandler(status: HandlerStatus, surroundings: BlockingSur
         const { result } = delivered;
         return { outcome: result.outcome, headers: result.headers, ...(result.status !== undefined && { status: result.status }) };
       } catch (error) {
-        onInterrupted?.(event.uuid);
+        settle(event.uuid, false, position);
         if (!(error instanceof DeliveryInterrupted))
           log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
         return { outcome: 'failed' };

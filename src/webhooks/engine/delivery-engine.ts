@@ -3,37 +3,29 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JournalledDispatcher } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
-import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { RateMeter } from '../../lib/rate-meter.ts';
 import type { Suspension, UrlSuspensions } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { Deliveries, HandlerState } from '../records/deliveries.ts';
-import { DeliveryLog } from '../records/delivery-log.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
-import { blockingHandler } from './blocking-handler.ts';
-import type { HandlerPositions } from './handler-positions.ts';
-import { HandlerRunner } from './handler-runner.ts';
-import { Pauses, pausedBy } from './pauses.ts';
-import { UploadDeliveries } from './upload-deliveries.ts';
+import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
+import { HandlerPlace } from './handler-place.ts';
+import { pausedBy } from './pauses.ts';
 
-/** How often changed positions are written; the record of deliveries knows what came after. */
-const saveEveryMs = 1000;
+/** How often the store is told that this process lives, and asked for orders. */
+const beatEveryMs = 2000;
 
-/** How often old records are looked for. */
-const retentionEveryMs = 3_600_000;
+/** How old what is known of the handlers becomes while nobody asks. */
+const knowEveryMs = 10_000;
 
 export interface EngineSurroundings {
   journal: EventLog;
   events: JournalledDispatcher;
   server: EventServer;
-  /** Folder of positions and records. */
-  folder: string;
-  maximumFileSizeBytes: number;
-  retentionDays: number;
   /** Told of every delivery, for figures. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   urlHealth: (handlerUuid: string) => UrlSuspensions;
@@ -41,48 +33,32 @@ export interface EngineSurroundings {
   log: Log;
 }
 
-/** What stays of a handler when its options change. */
-interface Place {
-  /** The options in force; undefined once the configuration has no such handler, or it is disabled. */
-  options: EventHandlerOptions | undefined;
+/** A handler's suspensions and rate, which stay when its options change. */
+interface Meters {
   health: UrlSuspensions;
   rate: RateMeter;
-  uploads: UploadDeliveries;
-  runner: HandlerRunner | undefined;
-  /** Resolves when the runner before has ended. */
-  before: Promise<void>;
-  unregister: () => void;
 }
 
-/** Delivers the journal to all event handlers, each at its own pace, from where it stopped the last time. */
+/** Delivers the journal to all event handlers, each at its own pace, from where it stopped the last time; of several nodes each handler on one. */
 export class DeliveryEngine implements Deliveries {
+  readonly #store: DeliveryStore;
   readonly #surroundings: EngineSurroundings;
-  readonly #deliveries: DeliveryLog;
-  readonly #positions: HandlerPositions;
-  readonly #pauses: Pauses;
-  readonly #begin: LogPosition;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, HandlerPlace>();
+  readonly #meters = new Map<string, Meters>();
+  /** Places that end, by handler. */
+  readonly #ending = new Map<string, Promise<void>>();
   readonly #abort = new AbortController();
-  readonly #timers: Timer[];
-  #isFirst = true;
-  #known: ReadonlySet<string> = new Set();
+  readonly #timer: Timer;
+  /** The handlers as they were known last, and when that was (monotonic time). */
+  #known: { states: Map<string, HandlerState>; atMs: number };
 
-  /**
-   * @param positions what the process before left; handlers that are new begin with what is journalled from now on
-   */
-  constructor(positions: HandlerPositions, surroundings: EngineSurroundings) {
+  constructor(store: DeliveryStore, surroundings: EngineSurroundings) {
+    this.#store = store;
     this.#surroundings = surroundings;
-    this.#positions = positions;
-    this.#pauses = new Pauses(surroundings.folder, surroundings.log);
+    this.#known = { states: new Map(), atMs: surroundings.clock.monotonicMs() };
     setMaxListeners(0, this.#abort.signal);
-    this.#begin = surroundings.journal.end;
-    const { folder, maximumFileSizeBytes, clock, log, retentionDays } = surroundings;
-    this.#deliveries = DeliveryLog.open({ folder, maximumFileSizeBytes, clock, log });
-    this.#deliveries.removeOld(retentionDays);
-    this.#timers = [
-      clock.every(saveEveryMs, () => void this.#save()),
-      clock.every(retentionEveryMs, () => this.#deliveries.removeOld(retentionDays)),
-    ];
+    this.#timer = surroundings.clock.every(beatEveryMs, () => void this.#beat());
+    void this.#beat();
   }
 
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
@@ -91,189 +67,184 @@ export class DeliveryEngine implements Deliveries {
   }
 
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
-    this.#known = new Set(known);
     for (const [uuid, place] of this.#places) {
-      const handler = handlers.get(uuid);
-      const { runner } = place;
-      if (handler && runner?.status.state === 'running' && isDeepStrictEqual(runner.handler.options, handler.options)) continue;
+      const next = handlers.get(uuid);
+      if (next && !place.isStopped && isDeepStrictEqual(place.options, next.options)) continue;
       this.#retire(uuid, place);
     }
-    for (const [uuid, place] of this.#places) place.options = handlers.get(uuid)?.options;
-    for (const [uuid, handler] of handlers) this.#place(uuid, handler);
-    this.#positions.keepOnly(this.#known);
-    this.#isFirst = false;
-    await this.#pauses.keepOnly(this.#known);
-    await this.#save();
+    for (const uuid of this.#meters.keys()) if (!known.includes(uuid)) this.#meters.delete(uuid);
+    const placed = this.#store.place([...handlers.keys()], known);
+    for (const [uuid, handler] of handlers) {
+      if (this.#places.has(uuid)) handler.close();
+      else this.#places.set(uuid, this.#place(uuid, handler));
+    }
+    await placed;
   }
 
   async figures(): Promise<HandlerState[]> {
-    return [...this.#places].flatMap(([handler, { options, runner, health, rate }]) => {
-      if (!options) return [];
-      const pause = this.#pauses.get(handler);
-      const isRunning = runner?.status.state === 'running';
-      return {
-        handler,
-        state: pause ? 'paused' : isRunning ? 'running' : 'stopped',
-        reason: pause ? pausedBy(pause.by) : runner?.status.reason,
-        position: runner?.position ?? this.#positionOf(handler),
-        suspendedUrls: health.countSuspended(),
-        deliveriesPerMinute: rate.perMinute,
-      };
-    });
-  }
-
-  /** The oldest position that a handler still has to read, unless it stopped. */
-  neededFrom(): LogPosition | undefined {
-    const positions = [...this.#places].flatMap(([uuid, { options, runner }]) => {
-      if (options && this.#pauses.get(uuid)) return [runner?.position ?? this.#positionOf(uuid)];
-      return runner?.status.state === 'running' ? [runner.position] : [];
-    });
-    return positions.sort(comparePositions)[0];
+    try {
+      return await this.#look();
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+      return this.#remembered(error.message);
+    }
   }
 
   async pause(uuid: string, by: string): Promise<void> {
     const place = this.#running(uuid);
-    if (this.#pauses.get(uuid)) return;
-    await this.#pauses.add(uuid, { since: new Date(this.#surroundings.clock.nowMs()).toISOString(), by });
-    place.runner?.status.paused(pausedBy(by));
-    this.#retire(uuid, place);
+    await this.#store.refresh();
+    if (this.#store.order(uuid)?.state === 'paused') return;
+    await this.#store.give(uuid, { state: 'paused', reason: pausedBy(by) }, by);
+    place.status.paused(pausedBy(by));
+    place.followOrder();
   }
 
   async resume(uuid: string, by: string): Promise<void> {
     const place = this.#running(uuid);
-    if (!this.#pauses.get(uuid)) return;
-    const handler = this.#make(uuid, place.options);
-    await this.#pauses.remove(uuid);
-    this.#place(uuid, handler, `resumed by ${by}`);
+    await this.#store.refresh();
+    if (this.#store.order(uuid)?.state !== 'paused') return;
+    place.renew();
+    await this.#store.give(uuid, { state: 'running', reason: `resumed by ${by}` }, by);
+    place.followOrder();
   }
 
   async start(uuid: string, by: string): Promise<void> {
     const place = this.#running(uuid);
-    if (place.runner?.status.state !== 'stopped') return;
-    const handler = this.#make(uuid, place.options);
-    this.#retire(uuid, place);
-    this.#place(uuid, handler, `started again by ${by}`);
+    const state = (await this.#look()).find(({ handler }) => handler === uuid)?.state;
+    if (state !== 'stopped') return;
+    place.renew();
+    await this.#store.give(uuid, { state: 'running', reason: `started again by ${by}` }, by);
+    place.wake();
   }
 
   async suspendedUrls(uuid: string): Promise<Suspension[]> {
-    const { health, options } = this.#running(uuid);
-    return health.suspended(options.url);
+    const { options } = this.#running(uuid);
+    return this.#metersOf(uuid).health.suspended(options.url);
   }
 
   async liftSuspension(uuid: string, url: string): Promise<boolean> {
-    return this.#running(uuid).health.lift(url);
+    this.#running(uuid);
+    return this.#metersOf(uuid).health.lift(url);
   }
 
-  /** Lets each handler deliver what is journalled by now unless its receiver fails, then ends. */
+  /** A process that is alone lets each handler deliver what is journalled by now unless its receiver fails; of nodes another goes on. */
   async stop(timeoutMs: number): Promise<boolean> {
-    const { clock } = this.#surroundings;
     let inTime = true;
-    const timer = clock.after(timeoutMs, () => {
+    const timer = this.#surroundings.clock.after(timeoutMs, () => {
       inTime = false;
       this.#abort.abort();
     });
-    await Promise.all(
-      [...this.#places.values()].map(async ({ runner, before }) => {
-        await before;
-        await runner?.drain(this.#abort.signal);
-      }),
-    );
+    await this.#store.leave();
+    const places = [...this.#places.values()];
+    await Promise.all([...places.map((place) => place.end({ drains: !this.#store.isShared })), ...this.#ending.values()]);
     timer.cancel();
+    this.#timer.cancel();
     this.#abort.abort();
-    for (const { unregister } of this.#places.values()) unregister();
-    for (const periodic of this.#timers) periodic.cancel();
-    await this.#save();
-    await this.#deliveries.close();
+    for (const place of places) place.unregister();
+    await this.#store.close();
     return inTime;
+  }
+
+  /** @throws ServiceError `unavailable` */
+  async #look(): Promise<HandlerState[]> {
+    const known = await this.#store.states([...this.#places.keys()]);
+    const states = await Promise.all([...this.#places].map(([handler, place]) => this.#stateOf(handler, place, known.get(handler))));
+    this.#known = { states: new Map(states.map((state) => [state.handler, state])), atMs: this.#surroundings.clock.monotonicMs() };
+    return states;
+  }
+
+  async #stateOf(handler: string, place: HandlerPlace, known: KnownHandler | undefined): Promise<HandlerState> {
+    const { runner } = place;
+    const { health, rate } = this.#metersOf(handler);
+    const { journal } = this.#surroundings;
+    const order = this.#store.order(handler);
+    const isPaused = order?.state === 'paused';
+    const stopped = runner ? runner.status.stopped : known?.stopped;
+    const isRunning = known?.isOwned === true && stopped === undefined;
+    const position = runner?.position ?? known?.position ?? journal.end;
+    const shared = async () => ({ waiting: await journal.backlog(position), ageMs: 0 });
+    return {
+      handler,
+      state: isPaused ? 'paused' : isRunning ? 'running' : 'stopped',
+      reason: isPaused ? order.reason : isRunning ? undefined : (stopped ?? 'no node delivers for it at present'),
+      deliveriesPerMinute: runner ? rate.perMinute : (known?.deliveriesPerMinute ?? 0),
+      position,
+      suspendedUrls: health.countSuspended(),
+      ...(this.#store.isShared && { node: known?.node, hasLease: place.isOwner, shared: await shared() }),
+    };
+  }
+
+  #remembered(reason: string): HandlerState[] {
+    const { journal, clock } = this.#surroundings;
+    const ageMs = clock.monotonicMs() - this.#known.atMs;
+    return [...this.#places].map(([handler, { runner, isOwner }]) => {
+      const { health, rate } = this.#metersOf(handler);
+      const { waiting = { events: 0, oldestMs: undefined } } = this.#known.states.get(handler)?.shared ?? {};
+      const nothing = { handler, state: 'stopped' as const, reason, position: journal.end };
+      // This node knows of its own handlers how they are now.
+      const own = runner?.status.state === 'running' && { state: 'running' as const, reason: undefined };
+      return {
+        ...(this.#known.states.get(handler) ?? nothing),
+        ...own,
+        deliveriesPerMinute: rate.perMinute,
+        hasLease: isOwner,
+        suspendedUrls: health.countSuspended(),
+        shared: { waiting, ageMs },
+      };
+    });
   }
 
   #make(uuid: string, options: EventHandlerOptions): WebhookHandler {
     const { clock, server, urlHealth } = this.#surroundings;
-    return new WebhookHandler(uuid, options, { clock, server, health: this.#places.get(uuid)?.health ?? urlHealth(uuid) });
+    return new WebhookHandler(uuid, options, { clock, server, health: this.#meters.get(uuid)?.health ?? urlHealth(uuid) });
   }
 
-  #running(uuid: string): Place & { options: EventHandlerOptions } {
+  #running(uuid: string): HandlerPlace {
     const place = this.#places.get(uuid);
-    if (!place?.options) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
-    return place as Place & { options: EventHandlerOptions };
+    if (!place) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
+    return place;
   }
 
-  /** @param reason why it goes on, where somebody wanted that */
-  #place(uuid: string, handler: WebhookHandler, reason?: string): void {
-    const { journal, events, clock, log, folder } = this.#surroundings;
-    const place = this.#places.get(uuid) ?? {
-      options: handler.options,
-      health: handler.health,
-      rate: new RateMeter(clock),
-      uploads: new UploadDeliveries(uuid, folder, () => journal.end),
-      runner: undefined,
-      before: Promise.resolve(),
-      unregister: () => {},
-    };
-    this.#places.set(uuid, place);
-    if (!this.#positions.get(uuid)) this.#positions.set(uuid, this.#isFirst ? this.#begin : journal.end);
-    if (place.runner || this.#pauses.get(uuid)) {
-      handler.close();
-      return;
-    }
-    const runner = new HandlerRunner(handler, this.#positionOf(uuid), {
+  #metersOf(uuid: string): Meters {
+    return this.#meters.get(uuid) as Meters;
+  }
+
+  #place(uuid: string, handler: WebhookHandler): HandlerPlace {
+    const { journal, events, clock, log, onDelivery } = this.#surroundings;
+    const meters = this.#meters.get(uuid) ?? { health: handler.health, rate: new RateMeter(clock) };
+    this.#meters.set(uuid, meters);
+    return new HandlerPlace(handler, this.#ending.get(uuid), {
+      store: this.#store,
       journal,
-      record: (record) => this.#record(record),
       events,
+      clock,
       log,
-      uploads: place.uploads,
-    });
-    place.runner = runner;
-    // A delivery that is interrupted stays unsettled: the handler makes it after the next start.
-    const blocking = blockingHandler(runner.status, {
+      rate: meters.rate,
       abort: this.#abort.signal,
-      settle: (...settled) => place.uploads.settle(...settled),
-      record: (record) => this.#record(record),
-      log,
-    });
-    place.unregister = events.registerBlockingHandler(uuid, blocking);
-    void place.before.then(() => {
-      if (place.runner === runner) runner.start(this.#positionOf(uuid), reason);
+      onDelivery,
+      make: () => this.#make(uuid, handler.options),
+      share: () => ({ all: this.#places.size, owned: [...this.#places.values()].filter(({ isOwner }) => isOwner).length }),
     });
   }
 
-  #record(record: DeliveryRecord): void {
-    this.#deliveries.append(record);
-    this.#places.get(record.handler)?.rate.count();
-    this.#surroundings.onDelivery?.(record);
-  }
-
-  // After a power cut the journal may end before a position that was saved.
-  #positionOf(uuid: string): LogPosition {
-    const { end } = this.#surroundings.journal;
-    const position = this.#positions.get(uuid) ?? end;
-    return comparePositions(position, end) > 0 ? end : position;
-  }
-
-  #retire(uuid: string, place: Place): void {
-    const { runner } = place;
+  #retire(uuid: string, place: HandlerPlace): void {
+    this.#places.delete(uuid);
     place.unregister();
-    place.runner = undefined;
-    if (!runner) return;
-    if (!runner.isStarted) {
-      // The one before it still ends, and tells where to go on.
-      runner.handler.close();
-      return;
-    }
-    this.#positions.set(uuid, runner.position);
-    const keep = () => {
-      if (this.#known.has(uuid)) this.#positions.set(uuid, runner.position);
-    };
-    place.before = place.before.then(() => runner.end(this.#abort.signal)).then(keep);
+    const ending = place.end().finally(() => {
+      if (this.#ending.get(uuid) === ending) this.#ending.delete(uuid);
+    });
+    this.#ending.set(uuid, ending);
   }
 
-  async #save(): Promise<void> {
-    const { end } = this.#deliveries;
-    for (const [uuid, { runner, uploads }] of this.#places) {
-      if (!runner?.isStarted) continue;
-      this.#positions.set(uuid, runner.position);
-      uploads.forgetBefore(runner.position);
+  async #beat(): Promise<void> {
+    try {
+      await this.#store.refresh();
+      for (const place of this.#places.values()) place.followOrder();
+      await this.#store.beat();
+      const isOld = this.#surroundings.clock.monotonicMs() - this.#known.atMs >= knowEveryMs;
+      if (this.#store.isShared && (isOld || this.#known.states.size < this.#places.size)) await this.#look();
+    } catch {
+      // Redis is away; the link says so.
     }
-    await this.#positions.save(end);
   }
 }

@@ -40,6 +40,11 @@ export class HandlerPositions {
     this.#positions.set(uuid, position);
   }
 
+  /** All handlers that have a position. */
+  handlers(): IterableIterator<string> {
+    return this.#positions.keys();
+  }
+
   /** The oldest position of these handlers. */
   oldest(uuids: readonly string[]): LogPosition | undefined {
     return uuids.flatMap((uuid) => this.#positions.get(uuid) ?? []).sort(comparePositions)[0];

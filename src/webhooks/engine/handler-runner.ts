@@ -1,19 +1,17 @@
 import { setMaxListeners } from 'node:events';
-import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import type { Log } from '../../lib/log.ts';
 import { DeliveryInterrupted, type DeliverySignals, notSent } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
-import { HandlerStatus } from './handler-status.ts';
-import type { AwaitedDeliveries } from './upload-deliveries.ts';
+import type { AwaitedDeliveries } from './delivery-store.ts';
+import type { HandlerStatus } from './handler-status.ts';
 
 export interface RunnerSurroundings {
   journal: EventLog;
   /** Records the outcome of a delivery. */
   record: (record: DeliveryRecord) => void;
-  events: EventDispatcher;
   log: Log;
   /** Deliveries of this handler that uploads wait for. */
   uploads: AwaitedDeliveries;
@@ -49,21 +47,18 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #ended: Promise<void> = Promise.resolve();
-  #isStarted = false;
 
-  /** @param from where it will begin as far as is known yet */
-  constructor(handler: WebhookHandler, from: LogPosition, surroundings: RunnerSurroundings) {
-    this.handler = handler;
+  /**
+   * @param status of the handler, which is closed when it ends
+   * @param from where to begin in the journal
+   */
+  constructor(status: HandlerStatus, from: LogPosition, surroundings: RunnerSurroundings) {
+    this.handler = status.handler;
+    this.status = status;
     this.#cursor = from;
     this.#surroundings = surroundings;
-    this.status = new HandlerStatus(handler, surroundings);
     // Each request under way listens, and uploads come in any number.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
-  }
-
-  /** Whether `position` is its own; until then the runner before may still move on. */
-  get isStarted(): boolean {
-    return this.#isStarted;
   }
 
   /** Everything before it is done with. */
@@ -71,13 +66,8 @@ export class HandlerRunner {
     return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
   }
 
-  /**
-   * @param from where to begin in the journal
-   * @param reason why, where somebody wanted it
-   */
-  start(from: LogPosition, reason?: string): void {
-    this.#isStarted = true;
-    this.#cursor = from;
+  /** @param reason why, where somebody wanted it */
+  start(reason?: string): void {
     this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }

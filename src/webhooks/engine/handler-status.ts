@@ -40,9 +40,9 @@ export class HandlerStatus {
     return this.#state;
   }
 
-  /** Why it stopped. */
-  get reason(): string | undefined {
-    return this.#reason;
+  /** Why it stopped; undefined unless it did. */
+  get stopped(): string | undefined {
+    return this.#state === 'stopped' ? (this.#reason ?? '') : undefined;
   }
 
   /** It delivers no more, unless it has stopped before. */

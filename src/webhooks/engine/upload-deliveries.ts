@@ -1,20 +1,10 @@
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import { readDeliveries, recordsSince } from '../records/delivery-log.ts';
+import type { AwaitedDeliveries, AwaitedOutcome } from './delivery-store.ts';
 
 /** Most outcomes that are remembered for a handler that is behind; the record of deliveries has them all. */
 const mostRemembered = 20_000;
-
-/** What is known of the delivery that an upload waits for: whether it was made, or a promise of that. */
-export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
-
-/** The deliveries of one handler that uploads wait for. Implementations: of one process here, and of several nodes. */
-export interface AwaitedDeliveries {
-  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
-  settle(eventUuid: string, isMade: boolean, position?: LogPosition): void;
-  /** What came, or will come, of the delivery of an event. */
-  outcomeOf(logged: LoggedEvent): Promise<AwaitedOutcome>;
-}
 
 /** The deliveries of one handler that uploads wait for: the background passes over those that are recorded. */
 export class UploadDeliveries implements AwaitedDeliveries {
@@ -35,6 +25,7 @@ export class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
+  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);

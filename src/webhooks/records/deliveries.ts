@@ -24,7 +24,7 @@ export interface HandlerState {
   shared?: { waiting: Backlog; ageMs: number };
 }
 
-/** Delivers the journal to all event handlers. Implementations: of one process, and of nodes that share a Redis. */
+/** Delivers the journal to all event handlers. */
 export interface Deliveries {
   /**
    * Makes the handlers of a configuration, without starting them.
@@ -56,8 +56,6 @@ export interface Deliveries {
   suspendedUrls(handler: string): Promise<Suspension[]>;
   /** Lets a URL be asked again at once. @returns whether it was suspended. @throws as `pause` */
   liftSuspension(handler: string, url: string): Promise<boolean>;
-  /** The oldest position of this process's own journal files that is still to be read. */
-  neededFrom(): LogPosition | undefined;
   /** How the handlers are; while that cannot be found out, how they were last. */
   figures(): Promise<HandlerState[]>;
   /** Ends. @returns whether all that was under way ended in time */

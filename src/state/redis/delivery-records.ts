@@ -7,7 +7,7 @@ import {
   type RecordKind,
   type RecordSearch,
   type SearchStep,
-} from './delivery-record.ts';
+} from '../../webhooks/records/delivery-record.ts';
 
 /** Records read at once. */
 const pageRecords = 500;

@@ -2,16 +2,9 @@ import * as z from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
+import type { HandlerOrder } from '../../webhooks/engine/delivery-store.ts';
 
-/** What somebody wants of a handler, whichever node delivers for it. */
-const handlerOrder = z.object({
-  state: z.enum(['paused', 'running']),
-  /** For events and people. */
-  reason: z.string(),
-  /** When it was given, Unix time in milliseconds; larger than of the order before. */
-  atMs: z.number(),
-});
-export type HandlerOrder = z.infer<typeof handlerOrder>;
+const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
 /** What the node that delivers for a handler tells the others. */
 const toldState = z.object({
@@ -20,7 +13,7 @@ const toldState = z.object({
   stopped: z.string().optional(),
   atMs: z.number(),
 });
-export type ToldState = z.infer<typeof toldState>;
+type ToldState = z.infer<typeof toldState>;
 
 /** What was told so long ago says nothing any more. */
 const toldForMs = 30_000;

@@ -6,8 +6,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { guardedScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
-import { recordStream } from './delivery-records-redis.ts';
+import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
+import { recordStream } from './delivery-records.ts';
 
 /** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
 export const leaseMs = 10_000;
@@ -95,7 +95,7 @@ export interface Lease {
 }
 
 /** What nodes share about deliveries: who delivers for which handler, how far it is, and what came of it. */
-export class DeliveryStore {
+export class DeliveryLeases {
   readonly #link: RedisLink;
   readonly #node: string;
   /** What the names of all processes of this server begin with. */

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
+import { processAccount } from '../../src/events/event-factory.ts';
+import type { EventLog } from '../../src/events/journal/event-log.ts';
+import { comparePositions } from '../../src/events/journal/position.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { MemoryUrlHealth } from '../../src/lib/remote/url-health.ts';
+import { DeliveryEngine } from '../../src/webhooks/engine/delivery-engine.ts';
+import type { DeliveryStore } from '../../src/webhooks/engine/delivery-store.ts';
+import { eventHandlerOptions } from '../../src/webhooks/options.ts';
+import type { DeliveryRecords } from '../../src/webhooks/records/delivery-record.ts';
+import { type Receiver, startReceiver, until } from '../support/receiver.ts';
+
+/** What a delivery engine stands on. */
+export interface DeliveryGround {
+  store: DeliveryStore;
+  journal: EventLog;
+  records: DeliveryRecords;
+}
+
+const server = { uuid: 'server', type: 'server', name: 'test' };
+
+/** An engine with one handler, `crm`, of events 40017. */
+class Engine {
+  readonly engine: DeliveryEngine;
+  readonly events: JournalledDispatcher;
+  readonly ground: DeliveryGround;
+  #stopped: Promise<boolean> | undefined;
+  #ended: Promise<void> | undefined;
+
+  constructor(ground: DeliveryGround) {
+    this.ground = ground;
+    this.events = new JournalledDispatcher(ground.journal, server, systemClock);
+    const urlHealth = () => new MemoryUrlHealth(systemClock);
+    const { journal } = ground;
+    this.engine = new DeliveryEngine(ground.store, { journal, events: this.events, server, urlHealth, clock: systemClock, log: silentLog });
+  }
+
+  async apply(url: string, options: Record<string, unknown> = {}): Promise<void> {
+    const crm = eventHandlerOptions.parse({ type: 'http', target: '40017', url, ...options });
+    await this.engine.apply(this.engine.prepare({ crm }), ['crm']);
+    await until('it is owned', async () => (await this.state()) !== 'stopped');
+  }
+
+  emit(from: number, to: number): void {
+    for (let index = from; index < to; index++) this.events.emit(draft(index));
+  }
+
+  async state(): Promise<string | undefined> {
+    return (await this.engine.figures())[0]?.state;
+  }
+
+  stop(timeoutMs = 10_000): Promise<boolean> {
+    this.#stopped ??= this.engine.stop(timeoutMs);
+    return this.#stopped;
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.stop().then(() => this.ground.journal.close());
+    return this.#ended;
+  }
+}
+
+function draft(index: number) {
+  return { id: 40017, context: { account: processAccount(), component: server }, data: { path: `/${index}` } };
+}
+
+const sent = (receiver: Receiver) => receiver.events().map(({ data }) => Number(String(data.path).slice(1)));
+const row = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
+
+/**
+ * The promises of a `DeliveryStore`, seen through the engine that stands on it.
+ *
+ * @param openOrSkip opens an empty one; undefined when it cannot be had here. Each `open` is a process after the one before
+ */
+export function deliveryStoreContract(
+  name: string,
+  openOrSkip: (t: TestContext) => Promise<{ open: () => Promise<DeliveryGround> } | undefined>,
+): void {
+  const contract = (what: string, body: (start: () => Promise<Engine>, t: TestContext) => Promise<void>) =>
+    test(`${name}: ${what}`, { timeout: 60_000 }, async (t) => {
+      const opened = await openOrSkip(t);
+      if (!opened) return;
+      const begun: Engine[] = [];
+      const start = async () => {
+        const engine = new Engine(await opened.open());
+        begun.push(engine);
+        return engine;
+      };
+      try {
+        await body(start, t);
+      } finally {
+        for (const engine of begun) await engine.end();
+      }
+    });
+
+  contract('events come in order, each once, and each is recorded', async (start, t) => {
+    const receiver = await startReceiver(t);
+    const here = await start();
+    await here.apply(receiver.url);
+    here.emit(0, 20);
+    await receiver.received(20);
+    assert.deepEqual(sent(receiver), row(0, 20));
+    const { records } = here.ground;
+    const recorded: string[] = [];
+    await until('all are recorded', async () => {
+      recorded.length = 0;
+      for await (const { record } of records.read('deliveries', undefined, assert.fail)) recorded.push(record.outcome);
+      return recorded.length >= 20;
+    });
+    assert.deepEqual(recorded, new Array(20).fill('delivered'));
+  });
+
+  contract('the next process goes on where the one before stood', async (start, t) => {
+    const receiver = await startReceiver(t);
+    const first = await start();
+    await first.apply(receiver.url);
+    first.emit(0, 3);
+    await receiver.received(3);
+    assert.equal(await first.stop(), true);
+    first.emit(3, 6);
+    await first.end();
+    const second = await start();
+    await second.apply(receiver.url);
+    await receiver.received(6);
+    second.emit(6, 7);
+    await receiver.received(7);
+    assert.deepEqual(sent(receiver), row(0, 7));
+  });
+
+  contract('changed options take over after the request under way: nothing is cut, lost or doubled', async (start, t) => {
+    const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
+    const here = await start();
+    await here.apply(receiver.url);
+    here.emit(0, 3);
+    await receiver.received(1);
+    await here.apply(`${receiver.url}?changed`);
+    await new Promise(setImmediate);
+    assert.equal(receiver.requests.length, 1, 'one at a time');
+    receiver.release();
+    await receiver.received(3);
+    assert.deepEqual(sent(receiver), row(0, 3));
+    assert.deepEqual(
+      receiver.requests.map(({ url }) => url.includes('changed')),
+      [false, true, true],
+    );
+  });
+
+  contract('a paused handler rests, over a restart too, keeps its place, and goes on when it is resumed', async (start, t) => {
+    const receiver = await startReceiver(t);
+    const first = await start();
+    await first.apply(receiver.url);
+    first.emit(0, 1);
+    await receiver.received(1);
+    await first.engine.pause('crm', 'alice');
+    assert.equal(await first.state(), 'paused');
+    first.emit(1, 3);
+    await first.end();
+    const second = await start();
+    await second.ground.store.refresh();
+    await second.apply(receiver.url);
+    assert.equal((await second.engine.figures())[0]?.reason, 'paused by alice');
+    assert.deepEqual(sent(receiver), [0]);
+    await second.engine.resume('crm', 'bob');
+    await receiver.received(3);
+    assert.deepEqual(sent(receiver), row(0, 3));
+    await until('it is known as running', async () => (await second.state()) === 'running');
+  });
+
+  contract('a handler that stopped after failures stays so until it is started, and loses nothing', async (start, t) => {
+    const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
+    const here = await start();
+    await here.apply(receiver.url, { fail_after_errors: 2 });
+    here.emit(0, 4);
+    await until('it stopped', async () => (await here.state()) === 'stopped');
+    assert.match((await here.engine.figures())[0]?.reason ?? '', /2 deliveries failed in a row/);
+    assert.equal(receiver.requests.length, 2);
+    await here.engine.start('crm', 'alice');
+    await receiver.received(4);
+    assert.deepEqual(sent(receiver), row(0, 4), 'failed deliveries are done with, those behind wait');
+  });
+
+  contract('what an upload waits for is delivered once, and the background passes over it', async (start, t) => {
+    const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
+    const here = await start();
+    await here.apply(receiver.url);
+    const waiting = here.events.emitAndWait(draft(0), 'crm');
+    await receiver.received(1);
+    here.emit(1, 3);
+    await receiver.received(3);
+    receiver.release();
+    assert.equal((await waiting).delivery.outcome, 'delivered');
+    here.emit(3, 4);
+    await receiver.received(4);
+    assert.deepEqual(sent(receiver), row(0, 4));
+    const { journal } = here.ground;
+    await until('the position is behind all', async () =>
+      (await here.engine.figures()).every(({ position }) => comparePositions(position, journal.end) >= 0),
+    );
+  });
+
+  contract('a process that gives up what is under way leaves it to the next one', async (start, t) => {
+    const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
+    const first = await start();
+    await first.apply(receiver.url);
+    first.emit(0, 2);
+    await receiver.received(1);
+    assert.equal(await first.stop(1), false);
+    await first.end();
+    const second = await start();
+    await second.apply(receiver.url);
+    await receiver.received(3);
+    assert.deepEqual(sent(receiver), [0, 0, 1]);
+  });
+}
