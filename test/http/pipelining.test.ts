@@ -43,3 +43,28 @@ test('more pipelined requests than a connection may have at once are refused, an
   assert.ok(statuses.every((status) => status === '200' || status === '503'));
   assert.equal((await server.get('/home/a')).status, 200);
 });
+
+test('a request that asks for another protocol ends its connection: what came behind it in the same packet would be lost', async (t) => {
+  const server = await startServer(t);
+  await server.put('/home/a', 'x');
+  const upgrade = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n';
+  for (const first of [request('GET /home/a', upgrade), `${request('PUT /home/b', `${upgrade}Content-Length: 1\r\n`)}x`]) {
+    const reply = await server.raw(first + request('GET /home/a'));
+    assert.match(reply, /^HTTP\/1\.1 20[01] /);
+    assert.match(reply, /\r\nconnection: close\r\n/i);
+    assert.equal([...reply.matchAll(/HTTP\/1\.1 /g)].length, 1);
+  }
+});
+
+test('behind a reply that ends the connection no pipelined request is carried out', async (t) => {
+  const server = await startServer(t);
+  for (const first of [
+    request('GET /home/', 'Connection: close\r\n'),
+    request('GET /home/').replace('HTTP/1.1', 'HTTP/1.0'),
+    `${request('PUT /home/a', 'Host: y\r\nTransfer-Encoding: chunked\r\n')}1\r\nx\r\n0\r\n\r\n`,
+  ]) {
+    const reply = await server.raw(first + request('PUT /home/behind/') + request('PUT /home/later/'));
+    const statuses = [...reply.matchAll(/HTTP\/1\.1 (\d{3})/g)];
+    assert.deepEqual(await server.names('/home/'), ['behind', 'later'].slice(0, statuses.length - 1), reply);
+  }
+});

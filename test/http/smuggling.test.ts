@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Client } from '../support/client.ts';
@@ -14,6 +14,7 @@ const basic = `Authorization: ${testBasic}`;
 const hidden = `PUT /home/smuggled HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 1\r\n\r\nx`;
 
 const put = (...headers: string[]) => `PUT /home/a HTTP/1.1\r\nHost: x\r\n${[basic, ...headers].join('\r\n')}\r\n\r\n`;
+const http10 = (...headers: string[]) => put(...headers).replace('HTTP/1.1', 'HTTP/1.0');
 const get = (...headers: string[]) => `GET /home/ HTTP/1.1\r\n${[basic, ...headers].join('\r\n')}\r\n\r\n`;
 
 /** What two parsers might read differently, by what is wrong with it. */
@@ -30,6 +31,10 @@ const tricks: Record<string, string> = {
   'an empty length': `${put('Content-Length:')}x${hidden}`,
   'a huge length': `${put('Content-Length: 18446744073709551617')}x${hidden}`,
   'an unknown coding': `${put('Transfer-Encoding: xchunked')}0\r\n\r\n${hidden}`,
+  'another coding before chunked': `${put('Transfer-Encoding: gzip, chunked')}1\r\nx\r\n0\r\n\r\n${hidden}`,
+  'another coding in a line of its own': `${put('Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')}1\r\nx\r\n0\r\n\r\n${hidden}`,
+  'chunked in HTTP 1.0': `${http10('Transfer-Encoding: chunked')}1\r\nx\r\n0\r\n\r\n${hidden}`,
+  'chunked in HTTP 1.0 that is kept alive': `${http10('Transfer-Encoding: chunked', 'Connection: keep-alive')}1\r\nx\r\n0\r\n\r\n${hidden}`,
   'chunked is not last': `${put('Transfer-Encoding: chunked, identity')}0\r\n\r\n${hidden}`,
   'chunked twice': `${put('Transfer-Encoding: chunked, chunked')}0\r\n\r\n${hidden}`,
   'chunked in two lines, one false': `${put('Transfer-Encoding: chunked', 'Transfer-Encoding: cow')}0\r\n\r\n${hidden}`,
@@ -88,6 +93,7 @@ test('what two parsers might read differently is refused, and nothing behind it 
     assert.ok(statuses(reply).length <= 1, `${what}: ${reply}`);
     assert.match(statuses(reply)[0] ?? '400', /^(400|404|405|408|501|505)$/, `${what}: ${reply}`);
     assertNothingHidden(server, what);
+    assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'old', what);
   }
   assert.deepEqual(statuses(await server.raw(honest, 300)), ['201', '200']);
   assert.equal((await server.eventIds()).includes(40003), false);
@@ -108,6 +114,7 @@ test('behind nginx: no trick makes a hidden request, and no reply goes to the wr
     // A request that nginx took for one, too, is answered and so not hidden: nginx reads bare LF as a line end.
     if (statuses(reply).length < 2) assertNothingHidden(server, `${what}: ${reply}`);
     rmSync(join(server.home, 'smuggled'), { force: true });
+    rmSync(join(server.home, 'a'), { force: true });
     // Whoever comes next on the connections that nginx keeps gets its own reply.
     const next = `next-${what.replaceAll(' ', '-')}`;
     assert.equal((await client.put(`/home/${next}`, what)).status, 201, what);

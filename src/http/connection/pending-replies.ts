@@ -43,8 +43,10 @@ export class PendingReplies {
   }
 
   #start(socket: Socket, pending: Waiting[]): void {
+    // After a reply that ends the connection no request is carried out: nobody would hear of it (RFC 9112 §9.6).
+    if (!socket.writable) pending.length = 0;
     const [first] = pending;
-    if (!first || socket.destroyed) return;
+    if (!first) return;
     const { outgoing, run } = first;
     const next = () => {
       if (pending[0] !== first) return;

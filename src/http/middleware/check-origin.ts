@@ -2,14 +2,25 @@ import { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../lib/errors.ts';
 import type { SyncMiddleware } from '../environment.ts';
 import { readingMethods } from '../method-names.ts';
+import { isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { isOwnOrigin } from '../request/own-origin.ts';
 
 /** Refuses a head that is not well-formed. @throws ServiceError `version-not-supported`, `bad-request` */
 export const checkHead: SyncMiddleware = ({ env: exchange }) => {
-  const { incoming } = exchange;
-  if (incoming instanceof IncomingMessage) checkHttp1Head(incoming, exchange);
+  const { incoming, outgoing } = exchange;
+  if (!(incoming instanceof IncomingMessage) || isHttp2(outgoing)) return;
+  const isCoded = isInOtherCoding(incoming);
+  // Of a request that asks for another protocol Node.js forgets what came in the same packet behind it.
+  if (isCoded || incoming.headers.upgrade !== undefined) outgoing.setHeader('connection', 'close');
+  if (isCoded) throw new ServiceError('bad-request', 'The only transfer coding here is "chunked", in HTTP/1.1.');
+  checkHttp1Head(incoming, exchange);
 };
+
+/** RFC 9112 §6.1: a body whose end nobody can be sure of, in HTTP/1.0, or whose content would be stored in its coding. */
+function isInOtherCoding({ headers: { 'transfer-encoding': coding }, httpVersionMinor }: IncomingMessage): boolean {
+  return coding !== undefined && (httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
+}
 
 /**
  * RFC 9112 §2.3 and §3.2: a version of HTTP/1, and with HTTP/1.1 exactly one, well-formed Host, and no other one in a target of
