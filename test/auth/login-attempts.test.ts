@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryBans } from '../../src/auth/ban-list-memory.ts';
 import { type AdmittedAttempt, LoginAttempts } from '../../src/auth/login-attempts.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { MemoryBans } from '../../src/state/memory/bans.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function open(limit: number) {

@@ -2,9 +2,9 @@ import { FileEventLog, journalFolder } from '../../src/events/journal/file-event
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { memoryState } from '../../src/server/state.ts';
+import { fileRecords } from '../../src/state/memory/delivery-records.ts';
 import { FileDeliveryStore } from '../../src/state/memory/delivery-store.ts';
 import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
-import { fileRecords } from '../../src/webhooks/records/delivery-records-file.ts';
 import { bansContract } from '../contracts/bans.ts';
 import { type DeliveryGround, deliveryStoreContract } from '../contracts/delivery-store.ts';
 import { sessionsContract } from '../contracts/sessions.ts';

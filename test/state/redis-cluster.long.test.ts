@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { RedisBans } from '../../src/state/redis/bans.ts';
 import { attempt, guess } from '../contracts/bans.ts';
 import { eventLogContract, testEvent } from '../contracts/event-log.ts';
 import { stateContracts } from '../contracts/redis-state.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { RedisBans } from '../../src/auth/ban-list-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { RedisBans } from '../../src/state/redis/bans.ts';
 import { attempt, guess } from '../contracts/bans.ts';
 import { testEvent } from '../contracts/event-log.ts';
 import { selfSigned } from '../support/certificates.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { RedisBans } from '../../src/auth/ban-list-redis.ts';
-import { RedisAcceptedCredentials } from '../../src/auth/callout-cache-redis.ts';
-import { RedisSessions } from '../../src/auth/sessions-redis.ts';
-import { RedisLocks } from '../../src/files/locks/locks-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
-import { RedisUrlHealth } from '../../src/lib/redis/url-health-redis.ts';
+import { RedisBans } from '../../src/state/redis/bans.ts';
+import { RedisAcceptedCredentials } from '../../src/state/redis/callout-cache.ts';
+import { RedisLocks } from '../../src/state/redis/locks.ts';
+import { RedisSessions } from '../../src/state/redis/sessions.ts';
+import { RedisUrlHealth } from '../../src/state/redis/url-health.ts';
 import { attempt, guess } from '../contracts/bans.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSigned } from '../support/certificates.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Admission, foldedName, type LoginAttempt, type SecurityPolicy } from '../../src/auth/ban-list.ts';
-import { MemoryBans } from '../../src/auth/ban-list-memory.ts';
+import { MemoryBans } from '../../src/state/memory/bans.ts';
 import { ManualClock } from './manual-clock.ts';
 
 const leaseMs = 50_000;

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { FileEventLog, journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { comparePositions, type LogPosition } from '../../src/events/journal/position.ts';
-import { EventForwarder } from '../../src/events/journal/redis/forwarder.ts';
-import { positionAfter, positionOfId, StreamReader } from '../../src/events/journal/redis/reader.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisClient } from '../../src/lib/redis/redis-connector.ts';
 import type { RedisCaller } from '../../src/lib/redis/redis-link.ts';
 import type { RedisScript } from '../../src/lib/redis/redis-script.ts';
+import { EventForwarder } from '../../src/state/redis/journal/forwarder.ts';
+import { positionAfter, positionOfId, StreamReader } from '../../src/state/redis/journal/reader.ts';
 import { readAll, testEvent } from '../contracts/event-log.ts';
 import { ManualClock } from './manual-clock.ts';
 

@@ -1,8 +1,8 @@
 import { FileEventLog, journalFolder } from '../../src/events/journal/file-event-log.ts';
-import { RedisEventLog } from '../../src/events/journal/redis/redis-event-log.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { RedisEventLog } from '../../src/state/redis/journal/redis-event-log.ts';
 import { readAll } from '../contracts/event-log.ts';
 
 /** The journal of one node. */

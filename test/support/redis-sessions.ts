@@ -1,8 +1,8 @@
 import type { Identity } from '../../src/auth/identity.ts';
-import { RedisSessions } from '../../src/auth/sessions-redis.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { RedisSessions } from '../../src/state/redis/sessions.ts';
 import type { Ending } from './temp.ts';
 
 /** Sessions that live for a minute without a request. */

@@ -14,10 +14,8 @@ import { ownTurns } from '../../src/files/disk/turns.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
 import { LockGuard, noTokens } from '../../src/files/locks/lock-guard.ts';
-import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
 import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
-import { FileUploadStore } from '../../src/files/uploads/file-upload-store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { Sparing } from '../../src/lib/sparing.ts';
@@ -26,6 +24,8 @@ import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets
 import type { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 import { serveSftp } from '../../src/ssh/sftp/session.ts';
 import type { SshChannel, SshClient } from '../../src/ssh/ssh-client.ts';
+import { MemoryLocks } from '../../src/state/memory/locks.ts';
+import { FileUploadStore } from '../../src/state/memory/uploads.ts';
 import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 import { temporaryFolder } from './temp.ts';
 

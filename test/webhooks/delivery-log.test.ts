@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createLog, silentLog } from '../../src/lib/log.ts';
 import { RedisValues } from '../../src/lib/redis/redis-values.ts';
+import { fileRecords } from '../../src/state/memory/delivery-records.ts';
 import { redisRecords } from '../../src/state/redis/delivery-records.ts';
 import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
 import { DeliveryHistory } from '../../src/webhooks/records/delivery-history.ts';
 import { DeliveryLog, type DeliveryLogOptions, readDeliveries } from '../../src/webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../src/webhooks/records/delivery-record.ts';
-import { fileRecords } from '../../src/webhooks/records/delivery-records-file.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -1,7 +1,7 @@
 import { silentLog } from '../../src/lib/log.ts';
+import { fileRecords } from '../../src/state/memory/delivery-records.ts';
 import { recordStream, redisRecords, redisReplayLog } from '../../src/state/redis/delivery-records.ts';
 import { DeliveryLog } from '../../src/webhooks/records/delivery-log.ts';
-import { fileRecords } from '../../src/webhooks/records/delivery-records-file.ts';
 import { deliveryRecordsContract } from '../contracts/delivery-records.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { linkTo, startRedis } from '../support/redis.ts';

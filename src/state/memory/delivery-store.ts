@@ -5,10 +5,10 @@ import type { Log } from '../../lib/log.ts';
 import type { DeliveryStore, HandlerOrder, HandlerProgress, KnownHandler, Ownership } from '../../webhooks/engine/delivery-store.ts';
 import type { HandlerPositions } from '../../webhooks/engine/handler-positions.ts';
 import { Pauses, pausedBy } from '../../webhooks/engine/pauses.ts';
-import { UploadDeliveries } from '../../webhooks/engine/upload-deliveries.ts';
 import { DeliveryLog } from '../../webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
+import { UploadDeliveries } from './upload-deliveries.ts';
 
 /** How often old records are looked for. */
 const retentionEveryMs = 3_600_000;

@@ -1,13 +1,13 @@
 import type { LogPosition } from '../../events/journal/position.ts';
-import { idBefore } from '../../events/journal/redis/reader.ts';
-import { journalStream } from '../../events/journal/redis/redis-event-log.ts';
-import { readGroups } from '../../events/journal/redis/retention.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { guardedScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import { recordStream } from './delivery-records.ts';
+import { idBefore } from './journal/reader.ts';
+import { journalStream } from './journal/redis-event-log.ts';
+import { readGroups } from './journal/retention.ts';
 
 /** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
 export const leaseMs = 10_000;

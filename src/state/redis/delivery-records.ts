@@ -1,4 +1,3 @@
-import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry } from '../../events/journal/redis/reader.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import {
   type DeliveryRecord,
@@ -8,6 +7,7 @@ import {
   type RecordSearch,
   type SearchStep,
 } from '../../webhooks/records/delivery-record.ts';
+import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry } from './journal/reader.ts';
 
 /** Records read at once. */
 const pageRecords = 500;

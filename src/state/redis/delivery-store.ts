@@ -1,5 +1,4 @@
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
-import type { RedisEventLog } from '../../events/journal/redis/redis-event-log.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type {
   DeliveryStore,
@@ -13,6 +12,7 @@ import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import type { DeliveryLeases, Lease } from './delivery-leases.ts';
 import type { HandlerOrders } from './handler-orders.ts';
+import type { RedisEventLog } from './journal/redis-event-log.ts';
 import { SharedUploadDeliveries } from './upload-deliveries.ts';
 
 /** What is under way is given up so long before another node may have the lease. */

@@ -1,13 +1,13 @@
+import type { ServiceEvent } from '../../../events/event.ts';
+import { isSpecialAccount } from '../../../events/event-factory.ts';
+import type { BadLine, EventBlock, EventReader, LoggedEvent, RawBlock, RawEvent, RawReader } from '../../../events/journal/event-log.ts';
+import type { LogPosition } from '../../../events/journal/position.ts';
+import { parseEvent } from '../../../events/journal/reader.ts';
+import type { EventSelection } from '../../../events/journal/search/event-selection.ts';
+import type { CandidateBlock } from '../../../events/journal/search/newest-first.ts';
+import { needlesOf } from '../../../events/journal/search/selection-keys.ts';
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
-import type { ServiceEvent } from '../../event.ts';
-import { isSpecialAccount } from '../../event-factory.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent, RawBlock, RawEvent, RawReader } from '../event-log.ts';
-import type { LogPosition } from '../position.ts';
-import { parseEvent } from '../reader.ts';
-import type { EventSelection } from '../search/event-selection.ts';
-import type { CandidateBlock } from '../search/newest-first.ts';
-import { needlesOf } from '../search/selection-keys.ts';
 
 /** Most events of one block. */
 const blockEvents = 256;

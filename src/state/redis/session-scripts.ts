@@ -1,4 +1,4 @@
-import { redisNow, redisScript } from '../lib/redis/redis-script.ts';
+import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
  * `session:<key>` is a hash of who logged in, the UUID of the account, the fingerprints of which one is that of the credential, the times of the

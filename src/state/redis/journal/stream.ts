@@ -1,6 +1,6 @@
+import type { LoggedEvent } from '../../../events/journal/event-log.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 import { redisScript } from '../../../lib/redis/redis-script.ts';
-import type { LoggedEvent } from '../event-log.ts';
 import { noId } from './checkpoints.ts';
 import { fieldOf, type StreamEntry } from './reader.ts';
 

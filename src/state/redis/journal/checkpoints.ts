@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../../events/journal/position.ts';
 import { writeFileAtomically } from '../../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../../lib/errors.ts';
-import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../position.ts';
 import { positionAfter, positionOfId } from './reader.ts';
 
 /**

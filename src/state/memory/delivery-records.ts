@@ -4,7 +4,7 @@ import type { LogPosition } from '../../events/journal/position.ts';
 import { listSegments } from '../../events/journal/segments.ts';
 import { openIfThere } from '../../lib/disk/descriptors.ts';
 import { linesBackwards } from '../../lib/disk/lines-backwards.ts';
-import { readDeliveries, recordsSince } from './delivery-log.ts';
+import { readDeliveries, recordsSince } from '../../webhooks/records/delivery-log.ts';
 import {
   type DeliveryRecord,
   type DeliveryRecords,
@@ -12,7 +12,7 @@ import {
   type RecordKind,
   type RecordSearch,
   type SearchStep,
-} from './delivery-record.ts';
+} from '../../webhooks/records/delivery-record.ts';
 
 /** The records in a folder of files. */
 export function fileRecords(folder: string): DeliveryRecords {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../clock.ts';
-import { MemoryUrlHealth, type Suspension, suspensionMs, type UrlSuspensions } from '../remote/url-health.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { MemoryUrlHealth, type Suspension, suspensionMs, type UrlSuspensions } from '../../lib/remote/url-health.ts';
 
 /** Suspensions of all nodes. They only spare time, so each node goes by what it knows itself while Redis is away. */
 export class RedisUrlHealth implements UrlSuspensions {

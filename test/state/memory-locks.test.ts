@@ -1,4 +1,4 @@
-import { MemoryLocks } from '../../src/files/locks/memory-locks.ts';
+import { MemoryLocks } from '../../src/state/memory/locks.ts';
 import { lockStoreContract } from '../contracts/lock-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { UploadHolds, type UploadTurn } from '../../files/uploads/upload-holds.ts';
+import { refuseLost } from '../../files/uploads/upload-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
-import { UploadHolds, type UploadTurn } from './upload-holds.ts';
-import { refuseLost } from './upload-store.ts';
 
 /*
  * A hold is a hash: whose it is (`token`), since when he wanted it (`ticket`) and until when he has it for certain (`ends`); since when the

@@ -1,9 +1,4 @@
-import type { Clock } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { guardedScript, redisScript } from '../../lib/redis/redis-script.ts';
-import { type PassingUpload, PassingUploads } from './passing-uploads.ts';
-import { RedisUploadHolds } from './redis-upload-holds.ts';
+import { type PassingUpload, PassingUploads } from '../../files/uploads/passing-uploads.ts';
 import {
   changed,
   expiryOf,
@@ -20,7 +15,12 @@ import {
   type UploadLimits,
   type UploadOrder,
   type UploadRecord,
-} from './upload-store.ts';
+} from '../../files/uploads/upload-store.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { guardedScript, redisScript } from '../../lib/redis/redis-script.ts';
+import { RedisUploadHolds } from './upload-holds.ts';
 
 /*
  * `upload:ID` is the record's JSON; `uploads` has all IDs by their expiry; `upload-paths` those that are not over by the path of their content;

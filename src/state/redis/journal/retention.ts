@@ -1,7 +1,7 @@
+import { comparePositions, type LogPosition } from '../../../events/journal/position.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { RedisLink } from '../../../lib/redis/redis-link.ts';
-import { comparePositions, type LogPosition } from '../position.ts';
 import { positionAfterId } from './reader.ts';
 
 /** Events that a handler has not delivered are spared for so many times the retention. */

@@ -1,9 +1,9 @@
+import type { LoggedEvent } from '../../../events/journal/event-log.ts';
+import type { FileEventLog } from '../../../events/journal/file-event-log.ts';
+import { comparePositions, type LogPosition } from '../../../events/journal/position.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { RedisLink } from '../../../lib/redis/redis-link.ts';
-import type { LoggedEvent } from '../event-log.ts';
-import type { FileEventLog } from '../file-event-log.ts';
-import { comparePositions, type LogPosition } from '../position.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { positionOfId } from './reader.ts';
 import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import * as z from 'zod';
-import type { RedisLink } from '../lib/redis/redis-link.ts';
-import type { AuthResult } from './auth-method.ts';
-import type { AcceptedCredentials } from './callout-cache.ts';
+import type { AuthResult } from '../../auth/auth-method.ts';
+import type { AcceptedCredentials } from '../../auth/callout-cache.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
 
 const textOption = z.string().nullish();
 

@@ -1,8 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../lib/clock.ts';
-import { dropOldest } from '../lib/expiring-map.ts';
-import type { RedisCaller, RedisLink } from '../lib/redis/redis-link.ts';
-import { guardedScript, redisNow, redisScript } from '../lib/redis/redis-script.ts';
 import {
   type AddressBans,
   type Admission,
@@ -18,8 +14,12 @@ import {
   refusalFor,
   refused,
   type SecurityPolicy,
-} from './ban-list.ts';
-import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
+} from '../../auth/ban-list.ts';
+import { acceptedKeyOf, newAcceptedKey } from '../../auth/callout-cache.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { dropOldest } from '../../lib/expiring-map.ts';
+import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
+import { guardedScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
  * `ban:<source>` ends with the ban, `limited-name:<hash of the folded name>`, which has the folded name, a minute after its last failure. All others are sorted sets whose scores say when a member ends (ms): of a source the credentials

@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
-import { readDeliveries, recordsSince } from '../records/delivery-log.ts';
-import type { AwaitedDeliveries, AwaitedOutcome } from './delivery-store.ts';
+import type { AwaitedDeliveries, AwaitedOutcome } from '../../webhooks/engine/delivery-store.ts';
+import { readDeliveries, recordsSince } from '../../webhooks/records/delivery-log.ts';
 
 /** Most outcomes that are remembered for a handler that is behind; the record of deliveries has them all. */
 const mostRemembered = 20_000;

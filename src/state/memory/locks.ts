@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from '../../files/locks/lock-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
-import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from './lock-store.ts';
 
 /** Locks of one process; they do not outlive it, which RFC 4918 §6.6 allows. */
 export class MemoryLocks implements LockStore {

@@ -1,5 +1,3 @@
-import type { Clock } from '../lib/clock.ts';
-import { dropOldest, ExpiringMap } from '../lib/expiring-map.ts';
 import {
   type AddressBans,
   type Admission,
@@ -16,8 +14,10 @@ import {
   refusalFor,
   refused,
   type SecurityPolicy,
-} from './ban-list.ts';
-import { acceptedKeyOf, newAcceptedKey } from './callout-cache.ts';
+} from '../../auth/ban-list.ts';
+import { acceptedKeyOf, newAcceptedKey } from '../../auth/callout-cache.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
 /** What is known of a source; credentials are keys, values are names. */
 class SourceRecord {

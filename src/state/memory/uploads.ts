@@ -1,13 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../../lib/clock.ts';
-import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
-import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import type { Log } from '../../lib/log.ts';
-import { isWithin } from '../../lib/virtual-path.ts';
-import { type PassingUpload, PassingUploads } from './passing-uploads.ts';
-import { UploadHolds } from './upload-holds.ts';
+import { type PassingUpload, PassingUploads } from '../../files/uploads/passing-uploads.ts';
+import { UploadHolds } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
   expiryOf,
@@ -23,7 +17,13 @@ import {
   type UploadOrder,
   type UploadRecord,
   type UploadStore,
-} from './upload-store.ts';
+} from '../../files/uploads/upload-store.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
+import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { isWithin } from '../../lib/virtual-path.ts';
 
 /** The first line of a record's file: what changes often, in so many bytes that it is always written in place and whole. */
 const headBytes = 128;

@@ -1,9 +1,18 @@
-import type { Clock, Timer } from '../lib/clock.ts';
-import { dropOldest } from '../lib/expiring-map.ts';
-import type { Log } from '../lib/log.ts';
-import type { RedisCaller, RedisLink } from '../lib/redis/redis-link.ts';
-import type { RedisScript } from '../lib/redis/redis-script.ts';
-import { type Identity, identityOfJson } from './identity.ts';
+import { type Identity, identityOfJson } from '../../auth/identity.ts';
+import {
+  type ListedSession,
+  mostSessionsOfAccount,
+  newSessionId,
+  type Session,
+  type SessionLifetimes,
+  type SessionStore,
+  sessionKey,
+} from '../../auth/sessions.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { dropOldest } from '../../lib/expiring-map.ts';
+import type { Log } from '../../lib/log.ts';
+import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
+import type { RedisScript } from '../../lib/redis/redis-script.ts';
 import {
   createScript,
   createWithinScript,
@@ -15,15 +24,6 @@ import {
   renewScript,
   sweepScript,
 } from './session-scripts.ts';
-import {
-  type ListedSession,
-  mostSessionsOfAccount,
-  newSessionId,
-  type Session,
-  type SessionLifetimes,
-  type SessionStore,
-  sessionKey,
-} from './sessions.ts';
 
 /** Logins of sessions that were met here, so that each request need not carry them anew. */
 const mostLogins = 10_000;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
+import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from '../../files/locks/lock-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
-import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from './lock-store.ts';
 
 /*
  * `locks` is a hash of token and lock. Locks are few (open documents), so each script looks at all of them: what is over is
