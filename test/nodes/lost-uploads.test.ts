@@ -3,9 +3,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { isServiceError } from '../../src/lib/errors.ts';
+import { parseVirtualPath } from '../../src/lib/virtual-path.ts';
 import { readEvents } from '../support/journal.ts';
 import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
+import { testFiles } from '../support/sftp-session.ts';
 
 /** What the journals of nodes say of the ends of uploads: path and ID, of each event. */
 async function ends(folder: string, names: readonly string[]): Promise<string[]> {
@@ -65,4 +68,23 @@ test('unfinished uploads that an emptied Redis lost are ended, each told once; f
   }
   await until('nothing is left', () => hidden().length === 0);
   assert.deepEqual(readdirSync(join(folder, 'home')), ['finished']);
+});
+
+test('an upload whose record is lost while it begins was not begun: its client may ask again', async (t) => {
+  const { files, environment, home } = testFiles(t);
+  const { uploads } = environment;
+  const add = uploads.add.bind(uploads);
+  let losses = 1;
+  uploads.add = async (...args) => {
+    const record = await add(...args);
+    if (losses-- <= 0) return record;
+    const hold = await uploads.hold(record.id, () => {});
+    await hold.remove();
+    hold.release();
+    return record;
+  };
+  const begin = () => files.beginResumable(parseVirtualPath('/a'), { lengthBytes: 3, verify: undefined, notes: {} }, () => {});
+  await assert.rejects(begin(), (error) => isServiceError(error, 'unavailable'));
+  assert.deepEqual(readdirSync(home), []);
+  (await begin()).release();
 });

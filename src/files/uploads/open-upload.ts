@@ -20,7 +20,7 @@ export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backen
  * Begins an upload that may take several requests; event 40021. The permission is checked by the caller, `AccountFiles`.
  *
  * @param realPath absolute path, links not resolved
- * @throws ServiceError as `startUpload`, and `too-many-requests`
+ * @throws ServiceError as `startUpload`, `too-many-requests`, and `unavailable` where a state engine was emptied meanwhile
  */
 export async function beginUpload(
   paths: AccountPaths,
@@ -41,9 +41,13 @@ export async function beginUpload(
   const contentPath = `${target.parent.realPath}/${keptName()}`;
   const record = await uploads.add({ ...order, accountUuid: account.uuid, path, contentPath, origin }, lengthBytes);
   const hold = await uploads.hold(record.id, request.onWanted);
+  if (!hold.record) {
+    hold.release();
+    throw new ServiceError('unavailable', 'What was known of the upload was lost, try again.');
+  }
   const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
   events.emitGrouped(paths.draft(40021, path, data));
-  const upload = new ResumableUpload(paths, hold, hold.record ?? record, request.realPath);
+  const upload = new ResumableUpload(paths, hold, hold.record, request.realPath);
   upload.isTold = false;
   return upload;
 }
