@@ -10,10 +10,12 @@ import { actUntilGone, Promised, versionContent } from '../support/crash-actors.
 import { readEvents } from '../support/journal.ts';
 import { otherDisk } from '../support/other-disk.ts';
 import { cheapHash } from '../support/passwords.ts';
+import { randomFrom } from '../support/random.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_CRASH_HARNESS_ROUNDS ?? 30);
+const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const treeFiles = 12;
 
 /** Where everything lies. */
@@ -89,6 +91,8 @@ test(`kill -9 at random moments of everything at once, ${rounds} times: nothing 
 }, async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
+  console.log(`seed ${seed}: ${t.name}`);
+  const random = randomFrom(seed);
   const folder = temporaryFolder(t);
   const places = { folder, home: join(folder, 'home'), disk };
   mkdirSync(places.home);
@@ -107,10 +111,10 @@ test(`kill -9 at random moments of everything at once, ${rounds} times: nothing 
     const acting = actUntilGone(url, promised, () => isOver);
     if (round % 3 === 0) {
       appendFileSync(join(folder, 'svc.config.json'), ' ');
-      await sleep(Math.random() * 100);
+      await sleep(random() * 100);
       server.child.kill('SIGHUP');
     }
-    await sleep(20 + Math.random() * 400);
+    await sleep(20 + random() * 400);
     isOver = true;
     server.child.kill('SIGKILL');
     await server.ended;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { delivered, type NodeProcess, startNodes, untilWithinMinute } from '../support/node-process.ts';
+import { randomFrom } from '../support/random.ts';
 import { type Received, startReceiver } from '../support/receiver.ts';
 import { startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -8,6 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 /** Long runs by hand: SVC_FAULT_ROUNDS=20 SVC_TEST_TIMEOUT_MS=3600000 node scripts/test.mjs nodes/faults */
 const rounds = Number(process.env.SVC_FAULT_ROUNDS ?? 1);
+const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Uploads without a pause over all nodes, and notes what was answered with success. */
 function load(nodes: readonly NodeProcess[]) {
@@ -48,6 +50,8 @@ test('no event of an answered upload is lost: nodes killed at any time, Redis ki
   timeout: 110_000 + rounds * 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
+  console.log(`seed ${seed}: ${t.name}`);
+  const random = randomFrom(seed);
   const redis: TestRedis = await startRedis(t);
   const proxy = await startProxy(t, redis.port);
   const receiver = await startReceiver(t);
@@ -57,7 +61,7 @@ test('no event of an answered upload is lost: nodes killed at any time, Redis ki
     [
       'a node is killed',
       async () => {
-        const victim = nodes[Math.floor(Math.random() * 3)] as NodeProcess;
+        const victim = nodes[Math.floor(random() * 3)] as NodeProcess;
         await victim.kill();
         await pause(1000);
         await victim.start();

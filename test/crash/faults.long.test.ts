@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { ChangingClient, DigestClient, SftpFaultedClient } from '../support/faulted-clients.ts';
+import { readEvents } from '../support/journal.ts';
+import { type NodeProcess, startNodes, untilWithinMinute } from '../support/node-process.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { randomFrom } from '../support/random.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { freePort, startProxy, startRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
+import { testPassword, testUser } from '../support/secrets.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+/** One of each kind without it. */
+const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 0);
+const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');
+const receiverDelayMs = 100;
+
+/** Where the disk fails: each is one fault, as test/support/failing-disk.cjs has it. */
+const diskFaults = [
+  'writev .kept\nwritevSync .kept\nwritev .part',
+  'fdatasync .kept\nfsync .kept\nfsync .part',
+  'openSync .kept\nopenSync .part',
+  'read .kept',
+  'renameSync .kept\nlinkSync .kept\nlinkSync .part\nrenameSync .part',
+  'openSync home',
+  'lstatSync home/',
+];
+
+test(`everything that breaks nodes, at once with uploads that go on and all other changes, ${rounds} times: what was told is so`, {
+  timeout: 300_000 + rounds * 60_000,
+}, async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  console.log(`seed ${seed}: ${t.name}`);
+  const random = randomFrom(seed);
+  const below = (most: number) => Math.floor(random() * most);
+  const redis = await startRedis(t);
+  const proxy = await startProxy(t, redis.port);
+  const receiver = await startReceiver(t, { otherwise: { delayMs: receiverDelayMs } });
+  const folder = temporaryFolder(t);
+  const control = (name: string) => join(folder, `failing-${name}`);
+  const sshPorts = [await freePort(), await freePort()];
+  const nodes = await startNodes(t, folder, receiver.url, [redis.url, `redis://127.0.0.1:${proxy.port}`], {
+    server: { shutdown_timeout: 1, security_policy: { ban_after_failures: 0 } },
+    services: async (name) => ({ sftp: { type: 'ssh', port: sshPorts[Number(name === 'n1')] } }),
+    env: (name) => ({ NODE_OPTIONS: `--require ${preload}`, FAILING_DISK: control(name) }),
+  });
+  const bob = { bob: { password: await cheapHash(testPassword) } };
+  const reload = (accounts: Record<string, unknown>) => {
+    for (const { config, running } of nodes) {
+      const { accounts: before, ...others } = JSON.parse(readFileSync(config, 'utf8'));
+      writeFileSync(config, JSON.stringify({ ...others, accounts: { alice: before.alice, ...accounts } }));
+      running.child.kill('SIGHUP');
+    }
+  };
+  reload(bob);
+  const bobUser = testUser.replace('alice', 'bob');
+  for (const { client } of nodes)
+    await untilWithinMinute('both accounts are let in', async () => (await client.get('/home/', { user: bobUser })).status === 200);
+
+  const ports = nodes.map(({ port }) => port);
+  const both = [ports, ports.toReversed()];
+  const uploading = ['alice', 'bob'].flatMap((account, index) =>
+    (['draft', 'tus'] as const).map(
+      (protocol) =>
+        new DigestClient(folder, both[index] as number[], `${account}-${protocol}`, testUser.replace('alice', account), protocol),
+    ),
+  );
+  const changing = ['alice', 'bob'].map(
+    (account, index) => new ChangingClient(folder, both[index] as number[], `${account}-changes`, testUser.replace('alice', account)),
+  );
+  const sftp = [sshPorts, sshPorts.toReversed()].map((to, index) => new SftpFaultedClient(t, folder, to, `sftp${index}`));
+  const clients = [...uploading, ...changing, ...sftp];
+  for (const client of clients) client.start();
+  const pause = (ms: number) => Promise.race([sleep(ms), ...clients.map(({ failed }) => failed)]);
+
+  const faults: Record<string, (node: NodeProcess) => Promise<void>> = {
+    async 'a node sleeps past its holds'({ running }) {
+      running.child.kill('SIGSTOP');
+      await pause(10_000 + below(3000));
+      running.child.kill('SIGCONT');
+    },
+    async 'a node is killed'(node) {
+      await node.kill();
+      await node.start();
+    },
+    async 'a node stops'(node) {
+      node.running.child.kill('SIGTERM');
+      if (random() < 0.3) await pause(below(200));
+      if (random() < 0.3) node.running.child.kill('SIGTERM');
+      const { code, stderr } = await node.running.ended;
+      assert.ok(code === 0 || code === 143, `${code}: ${stderr}`);
+      assert.doesNotMatch(stderr, /could not be journalled|is closed/);
+      await node.start();
+    },
+    async 'a disk fails'({ name }) {
+      writeFileSync(control(name), diskFaults[below(diskFaults.length)] as string);
+      await pause(200 + below(1500));
+      rmSync(control(name));
+    },
+    async 'a folder cannot be synced'({ name }) {
+      writeFileSync(control(name), 'fsync home$');
+      await pause(200 + below(1500));
+      rmSync(control(name));
+    },
+    async 'a reload takes an account away'() {
+      reload({});
+      await pause(500 + below(1500));
+      reload(bob);
+    },
+    async 'Redis is emptied'() {
+      await redis.command('FLUSHALL');
+    },
+    async 'Redis is paused'() {
+      redis.pause();
+      await pause(500 + below(5000));
+      redis.resume();
+    },
+    async 'Redis is killed'() {
+      await redis.kill();
+      await pause(below(2000));
+      await redis.restart();
+    },
+    async 'a node is cut off from Redis'() {
+      proxy.cut();
+      await pause(2000 + below(10_000));
+      proxy.mend();
+    },
+  };
+  const kinds = Object.keys(faults);
+  const counts = new Map<string, number>();
+  let left: string[] = [];
+  for (let round = 0; round < (rounds || kinds.length); round++) {
+    if (left.length === 0) left = [...kinds];
+    const [kind = ''] = left.splice(below(left.length), 1);
+    const node = nodes[below(nodes.length)] as NodeProcess;
+    await pause(300 + below(1200));
+    console.log(`round ${round}: ${kind} (${node.name})`);
+    await faults[kind]?.(node);
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  await Promise.all(clients.map((client) => client.finish()));
+
+  // Nothing that was answered comes later than this.
+  const told = new Map(clients.flatMap((client) => [...client.told]));
+  const forgotten = new Set(uploading.flatMap((client) => [...client.forgotten]));
+  const done = [...told].filter(([, { fate }]) => fate === 'done').map(([name]) => name);
+  await untilWithinMinute('all is delivered', () => {
+    const arrived = new Set(receiver.events().map(({ data }) => data.path));
+    const byHttp = done.filter((name) => !name.startsWith('sftp'));
+    return byHttp.every((name) => arrived.has(`/${name.replace('-moved', '')}`));
+  });
+  for (const { running } of nodes) running.child.kill('SIGTERM');
+  for (const { running } of nodes) assert.equal((await running.ended).code, 0, running.stderr());
+
+  const events = new Map<string, ServiceEvent>();
+  for (const { name } of nodes)
+    for await (const { event } of readEvents(journalFolder(join(folder, name)), undefined, ({ reason }) => assert.fail(reason)))
+      events.set(event.uuid, event);
+  const of = (name: string, ...ids: string[]) =>
+    [...events.values()].filter(({ id, data }) => data.path === `/${name}` && ids.includes(id));
+  const home = join(folder, 'home');
+  const stored = (name: string) => (existsSync(join(home, name)) ? readFileSync(join(home, name)) : undefined);
+  for (const [name, { fate, content }] of told) {
+    if (fate === 'done') assert.ok(stored(name)?.equals(content), `${name}: what was answered is not there`);
+    if (fate === 'refused') assert.equal(stored(name), undefined, `${name}: what was refused is there`);
+    if (fate === 'refused') assert.deepEqual(of(name, '40017'), [], `${name}: what was refused is told as done`);
+  }
+  for (const name of changing.flatMap((client) => [...client.gone])) {
+    assert.equal(stored(name), undefined, `${name}: it is there again`);
+    assert.equal(of(name, '40012', '40055').length, 1, `${name}: its removal or its new name`);
+  }
+  for (const name of [...uploading, ...sftp].flatMap((client) => [...client.told.keys()])) {
+    const { fate, content } = told.get(name) as { fate: string; content: Buffer };
+    const [ends, failures] = [of(name, '40017', '30068'), of(name, '40022', '30042')];
+    assert.ok(ends.length + failures.length <= 1, `${name}: ${ends.length} ends, ${failures.length} failures`);
+    assert.equal(ends.length, stored(name) === undefined ? 0 : 1, `${name}: its end and the file`);
+    if (stored(name) !== undefined) assert.ok(stored(name)?.equals(content), `${name}: its content`);
+    if (fate === 'done') assert.equal(ends.length, 1, name);
+  }
+  const gapsMs = receiver.requests.slice(1).map(({ atMs }, index) => atMs - (receiver.requests[index]?.atMs ?? 0));
+  const early = gapsMs.filter((gapMs) => gapMs < receiverDelayMs - 5);
+  assert.deepEqual(early, [], 'one node at a time delivers for a handler');
+  // What waits is the content of uploads that nobody ends any more.
+  for (const name of readdirSync(home).filter((name) => name.startsWith('.'))) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
+  const statuses = new Map<string, number>();
+  for (const client of clients) for (const [kind, count] of client.statuses) statuses.set(kind, (statuses.get(kind) ?? 0) + count);
+  console.log(`${JSON.stringify([...counts])}; ${done.length} of ${told.size} files there, ${forgotten.size} uploads forgotten with Redis`);
+  console.log(`${JSON.stringify([...statuses].sort())}; ${receiver.requests.length} deliveries`);
+  assert.ok(done.length > 0);
+});
