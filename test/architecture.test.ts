@@ -78,8 +78,6 @@ const homes: Record<string, string[]> = {
     'src/webhooks/records/delivery-log.ts',
     'src/state/memory/',
     'src/state/redis/journal/',
-    'src/webhooks/engine/handler-positions.ts',
-    'src/webhooks/engine/pauses.ts',
   ],
   'node:cluster': ['src/cli/serve/'],
   'node:fs/promises': ['src/lib/disk/', 'src/events/journal/'],
@@ -192,6 +190,23 @@ test('each package is imported at its home only', () => {
       .map((name) => `${source.path} imports ${name}`),
   );
   assert.deepEqual(wrong, []);
+});
+
+/** Who opens the way to Redis, besides the stores; and what nodes tell and ask each other. */
+const redisUsers =
+  /^src\/(state\/redis|lib\/redis)\/|^src\/server\/(state-redis|nodes\/node-(board|questions))\.ts$|^src\/cli\/journal\/forward\.ts$/;
+
+test('Redis is asked by the stores in state/redis alone, and rooms below do not know them', () => {
+  const askers = sources.filter(
+    (source) =>
+      !redisUsers.test(source.path) &&
+      source.imports.some((specifier) => /lib\/redis\/redis-(link|connection|connector|script|finder)\.ts$/.test(specifier)),
+  );
+  const misplaced = sources.filter(({ path }) => /^src\/(auth|files|webhooks|events)\/.*redis/.test(path));
+  assert.deepEqual(
+    [...askers, ...misplaced].map(({ path }) => path),
+    [],
+  );
 });
 
 test('no import cycles', () => {

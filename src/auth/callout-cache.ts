@@ -1,12 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Clock } from '../lib/clock.ts';
-import { dropOldest } from '../lib/expiring-map.ts';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
-const mostEntries = 10_000;
-
-/** Where accepted credentials are remembered (option `cache_seconds`). Implementations: memory here, Redis for many nodes. */
+/** Where accepted credentials are remembered (option `cache_seconds`). Implementations: state/memory, and state/redis for nodes. */
 export interface AcceptedCredentials {
   /** The keyed hash under which a question is kept: no secret is kept in clear. */
   keyOf(question: string): string;
@@ -22,37 +18,6 @@ export function newAcceptedKey(): Buffer {
 /** The keyed hash of a question. */
 export function acceptedKeyOf(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
-}
-
-/** Accepted credentials of one process, under an HMAC with a key of its own. */
-export class MemoryAcceptedCredentials implements AcceptedCredentials {
-  readonly #key: Buffer;
-  readonly #clock: Clock;
-  readonly #lifetimeMs: number;
-  readonly #accepted = new Map<string, { result: AuthResult; untilMs: number }>();
-
-  /** @param key of the HMAC */
-  constructor(clock: Clock, lifetimeMs: number, key = newAcceptedKey()) {
-    this.#key = key;
-    this.#clock = clock;
-    this.#lifetimeMs = lifetimeMs;
-  }
-
-  keyOf(question: string): string {
-    return acceptedKeyOf(this.#key, question);
-  }
-
-  async find(key: string): Promise<AuthResult | undefined> {
-    const kept = this.#accepted.get(key);
-    if (kept && kept.untilMs > this.#clock.monotonicMs()) return kept.result;
-    this.#accepted.delete(key);
-    return undefined;
-  }
-
-  async keep(key: string, result: AuthResult): Promise<void> {
-    this.#accepted.set(key, { result, untilMs: this.#clock.monotonicMs() + this.#lifetimeMs });
-    dropOldest(this.#accepted, mostEntries);
-  }
 }
 
 /** Answers from what is remembered. Refusals and faults are never remembered. Identical validations at one time share one request. */

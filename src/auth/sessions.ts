@@ -47,7 +47,7 @@ export interface SessionOverview {
   endKeys(keys: readonly string[]): Promise<void>;
 }
 
-/** Where sessions are kept. Implementations: memory here, Redis for many nodes. */
+/** Where sessions are kept. Implementations: state/memory, and state/redis for nodes. */
 export interface SessionStore extends SessionOverview {
   /**
    * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
@@ -86,13 +86,6 @@ export interface SessionStore extends SessionOverview {
   close(): void;
 }
 
-interface Kept {
-  session: Session;
-  address: string;
-  lastUsedMs: number;
-  holds: number;
-}
-
 /** The hash under which a session is kept: whoever reads the store cannot use it. */
 export const sessionKey = rememberedForTurn((id) => hash('sha256', id, 'base64url'));
 
@@ -121,150 +114,4 @@ export function heldUntil(giveUp: () => void): { done(): void } {
       giveUp();
     },
   };
-}
-
-/** Sessions of one process. */
-export class MemorySessions implements SessionStore {
-  readonly #clock: Clock;
-  readonly #lifetimes: () => SessionLifetimes;
-  readonly #onTimeout: (session: Session) => void;
-  readonly #kept = new Map<string, Kept>();
-  readonly #ofAccounts = new Map<string, Set<Kept>>();
-  readonly #sweeper: { cancel(): void };
-
-  /**
-   * @param lifetimes asked at each look-up, so that a reload takes effect at once
-   * @param onTimeout told of each session that timed out (event 40015)
-   */
-  constructor(clock: Clock, lifetimes: () => SessionLifetimes, onTimeout: (session: Session) => void) {
-    this.#clock = clock;
-    this.#lifetimes = lifetimes;
-    this.#onTimeout = onTimeout;
-    this.#sweeper = clock.every(1000, () => this.#sweep());
-  }
-
-  async create(identity: Identity, address = ''): Promise<string> {
-    const own = this.#ofAccounts.get(identity.uuid);
-    if (own && own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
-    return this.#begin(identity, address);
-  }
-
-  async createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined> {
-    return (this.#ofAccounts.get(identity.uuid)?.size ?? 0) < most ? this.#begin(identity, address) : undefined;
-  }
-
-  find(id: string): Session | undefined {
-    const kept = this.#kept.get(sessionKey(id));
-    if (!kept || this.#endIfOver(kept)) return undefined;
-    kept.lastUsedMs = this.#clock.monotonicMs();
-    return kept.session;
-  }
-
-  hold(session: Session): { done(): void } {
-    const kept = this.#kept.get(session.key);
-    if (!kept) return { done() {} };
-    kept.holds++;
-    return heldUntil(() => {
-      kept.holds--;
-      kept.lastUsedMs = this.#clock.monotonicMs();
-    });
-  }
-
-  async end(session: Session): Promise<void> {
-    const kept = this.#kept.get(session.key);
-    if (kept) this.#forget(kept);
-  }
-
-  async endAll(accountUuid: string, except?: Session): Promise<number> {
-    let ended = 0;
-    for (const kept of [...(this.#ofAccounts.get(accountUuid) ?? [])]) {
-      if (kept.session.key === except?.key) continue;
-      this.#forget(kept);
-      ended++;
-    }
-    return ended;
-  }
-
-  async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
-    const over = [...this.#kept.values()].filter(({ session }) => !isInForce(session.identity));
-    for (const kept of over) this.#forget(kept);
-    return over.length;
-  }
-
-  refuse(session: Session): Promise<void> {
-    return this.end(session);
-  }
-
-  async renew({ key }: Session, fingerprints: readonly string[]): Promise<void> {
-    const { proof } = this.#kept.get(key)?.session.identity ?? {};
-    proof?.fingerprints.splice(0, Number.POSITIVE_INFINITY, ...fingerprints);
-  }
-
-  async count(): Promise<number> {
-    return this.#kept.size;
-  }
-
-  async list(): Promise<ListedSession[]> {
-    this.#sweep();
-    const lifetimes = this.#lifetimes();
-    return [...this.#kept.values()].map(({ session, address, lastUsedMs, holds }) => ({
-      key: session.key,
-      account: session.identity.name,
-      address,
-      createdMs: session.createdMs,
-      expiresMs: expiryMs(session.createdMs, holds > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
-    }));
-  }
-
-  async endKeys(keys: readonly string[]): Promise<void> {
-    for (const key of keys) {
-      const kept = this.#kept.get(key);
-      if (kept) this.#forget(kept);
-    }
-  }
-
-  close(): void {
-    this.#sweeper.cancel();
-  }
-
-  #begin(identity: Identity, address: string): string {
-    const id = newSessionId();
-    const session: Session = { key: sessionKey(id), identity, createdMs: this.#clock.nowMs() };
-    const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
-    this.#kept.set(session.key, kept);
-    this.#ofAccounts.set(identity.uuid, (this.#ofAccounts.get(identity.uuid) ?? new Set()).add(kept));
-    return id;
-  }
-
-  #sweep(): void {
-    for (const kept of this.#kept.values()) this.#endIfOver(kept);
-  }
-
-  #endIfOver(kept: Kept): boolean {
-    const { idleMs, maximumAgeMs } = this.#lifetimes();
-    const isIdle = kept.holds === 0 && this.#clock.monotonicMs() - kept.lastUsedMs > idleMs;
-    const isOld = this.#clock.nowMs() - kept.session.createdMs > maximumAgeMs;
-    if (!isIdle && !isOld) return false;
-    this.#timeOut(kept);
-    return true;
-  }
-
-  #timeOut(kept: Kept): void {
-    this.#forget(kept);
-    this.#onTimeout(kept.session);
-  }
-
-  #forget(kept: Kept): void {
-    const { key, identity } = kept.session;
-    this.#kept.delete(key);
-    const own = this.#ofAccounts.get(identity.uuid);
-    own?.delete(kept);
-    if (own?.size === 0) this.#ofAccounts.delete(identity.uuid);
-  }
-}
-
-/** Of sessions that are there, with a running transfer only when all have one. */
-function longestUnused(sessions: ReadonlySet<Kept>): Kept {
-  const rank = ({ holds, lastUsedMs }: Kept) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
-  return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));
 }

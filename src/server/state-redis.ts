@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { SecurityPolicy } from '../auth/ban-list.ts';
-import { MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -8,6 +7,7 @@ import type { Log } from '../lib/log.ts';
 import { RedisLink } from '../lib/redis/redis-link.ts';
 import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import { Places } from '../lib/turns/places.ts';
+import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
 import { RedisBans } from '../state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../state/redis/callout-cache.ts';
 import { DeliveryLeases } from '../state/redis/delivery-leases.ts';

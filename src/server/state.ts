@@ -1,7 +1,7 @@
 import type { AddressBans, SecurityPolicy } from '../auth/ban-list.ts';
-import { type AcceptedCredentials, MemoryAcceptedCredentials } from '../auth/callout-cache.ts';
+import type { AcceptedCredentials } from '../auth/callout-cache.ts';
 import type { Identity } from '../auth/identity.ts';
-import { MemorySessions, type SessionLifetimes, type SessionStore } from '../auth/sessions.ts';
+import type { SessionLifetimes, SessionStore } from '../auth/sessions.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
@@ -12,7 +12,9 @@ import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.t
 import { Places } from '../lib/turns/places.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import { MemoryBans } from '../state/memory/bans.ts';
+import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
 import { MemoryLocks } from '../state/memory/locks.ts';
+import { MemorySessions } from '../state/memory/sessions.ts';
 import type { DeliveryStore } from '../webhooks/engine/delivery-store.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { NodeLink } from './nodes/installation.ts';

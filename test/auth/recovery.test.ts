@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { CalloutMethod } from '../../src/auth/callout.ts';
-import { MemoryAcceptedCredentials } from '../../src/auth/callout-cache.ts';
 import { calloutOptions } from '../../src/auth/options.ts';
 import type { EventDispatcher } from '../../src/events/dispatcher.ts';
 import type { EventDraft } from '../../src/events/event.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { MemoryUrlHealth } from '../../src/lib/remote/url-health.ts';
+import { MemoryAcceptedCredentials } from '../../src/state/memory/callout-cache.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 

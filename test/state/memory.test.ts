@@ -4,7 +4,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { memoryState } from '../../src/server/state.ts';
 import { fileRecords } from '../../src/state/memory/delivery-records.ts';
 import { FileDeliveryStore } from '../../src/state/memory/delivery-store.ts';
-import { HandlerPositions } from '../../src/webhooks/engine/handler-positions.ts';
+import { HandlerPositions } from '../../src/state/memory/handler-positions.ts';
 import { bansContract } from '../contracts/bans.ts';
 import { type DeliveryGround, deliveryStoreContract } from '../contracts/delivery-store.ts';
 import { sessionsContract } from '../contracts/sessions.ts';

@@ -3,11 +3,12 @@ import { comparePositions, type LogPosition } from '../../events/journal/positio
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { DeliveryStore, HandlerOrder, HandlerProgress, KnownHandler, Ownership } from '../../webhooks/engine/delivery-store.ts';
-import type { HandlerPositions } from '../../webhooks/engine/handler-positions.ts';
-import { Pauses, pausedBy } from '../../webhooks/engine/pauses.ts';
+import { pausedBy } from '../../webhooks/engine/handler-status.ts';
 import { DeliveryLog } from '../../webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
+import type { HandlerPositions } from './handler-positions.ts';
+import { Pauses } from './pauses.ts';
 import { UploadDeliveries } from './upload-deliveries.ts';
 
 /** How often old records are looked for. */

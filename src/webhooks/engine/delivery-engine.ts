@@ -14,7 +14,7 @@ import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
 import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { HandlerPlace } from './handler-place.ts';
-import { pausedBy } from './pauses.ts';
+import { pausedBy } from './handler-status.ts';
 
 /** How often the store is told that this process lives, and asked for orders. */
 const beatEveryMs = 2000;

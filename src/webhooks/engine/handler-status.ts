@@ -113,3 +113,8 @@ export class HandlerStatus {
     this.#events.emit({ id, context: { account: processAccount(), component: this.handler.component }, data });
   }
 }
+
+/** Why a paused handler does not run, for people. */
+export function pausedBy(name: string): string {
+  return `paused by ${name}`;
+}

@@ -5,7 +5,7 @@ import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.t
 import { systemErrorCode } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
-import { readDeliveries } from '../records/delivery-log.ts';
+import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
 
 /**
  * Where each handler goes on in the journal. The file, which says how far the record of deliveries was counted in, is written now and then;

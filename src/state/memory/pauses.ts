@@ -84,8 +84,3 @@ export function readPauses(folder: string, onDamage: (reason: string) => void): 
 function pausesPath(folder: string): string {
   return join(folder, 'paused.json');
 }
-
-/** Why a paused handler does not run, for people. */
-export function pausedBy(name: string): string {
-  return `paused by ${name}`;
-}

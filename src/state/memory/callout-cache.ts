@@ -1,0 +1,37 @@
+import type { AuthResult } from '../../auth/auth-method.ts';
+import { type AcceptedCredentials, acceptedKeyOf, newAcceptedKey } from '../../auth/callout-cache.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { dropOldest } from '../../lib/expiring-map.ts';
+
+const mostEntries = 10_000;
+
+/** Accepted credentials of one process, under an HMAC with a key of its own. */
+export class MemoryAcceptedCredentials implements AcceptedCredentials {
+  readonly #key: Buffer;
+  readonly #clock: Clock;
+  readonly #lifetimeMs: number;
+  readonly #accepted = new Map<string, { result: AuthResult; untilMs: number }>();
+
+  /** @param key of the HMAC */
+  constructor(clock: Clock, lifetimeMs: number, key = newAcceptedKey()) {
+    this.#key = key;
+    this.#clock = clock;
+    this.#lifetimeMs = lifetimeMs;
+  }
+
+  keyOf(question: string): string {
+    return acceptedKeyOf(this.#key, question);
+  }
+
+  async find(key: string): Promise<AuthResult | undefined> {
+    const kept = this.#accepted.get(key);
+    if (kept && kept.untilMs > this.#clock.monotonicMs()) return kept.result;
+    this.#accepted.delete(key);
+    return undefined;
+  }
+
+  async keep(key: string, result: AuthResult): Promise<void> {
+    this.#accepted.set(key, { result, untilMs: this.#clock.monotonicMs() + this.#lifetimeMs });
+    dropOldest(this.#accepted, mostEntries);
+  }
+}
