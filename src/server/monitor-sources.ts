@@ -9,39 +9,39 @@ import type { OwnListeners } from './own-listeners.ts';
 import type { RequestParts } from './parts.ts';
 import type { State } from './state.ts';
 
-/** A server at one moment; what it has not opened yet is undefined. */
+/** A server at one moment. */
 export interface ServerView {
   phase: 'starting' | 'ready' | 'stopping';
   loaded: LoadedConfig;
   /** As this process goes by it: one of several nodes has a share of it. */
   config: Config;
-  core: Core | undefined;
-  parts: RequestParts | undefined;
-  state: State | undefined;
-  listeners: OwnListeners | undefined;
+  core: Core;
+  parts: RequestParts;
+  state: State;
+  listeners: OwnListeners;
 }
 
 /**
  * What the monitor asks a server.
  *
- * @param view the server as it is now; asked for figures once its core is open
+ * @param view the server as it is now
  * @param nodes tells of the nodes that were started with this one
  */
 export function monitorSources(view: () => ServerView, clock: Clock, nodes?: MonitorSources['nodes']): MonitorSources {
-  const core = () => view().core as Core;
+  const core = () => view().core;
   return {
     async checks() {
       const { phase, state } = view();
       return {
         server: phase === 'ready' || phase,
         journal: core().journalCheck(),
-        state: state?.check() ?? 'not opened',
+        state: state.check(),
       };
     },
-    services: async () => view().listeners?.figures() ?? [],
+    services: () => view().listeners.figures(),
     handlers: () => core().handlerFigures(clock.nowMs()),
     async suspendedUrls() {
-      const methods = [...(view().parts?.methods.values() ?? [])].filter((method) => method instanceof CalloutMethod);
+      const methods = [...view().parts.methods.values()].filter((method) => method instanceof CalloutMethod);
       return [
         ...methods.map(({ uuid, suspendedUrls: count }) => ({ kind: 'authentication' as const, uuid, count })),
         ...(await core().deliveries.figures()).map(({ handler: uuid, suspendedUrls: count }) => ({

@@ -42,6 +42,10 @@ export async function startMethods({ methods, config }: RequestParts): Promise<v
   await Promise.all(enabled.map((method) => method.start()));
 }
 
+export async function stopMethods({ methods }: RequestParts): Promise<void> {
+  for (const method of methods.values()) await method.stop();
+}
+
 /** What of the methods fails, by their UUIDs. */
 export function methodFaults({ methods }: RequestParts): Record<string, string> {
   return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));

@@ -27,7 +27,7 @@ import { bothReloads, type PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
-import { makeParts, type RequestParts, startMethods } from './parts.ts';
+import { makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
 import type { NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
@@ -36,6 +36,25 @@ import { shareOfNode } from './supervisor/share-of-node.ts';
 /** What one configuration makes, without listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
+}
+
+/** What stays open for the life of a server. */
+interface Opened {
+  readonly dataFolder: DataFolder;
+  /** The folder of what all nodes of one supervisor have in common. */
+  readonly commonFolderPath: string;
+  readonly state: State;
+  readonly core: Core;
+  readonly listeners: OwnListeners;
+}
+
+/** A server with all that it has opened, whether or not it listens yet. */
+interface Running extends Opened {
+  readonly consoles: ConsoleServices;
+  /** Those in force. */
+  parts: Parts;
+  /** Undefined where the file system has no sockets. */
+  control: ControlServer | undefined;
 }
 
 /** What a server is started with, beside its configuration. */
@@ -63,13 +82,8 @@ export class Server {
   #loaded: LoadedConfig;
   /** What of it is for this process. */
   #config: Config;
-  #dataFolder: DataFolder | undefined;
-  #core: Core | undefined;
-  #parts: Parts | undefined;
-  #state: State | undefined;
-  #listeners: OwnListeners | undefined;
-  #control: ControlServer | undefined;
-  #consoles: ConsoleServices | undefined;
+  /** From the moment that all of it is open until it is closed. */
+  #running: Running | undefined;
   readonly #monitoring: Monitoring;
   readonly #file: ServerFile;
   readonly #uploadLimits = (): UploadLimits => uploadLimits(this.#config.server.uploads);
@@ -101,9 +115,10 @@ export class Server {
     return setup ? shareOfNode(config, setup.dataFolderPath, setup.number, setup.nodes) : config;
   }
 
-  /** The folder of what all nodes of one supervisor have in common. */
-  get #commonFolderPath(): string {
-    return this.#supervisor?.setup.dataFolderPath ?? (this.#dataFolder as DataFolder).path;
+  /** @throws ServiceError `unavailable` */
+  get #open(): Running {
+    if (!this.#running) throw new ServiceError('unavailable', 'The server is not running.');
+    return this.#running;
   }
 
   /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
@@ -121,44 +136,60 @@ export class Server {
   /** Gives a stop that is under way, or to come, no more time: transfers are cut, and have their ends in the journal. */
   hurry(): void {
     this.#hurry.abort();
-    this.#listeners?.hurry();
+    this.#running?.listeners.hurry();
   }
 
   async #start(): Promise<void> {
-    this.#dataFolder = openDataFolder(this.#config.server.data_folder_path);
+    const running = await this.#openAll();
+    const { core, listeners, consoles, parts } = running;
     try {
-      this.#state = await this.#openState();
-      this.#assertGoesOn();
-      this.#core = await Core.open(this.#config, this.#dataFolder, {
-        clock: this.#clock,
-        log: this.#log,
-        monitoring: this.#monitoring,
-        state: this.#state,
-        uploadLimits: this.#uploadLimits,
-        excludedPath: this.#commonFolderPath,
-      });
-      this.#assertGoesOn();
-      const { events } = this.#core;
-      this.#listeners = this.#ownListeners(this.#core, this.#state);
-      this.#consoles = this.#makeConsoles(this.#dataFolder, this.#state);
       // Of several nodes that answer at one address none tells of its start while the others serve.
       if (this.#supervisor) await this.#monitoring.count(this.#config);
       else await this.#monitoring.apply(this.#config);
       this.#emit(20001, { version: SVC_VERSION });
-      this.#parts = this.#makeParts(this.#config);
-      await this.#core.deliveries.apply(this.#parts.handlers, Object.keys(this.#config.event_handlers));
-      await startMethods(this.#parts);
+      await core.deliveries.apply(parts.handlers, Object.keys(this.#config.event_handlers));
+      await startMethods(parts);
       this.#assertGoesOn();
-      await this.#listeners.start(this.#parts);
-      await (await this.#consoles.prepare(this.#config)).commit();
-      await this.#openControl();
+      await listeners.start(parts);
+      await (await consoles.prepare(this.#config)).commit();
+      running.control = await this.#openControl(running);
       this.#assertGoesOn();
       this.#emit(20181, { version: SVC_VERSION });
-      events.assertWritable();
+      core.events.assertWritable();
       this.#phase = 'ready';
       if (this.#supervisor) await this.#monitoring.apply(this.#config);
     } catch (error) {
-      await this.#close();
+      await this.#close(running);
+      throw error;
+    }
+  }
+
+  /** Opens all that requests need; nothing listens yet. When something cannot be opened, nothing stays open. */
+  async #openAll(): Promise<Running> {
+    const dataFolder = openDataFolder(this.#config.server.data_folder_path);
+    const closeAll: (() => unknown)[] = [() => dataFolder.release()];
+    try {
+      const state = await this.#openState();
+      closeAll.unshift(() => state.close());
+      this.#assertGoesOn();
+      const commonFolderPath = this.#supervisor?.setup.dataFolderPath ?? dataFolder.path;
+      const core = await Core.open(this.#config, dataFolder, {
+        clock: this.#clock,
+        log: this.#log,
+        monitoring: this.#monitoring,
+        state,
+        uploadLimits: this.#uploadLimits,
+        excludedPath: commonFolderPath,
+      });
+      closeAll.unshift(() => core.close(0));
+      this.#assertGoesOn();
+      const opened = { dataFolder, commonFolderPath, state, core, listeners: this.#makeListeners(core, state, commonFolderPath) };
+      const parts = this.#makeParts(this.#config, opened);
+      // In one step: as soon as consoles are made, others ask for the server as it is.
+      this.#running = { ...opened, parts, consoles: this.#makeConsoles(opened), control: undefined };
+      return this.#running;
+    } catch (error) {
+      for (const close of closeAll) await close();
       throw error;
     }
   }
@@ -169,12 +200,13 @@ export class Server {
 
   /** One line for each listening service. */
   listening(): { uuid: string; name: string; url: string }[] {
-    return [...(this.#listeners?.listening() ?? []), ...this.#monitoring.listening(), ...(this.#consoles?.listening() ?? [])];
+    const { listeners, consoles } = this.#running ?? {};
+    return [...(listeners?.listening() ?? []), ...this.#monitoring.listening(), ...(consoles?.listening() ?? [])];
   }
 
   /** A URL that logs an administrator (by name) in to the console, once and within five minutes; undefined without a console. */
   consoleLink(administrator: string): string | undefined {
-    return this.#consoles?.loginLink(administrator);
+    return this.#running?.consoles.loginLink(administrator);
   }
 
   /**
@@ -188,7 +220,7 @@ export class Server {
   }
 
   /**
-   * Makes ready for a new configuration; nothing has changed yet.
+   * Makes ready for a new configuration, once the server has started; nothing has changed yet.
    *
    * @throws ServiceError `unavailable` when it needs a restart, or something of it cannot be had
    */
@@ -196,11 +228,14 @@ export class Server {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);
     if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
-    const parts = this.#makeParts(this.#ownShare(next.config));
-    const prepared = await this.#prepare(parts);
+    await this.#started;
+    const running = this.#open;
+    const { core } = running;
+    const parts = this.#makeParts(this.#ownShare(next.config), running);
+    const prepared = await this.#prepare(running, parts);
     const commit = async () => {
       try {
-        await this.#core?.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
+        await core.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
         await startMethods(parts);
       } catch (error) {
         await prepared.abort();
@@ -208,13 +243,13 @@ export class Server {
       }
       this.#loaded = next;
       this.#config = parts.config;
-      this.#core?.files.fileCache.resize(parts.config.server.file_cache_size);
+      core.files.fileCache.resize(parts.config.server.file_cache_size);
       const ended = await prepared.commit();
       await this.#monitoring.apply(parts.config);
-      const old = this.#parts;
-      this.#parts = parts;
-      for (const method of old?.methods.values() ?? []) await method.stop();
-      await this.#core?.events.emitDurable({ id: 20012, context: this.#context(), data: { changes, ended } });
+      const old = running.parts;
+      running.parts = parts;
+      await stopMethods(old);
+      await core.events.emitDurable({ id: 20012, context: contextOf(core), data: { changes, ended } });
       return ended;
     };
     return { changes, commit, abort: prepared.abort };
@@ -226,11 +261,10 @@ export class Server {
   }
 
   /** Has everything that listens make ready for a reload, or nothing. */
-  async #prepare(parts: Parts): Promise<PreparedReload> {
-    const files = await (this.#listeners as OwnListeners).prepare(parts);
+  async #prepare({ listeners, consoles }: Running, parts: Parts): Promise<PreparedReload> {
+    const files = await listeners.prepare(parts);
     try {
-      const consoles = await (this.#consoles as ConsoleServices).prepare(parts.config);
-      return bothReloads(files, consoles);
+      return bothReloads(files, await consoles.prepare(parts.config));
     } catch (error) {
       await files.abort();
       throw error;
@@ -238,46 +272,45 @@ export class Server {
   }
 
   async #stop(): Promise<boolean> {
-    const wasReady = this.#phase === 'ready';
+    const [running, wasReady] = [this.#running, this.#phase === 'ready'];
     this.#phase = 'stopping';
-    this.#listeners?.leave();
-    if (!wasReady) {
+    running?.listeners.leave();
+    if (!running || !wasReady) {
       // What the start waits for ends; it fails then, and closes what it had opened.
-      await this.#listeners?.stop(0);
-      for (const method of this.#parts?.methods.values() ?? []) await method.stop();
+      await running?.listeners.stop(0);
+      if (running) await stopMethods(running.parts);
       await this.#started?.catch(() => {});
       return true;
     }
     // `/ready` says so already; what sends requests here has the time to notice.
     await this.#clock.sleep(this.#config.server.shutdown_delay * 1000, this.#hurry.signal).catch(() => {});
-    return this.#close();
+    return this.#close(running);
   }
 
-  async #close(): Promise<boolean> {
+  async #close({ dataFolder, state, core, listeners, consoles, parts, control }: Running): Promise<boolean> {
     const endMs = this.#clock.monotonicMs() + this.#config.server.shutdown_timeout * 1000;
     const leftMs = () => (this.#hurry.signal.aborted ? 0 : endMs - this.#clock.monotonicMs());
-    if (this.#core && (this.#listeners?.listening().length ?? 0) > 0) this.#emit(20002);
-    const finished = (await this.#listeners?.stop(leftMs())) ?? true;
-    await this.#consoles?.stop();
-    await this.#control?.close();
-    for (const method of this.#parts?.methods.values() ?? []) await method.stop();
-    const delivered = (await this.#core?.close(leftMs())) ?? true;
+    if (listeners.listening().length > 0) this.#emit(20002);
+    const finished = await listeners.stop(leftMs());
+    await consoles.stop();
+    await control?.close();
+    await stopMethods(parts);
+    const delivered = await core.close(leftMs());
     await this.#monitoring.stop();
-    await this.#state?.close();
-    this.#dataFolder?.release();
-    this.#core = undefined;
-    this.#dataFolder = undefined;
+    await state.close();
+    dataFolder.release();
+    this.#running = undefined;
     return finished && delivered;
   }
 
   /** What answers commands on the control socket that a supervisor has. */
   get control(): ControlServer | undefined {
-    return this.#control;
+    return this.#running?.control;
   }
 
   /** Another node wrote an accounts file. */
   lookAtAccounts(): void {
-    for (const method of this.#parts?.methods.values() ?? []) if (method instanceof ApplicationMethod) method.accounts.lookAgain();
+    for (const method of this.#open.parts.methods.values()) if (method instanceof ApplicationMethod) method.accounts.lookAgain();
   }
 
   /** Has the tickets of TLS sessions made with another secret, that all nodes have. */
@@ -292,7 +325,7 @@ export class Server {
 
   /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
   flushNow(): void {
-    this.#core?.flushNow();
+    this.#running?.core.flushNow();
   }
 
   async #openState(): Promise<State> {
@@ -305,35 +338,33 @@ export class Server {
   }
 
   // Files are served without it, too: not every file system has sockets.
-  async #openControl(): Promise<void> {
-    const [{ path }, collections, log] = [this.#dataFolder as DataFolder, this.#collections(), this.#log];
-    if (this.#supervisor) this.#control = new ControlServer(collections, log);
-    else
-      await ControlServer.open(path, collections, log).then(
-        (control) => {
-          this.#control = control;
-        },
-        (error) => log.warn('svc sessions, locks and bans will not work', { reason: error }),
-      );
+  async #openControl({ dataFolder, ...opened }: Running): Promise<ControlServer | undefined> {
+    const collections = this.#collections(opened);
+    if (this.#supervisor) return new ControlServer(collections, this.#log);
+    try {
+      return await ControlServer.open(dataFolder.path, collections, this.#log);
+    } catch (error) {
+      this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
+      return undefined;
+    }
   }
 
-  #collections(): Collections {
-    const { locks, bans } = this.#state as State;
-    const { files } = this.#core as Core;
-    const sessions = () => this.#listeners?.sessions() ?? new Map();
-    return controlledCollections({ sessions, locks, bans, files }, this.#clock);
+  #collections({ state: { locks, bans }, core: { files }, listeners }: Omit<Opened, 'dataFolder'>): Collections {
+    return controlledCollections({ sessions: () => listeners.sessions(), locks, bans, files }, this.#clock);
   }
 
-  #makeConsoles(dataFolder: DataFolder, { bans, nodes }: State): ConsoleServices {
+  #makeConsoles(opened: Opened): ConsoleServices {
+    const { dataFolder, core, state } = opened;
     return makeConsoles(() => this.#view(), {
       dataFolder,
-      nodes,
+      core,
+      nodes: state.nodes,
       tally: () => this.#monitoring.tally.figures,
       listening: () => this.listening(),
-      collections: this.#collections(),
+      collections: this.#collections(opened),
       file: this.#file,
       passwords: this.#verifier,
-      bans,
+      bans: state.bans,
       announce: (id, data, component) => this.#emit(id, data, component),
       clock: this.#clock,
       log: this.#log,
@@ -341,18 +372,10 @@ export class Server {
   }
 
   #view(): ServerView {
-    return {
-      phase: this.#phase,
-      loaded: this.#loaded,
-      config: this.#config,
-      core: this.#core,
-      parts: this.#parts,
-      state: this.#state,
-      listeners: this.#listeners,
-    };
+    return { phase: this.#phase, loaded: this.#loaded, config: this.#config, ...this.#open };
   }
 
-  #ownListeners({ events, files, journal }: Core, state: State): OwnListeners {
+  #makeListeners({ events, files, journal }: Core, state: State, dataFolderPath: string): OwnListeners {
     return new OwnListeners({
       events,
       files,
@@ -360,7 +383,7 @@ export class Server {
       monitoring: this.#monitoring,
       announce: (id, data, component) => this.#emit(id, data, component),
       recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
-      dataFolderPath: this.#commonFolderPath,
+      dataFolderPath,
       tickets: this.#tickets,
       renewsTickets: this.#supervisor === undefined,
       clock: this.#clock,
@@ -368,11 +391,9 @@ export class Server {
     });
   }
 
-  #makeParts(config: Config): Parts {
-    const core = this.#core as Core;
-    const state = this.#state as State;
+  #makeParts(config: Config, { commonFolderPath, state, core, listeners }: Opened): Parts {
     const parts = makeParts(config, {
-      dataFolderPath: this.#commonFolderPath,
+      dataFolderPath: commonFolderPath,
       serverUuid: core.server.uuid,
       passwords: this.#verifier,
       events: core.events,
@@ -382,16 +403,17 @@ export class Server {
       log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
       ...(this.#supervisor && { onAccountsWritten: this.#supervisor.accountsWritten }),
-      onAccountsChanged: () => void this.#listeners?.accountsChanged(),
+      onAccountsChanged: () => void listeners.accountsChanged(),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
   }
 
-  #context(component: EventComponent = (this.#core as Core).server) {
-    return { account: processAccount(), component };
-  }
-
   #emit(id: number, data: Record<string, unknown> = {}, component?: EventComponent): void {
-    this.#core?.events.emit({ id, context: this.#context(component), data });
+    const core = this.#running?.core;
+    core?.events.emit({ id, context: contextOf(core, component), data });
   }
+}
+
+function contextOf({ server }: Core, component: EventComponent = server) {
+  return { account: processAccount(), component };
 }

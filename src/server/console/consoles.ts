@@ -19,6 +19,7 @@ import { consoleSources } from './sources.ts';
 /** What consoles have of a server, beside what a `ServerView` has. */
 interface Surroundings {
   dataFolder: { path: string; serverUuid(): string };
+  core: Core;
   /** The way to other nodes. */
   nodes: NodeLink | undefined;
   /** What this process counted. */
@@ -37,11 +38,11 @@ interface Surroundings {
 /**
  * The consoles of a server, none started; where there are several nodes this one begins to tell of itself, and to answer the others' consoles.
  *
- * @param view the server as it is now, its core open
+ * @param view the server as it is now; not asked before this function has returned
  */
 export function makeConsoles(view: () => ServerView, surroundings: Surroundings): ConsoleServices {
-  const { clock, log, file, dataFolder, nodes, ...rest } = surroundings;
-  const { server, events } = view().core as Core;
+  const { clock, log, file, dataFolder, core, nodes, ...rest } = surroundings;
+  const { server, events } = core;
   const started = new Date(clock.nowMs()).toISOString();
   const jobs = new ReplayJobs();
   const handlerViews = new HandlerViews(view, clock);

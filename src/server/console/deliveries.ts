@@ -27,7 +27,7 @@ export function deliverySources(
   view: () => ServerView,
   { jobs, handlerViews, installation, clock }: Surroundings,
 ): DeliverySources & { replays: ConsoleReplays } {
-  const core = () => view().core as Core;
+  const core = () => view().core;
   const journal = () => ({
     config: view().config,
     end: core().journal.end,

@@ -2,7 +2,6 @@ import type { HandlerView } from '../../console/sources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
-import type { Core } from '../core.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Others } from '../nodes/installation.ts';
 
@@ -54,7 +53,7 @@ export class HandlerViews {
 
   async #look({ nodes, ownName }: Others): Promise<HandlerView[]> {
     const { config, core } = this.#view();
-    const { deliveries, journal } = core as Core;
+    const { deliveries, journal } = core;
     const nowMs = this.#clock.nowMs();
     const figures = new Map((await deliveries.figures()).map((state) => [state.handler, state]));
     const nameOf = (uuid = '') => nodes.find((node) => node.uuid === uuid)?.node ?? uuid;

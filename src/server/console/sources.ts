@@ -3,7 +3,6 @@ import { mostShown as mostTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { freeBytes } from '../../lib/disk/free-space.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Core } from '../core.ts';
 import { nothingEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
@@ -40,7 +39,7 @@ type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
  */
 export function consoleSources(view: () => ServerView, surroundings: Surroundings): ConsoleSources {
   const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = surroundings;
-  const core = () => view().core as Core;
+  const core = () => view().core;
   const counts = new SummedCounts();
   const earlierErrors = new EarlierErrors(() => core().journal, surroundings);
   const look = async () => {

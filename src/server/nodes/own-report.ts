@@ -4,7 +4,6 @@ import type { ShownTransfer } from '../../files/transfers.ts';
 import type { ServiceFigures } from '../../monitor/sources.ts';
 import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import { jobView } from '../console/replays.ts';
-import type { Core } from '../core.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import { methodFaults } from '../parts.ts';
 import type { TallyFigures } from '../tally.ts';
@@ -24,8 +23,8 @@ interface Surroundings {
 
 /** How this node is at this moment. */
 export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Surroundings): Promise<NodeReport> {
-  const services = (await view.listeners?.figures()) ?? [];
-  const { server, files } = view.core as Core;
+  const services = await view.listeners.figures();
+  const { server, files } = view.core;
   const counted = tally();
   const transfers = files.transfers.look();
   return {
@@ -47,8 +46,8 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
 }
 
 function methodsOf({ parts, config }: ServerView): NodeReport['methods'] {
-  const faults = parts ? methodFaults(parts) : {};
-  return [...(parts?.methods.values() ?? [])].map(({ uuid, name, type, state }) => {
+  const faults = methodFaults(parts);
+  return [...parts.methods.values()].map(({ uuid, name, type, state }) => {
     const isDisabled = config.authentications[uuid]?.enabled === false;
     return { uuid, name, type, state, reason: isDisabled ? 'It is disabled in the configuration.' : (faults[uuid] ?? '') };
   });
