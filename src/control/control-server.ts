@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Server as NetServer, Socket } from 'node:net';
+import { connect, createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
@@ -31,8 +31,7 @@ export class ControlServer {
   readonly #server: Server;
   #closeSocket: (() => void) | undefined;
 
-  /** For connections that another process accepts; see `take`. */
-  constructor(collections: Controlled, log: Log) {
+  private constructor(collections: Controlled, log: Log) {
     this.#collections = collections;
     this.#log = log;
     const limits = { headersTimeout: requestWithinMs, requestTimeout: requestWithinMs, connectionsCheckingInterval: 1000 };
@@ -40,8 +39,6 @@ export class ControlServer {
     this.#server.maxConnections = mostConnections;
     this.#server.setTimeout(stallWithinMs);
     this.#server.on('error', (error) => log.warn('the control socket cannot accept a connection', { reason: error }));
-    // Has it look after the times of connections that it did not accept itself.
-    this.#server.emit('listening');
   }
 
   /**
@@ -59,12 +56,6 @@ export class ControlServer {
       await control.close();
       throw error;
     }
-  }
-
-  /** Answers a connection that another process accepted. */
-  take(socket: Socket): void {
-    this.#server.emit('connection', socket);
-    socket.resume();
   }
 
   async close(): Promise<void> {
@@ -124,13 +115,50 @@ function targetOf(target: string): { name: ControlledName; query: URLSearchParam
 }
 
 /**
+ * Has one of several services answer at the control socket of the data folder that they have in common.
+ *
+ * @param next the data folder of the service that answers the next connection; undefined when none does
+ * @returns ends it
+ * @throws ServiceError `unavailable` when there can be no socket there
+ */
+export async function shareControlSocket(dataFolderPath: string, next: () => string | undefined): Promise<() => Promise<void>> {
+  const connections = new Set<Socket>();
+  const server = createNetServer((client) => {
+    const folder = next();
+    connections.add(client);
+    client.on('close', () => connections.delete(client));
+    // Who is cut off before the reply says that no service answered.
+    pass(client, folder).catch(() => client.destroy());
+  });
+  server.maxConnections = mostConnections;
+  server.on('error', () => {});
+  const closeSocket = await listenAtSocket(server, dataFolderPath);
+  return async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const connection of connections) connection.destroy();
+    await closed;
+    closeSocket();
+  };
+}
+
+async function pass(client: Socket, folder: string | undefined): Promise<void> {
+  if (folder === undefined) throw new ServiceError('unavailable', 'No service answers.');
+  const place = openSocketPath(folder);
+  try {
+    await pipeline(client, connect(place.path), client);
+  } finally {
+    place.close();
+  }
+}
+
+/**
  * Has a server accept connections at the control socket of a data folder, in place of one that a dead process left.
  *
  * @param dataFolderPath of which this process is the owner
  * @returns ends what the path needs, once the server is closed
  * @throws ServiceError `unavailable` when there can be no socket there
  */
-export async function listenAtSocket(server: NetServer, dataFolderPath: string): Promise<() => void> {
+async function listenAtSocket(server: NetServer, dataFolderPath: string): Promise<() => void> {
   let place: SocketPath | undefined;
   try {
     place = openSocketPath(dataFolderPath);

@@ -303,11 +303,6 @@ export class Server {
     return finished && delivered;
   }
 
-  /** What answers commands on the control socket that a supervisor has. */
-  get control(): ControlServer | undefined {
-    return this.#running?.control;
-  }
-
   /** Another node wrote an accounts file. */
   lookAtAccounts(): void {
     for (const method of this.#open.parts.methods.values()) if (method instanceof ApplicationMethod) method.accounts.lookAgain();
@@ -340,7 +335,6 @@ export class Server {
   // Files are served without it, too: not every file system has sockets.
   async #openControl({ dataFolder, ...opened }: Running): Promise<ControlServer | undefined> {
     const collections = this.#collections(opened);
-    if (this.#supervisor) return new ControlServer(collections, this.#log);
     try {
       return await ControlServer.open(dataFolder.path, collections, this.#log);
     } catch (error) {

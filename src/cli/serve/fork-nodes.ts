@@ -34,9 +34,8 @@ export async function nodeForks(): Promise<() => NodeProcess> {
       // What comes before the script listens would be lost: it says so with its first message.
       hears: new Promise((resolve) => worker.once('message', () => resolve())),
       ended: new Promise((resolve) => worker.once('exit', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`))),
-      send: (message, socket) => {
-        if (worker.isConnected()) worker.process.send(message as object, socket, undefined, () => {});
-        else socket?.destroy();
+      send: (message) => {
+        if (worker.isConnected()) worker.process.send(message as object, undefined, undefined, () => {});
       },
       onMessage: (listener) => void worker.once('message', () => worker.on('message', listener)),
       disconnect: () => {

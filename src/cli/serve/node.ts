@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { createLog } from '../../lib/log.ts';
@@ -31,7 +30,7 @@ export async function node(): Promise<number> {
     send: (message) => process.send?.(message, undefined, undefined, () => {}),
     dropPrivileges,
   });
-  process.on('message', (message, socket) => running.receive(message, socket as Socket | undefined));
+  process.on('message', (message) => running.receive(message));
   // From now on messages are heard.
   process.send([]);
   await gone;

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Clock } from '../../lib/clock.ts';
 import type { MetricFigures } from '../../monitor/node-figures.ts';
 import { Calls } from './calls.ts';
@@ -11,8 +10,8 @@ export interface NodeProcess {
   readonly hears: Promise<void>;
   /** Resolves with how it ended, for example `signal SIGKILL`. */
   readonly ended: Promise<string>;
-  /** Gives it a message, perhaps with a connection. Never throws: a process that is gone gets nothing. */
-  send(message: unknown, socket?: Socket): void;
+  /** Never throws: a process that is gone gets nothing. */
+  send(message: unknown): void;
   onMessage(listener: (message: unknown) => void): void;
   /** Lets it end by itself: nobody talks to it any more. */
   disconnect(): void;
@@ -73,11 +72,6 @@ export class Member {
     } finally {
       timer.cancel();
     }
-  }
-
-  /** Has it answer a connection to the control socket. */
-  give(socket: Socket): void {
-    this.#process.send('control', socket);
   }
 
   /** Asks for its figures, and goes on without them when it does not answer. */

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Config } from '../../config/schema/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { onOldFile, readAsRoot } from '../../lib/disk/named-file.ts';
@@ -48,11 +47,9 @@ export class SupervisedNode {
     });
   }
 
-  /** Takes a message of the supervisor. @param socket a connection to the control socket, which comes without anything else */
-  receive(message: unknown, socket: Socket | undefined): void {
-    if (!socket) this.#calls.receive(message);
-    else if (this.#server?.control) this.#server.control.take(socket);
-    else socket.destroy();
+  /** Takes a message of the supervisor. */
+  receive(message: unknown): void {
+    this.#calls.receive(message);
   }
 
   /** The supervisor is gone: nobody would start this node again. Cuts what is under way. */

@@ -1,8 +1,7 @@
-import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { changesBetween, needsRestart } from '../../config/changes.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import type { ReloadReport } from '../../config/reload-report-schema.ts';
-import { listenAtSocket } from '../../control/control-server.ts';
+import { shareControlSocket } from '../../control/control-server.ts';
 import { newTicketSecret, ticketSecretLastsMs } from '../../http/connection/ticket-keys.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { type DataFolder, openDataFolder, peekDataFolder } from '../../lib/disk/data-folder.ts';
@@ -56,8 +55,7 @@ export class Supervisor {
   readonly #turns = new FairTurns({ atOnce: 1, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
   #loaded: LoadedConfig;
   #dataFolder: DataFolder | undefined;
-  #control: NetServer | undefined;
-  #closeSocket: (() => void) | undefined;
+  #closeControl: (() => Promise<void>) | undefined;
   #ticketSecret = newTicketSecret();
   #ticketRenewal: Timer | undefined;
   #files: StartedNode['files'] = new Map();
@@ -119,8 +117,7 @@ export class Supervisor {
     for (const member of this.#members) if (!member.isReady) member.kill('the server stops');
     const finished = await Promise.all(ready.map((member) => member.stop((shutdown_delay + shutdown_timeout) * 1000)));
     await Promise.all([...this.#members].map(({ ended }) => ended));
-    if (this.#control) await new Promise((closed) => this.#control?.close(closed));
-    this.#closeSocket?.();
+    await this.#closeControl?.();
     this.#dataFolder?.release();
     return finished.every(Boolean);
   }
@@ -265,15 +262,13 @@ export class Supervisor {
   // Files are served without it, too: not every file system has sockets.
   async #openControl(dataFolderPath: string): Promise<void> {
     let turn = 0;
-    const server = createServer({ pauseOnConnect: true }, (socket: Socket) => {
+    const next = () => {
       const members = this.#ready();
-      socket.on('error', () => {});
-      if (members.length === 0) socket.destroy();
-      else members[turn++ % members.length]?.give(socket);
-    });
+      const member = members[turn++ % members.length];
+      return member && folderOfNode(dataFolderPath, member.number);
+    };
     try {
-      this.#closeSocket = await listenAtSocket(server, dataFolderPath);
-      this.#control = server;
+      this.#closeControl = await shareControlSocket(dataFolderPath, next);
     } catch (error) {
       this.#options.log.warn('svc sessions, locks and bans will not work', { reason: error });
     }
