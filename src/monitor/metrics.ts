@@ -165,7 +165,7 @@ export class Metrics {
     await this.#collect();
     const { nodes } = this.#sources;
     if (!nodes) return this.#registry.metrics();
-    const { running, restarts, others } = await nodes();
+    const { running, restarts, others } = await nodes(await this.#registry.getMetricsAsJSON());
     this.#nodes?.running.set(running);
     this.#nodes?.restarts.set(restarts);
     return joinedFigures([await this.#registry.getMetricsAsJSON(), ...others]).metrics();

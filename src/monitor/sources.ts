@@ -1,4 +1,4 @@
-import type { NodeFigures } from './node-figures.ts';
+import type { MetricFigures, NodeFigures } from './node-figures.ts';
 
 /** What the figures of a scrape and the answer of `/ready` are made of. */
 export interface MonitorSources {
@@ -13,8 +13,8 @@ export interface MonitorSources {
   configHash(): string;
   /** What nodes share; undefined where there is one node alone. */
   shared(): Promise<SharedFigures | undefined>;
-  /** Of the nodes that were started with this one; undefined where there are none. */
-  nodes?: (() => Promise<NodeFigures>) | undefined;
+  /** Tells of the nodes that were started with this one, and keeps what this one shows; undefined where there are none. */
+  nodes?: ((own: MetricFigures) => Promise<NodeFigures>) | undefined;
 }
 
 /** The state that nodes share. */

@@ -23,14 +23,15 @@ import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/consoles.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
-import { bothReloads, type PreparedReload } from './listeners.ts';
+import { type Announce, bothReloads, type PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
-import type { NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
+import type { Calls } from './supervisor/calls.ts';
+import type { NodeApi, NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
 import { shareOfNode } from './supervisor/share-of-node.ts';
 
 /** What one configuration makes, without listeners. */
@@ -64,20 +65,13 @@ export interface ServerSurroundings {
   /** What the configuration was read from. */
   file?: ConfigFile;
   /** The supervisor that started this process as one of several nodes. */
-  supervisor?: NodeSupervisor;
-}
-
-/** What a node has of the supervisor that started it beside others. */
-export interface NodeSupervisor extends SupervisorApi {
-  setup: NodeSetup;
+  supervisor?: { setup: NodeSetup; calls: Calls<NodeApi, SupervisorApi> };
 }
 
 /** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */
 export class Server {
-  readonly #clock: Clock;
-  readonly #log: Log;
   readonly #verifier = new PasswordVerifier();
-  readonly #supervisor: NodeSupervisor | undefined;
+  readonly #supervisor: ServerSurroundings['supervisor'];
   readonly #tickets: TicketKeys;
   #loaded: LoadedConfig;
   /** What of it is for this process. */
@@ -85,6 +79,8 @@ export class Server {
   /** From the moment that all of it is open until it is closed. */
   #running: Running | undefined;
   readonly #monitoring: Monitoring;
+  /** For all of its parts. */
+  readonly #common: { clock: Clock; log: Log; monitoring: Monitoring; announce: Announce };
   readonly #file: ServerFile;
   readonly #uploadLimits = (): UploadLimits => uploadLimits(this.#config.server.uploads);
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
@@ -97,22 +93,16 @@ export class Server {
     this.#supervisor = supervisor;
     this.#tickets = new TicketKeys(supervisor?.setup.ticketSecret);
     this.#loaded = loaded;
-    this.#config = this.#ownShare(loaded.config);
-    this.#clock = clock;
-    this.#log = log;
+    this.#config = shareOfNode(loaded.config, supervisor?.setup);
     this.#monitoring = new Monitoring(
-      monitorSources(() => this.#view(), clock, supervisor && (() => supervisor.figures())),
+      monitorSources(() => this.#view(), clock, supervisor && ((own) => supervisor.calls.call('figures', own))),
       log,
       supervisor && `node-${supervisor.setup.number}`,
     );
-    const [running, apply, byAnother] = [() => this.#loaded, (next: LoadedConfig) => this.reload(next), supervisor?.reload];
-    this.#file = new ServerFile({ file, running, apply, byAnother, clock, log });
-  }
-
-  /** What of a configuration is for this process. */
-  #ownShare(config: Config): Config {
-    const setup = this.#supervisor?.setup;
-    return setup ? shareOfNode(config, setup.dataFolderPath, setup.number, setup.nodes) : config;
+    const announce: Announce = (id, data, component) => this.#emit(id, data, component);
+    this.#common = { clock, log, monitoring: this.#monitoring, announce };
+    const byAnother = supervisor && (() => supervisor.calls.call('reload'));
+    this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.reload(next), byAnother, clock, log });
   }
 
   /** @throws ServiceError `unavailable` */
@@ -174,16 +164,25 @@ export class Server {
       this.#assertGoesOn();
       const commonFolderPath = this.#supervisor?.setup.dataFolderPath ?? dataFolder.path;
       const core = await Core.open(this.#config, dataFolder, {
-        clock: this.#clock,
-        log: this.#log,
-        monitoring: this.#monitoring,
+        ...this.#common,
         state,
         uploadLimits: this.#uploadLimits,
         excludedPath: commonFolderPath,
       });
       closeAll.unshift(() => core.close(0));
       this.#assertGoesOn();
-      const opened = { dataFolder, commonFolderPath, state, core, listeners: this.#makeListeners(core, state, commonFolderPath) };
+      const { events, files, journal } = core;
+      const listeners = new OwnListeners({
+        ...this.#common,
+        events,
+        files,
+        state,
+        recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
+        dataFolderPath: commonFolderPath,
+        tickets: this.#tickets,
+        renewsTickets: this.#supervisor === undefined,
+      });
+      const opened = { dataFolder, commonFolderPath, state, core, listeners };
       const parts = this.#makeParts(this.#config, opened);
       // In one step: as soon as consoles are made, others ask for the server as it is.
       this.#running = { ...opened, parts, consoles: this.#makeConsoles(opened), control: undefined };
@@ -231,7 +230,7 @@ export class Server {
     await this.#started;
     const running = this.#open;
     const { core } = running;
-    const parts = this.#makeParts(this.#ownShare(next.config), running);
+    const parts = this.#makeParts(shareOfNode(next.config, this.#supervisor?.setup), running);
     const prepared = await this.#prepare(running, parts);
     const commit = async () => {
       try {
@@ -283,13 +282,13 @@ export class Server {
       return true;
     }
     // `/ready` says so already; what sends requests here has the time to notice.
-    await this.#clock.sleep(this.#config.server.shutdown_delay * 1000, this.#hurry.signal).catch(() => {});
+    await this.#common.clock.sleep(this.#config.server.shutdown_delay * 1000, this.#hurry.signal).catch(() => {});
     return this.#close(running);
   }
 
   async #close({ dataFolder, state, core, listeners, consoles, parts, control }: Running): Promise<boolean> {
-    const endMs = this.#clock.monotonicMs() + this.#config.server.shutdown_timeout * 1000;
-    const leftMs = () => (this.#hurry.signal.aborted ? 0 : endMs - this.#clock.monotonicMs());
+    const endMs = this.#common.clock.monotonicMs() + this.#config.server.shutdown_timeout * 1000;
+    const leftMs = () => (this.#hurry.signal.aborted ? 0 : endMs - this.#common.clock.monotonicMs());
     if (listeners.listening().length > 0) this.#emit(20002);
     const finished = await listeners.stop(leftMs());
     await consoles.stop();
@@ -326,30 +325,31 @@ export class Server {
   async #openState(): Promise<State> {
     const policy = () => this.#config.server.security_policy;
     const { state } = this.#config.server;
-    if (state.type === 'memory') return memoryState(this.#clock, policy);
+    if (state.type === 'memory') return memoryState(this.#common.clock, policy);
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./state-redis.ts');
-    return openRedisState(state, { clock: this.#clock, log: this.#log, policy, uploadLimits: this.#uploadLimits });
+    return openRedisState(state, { clock: this.#common.clock, log: this.#common.log, policy, uploadLimits: this.#uploadLimits });
   }
 
   // Files are served without it, too: not every file system has sockets.
   async #openControl({ dataFolder, ...opened }: Running): Promise<ControlServer | undefined> {
     const collections = this.#collections(opened);
     try {
-      return await ControlServer.open(dataFolder.path, collections, this.#log);
+      return await ControlServer.open(dataFolder.path, collections, this.#common.log);
     } catch (error) {
-      this.#log.warn('svc sessions, locks and bans will not work', { reason: error });
+      this.#common.log.warn('svc sessions, locks and bans will not work', { reason: error });
       return undefined;
     }
   }
 
   #collections({ state: { locks, bans }, core: { files }, listeners }: Omit<Opened, 'dataFolder'>): Collections {
-    return controlledCollections({ sessions: () => listeners.sessions(), locks, bans, files }, this.#clock);
+    return controlledCollections({ sessions: () => listeners.sessions(), locks, bans, files }, this.#common.clock);
   }
 
   #makeConsoles(opened: Opened): ConsoleServices {
     const { dataFolder, core, state } = opened;
     return makeConsoles(() => this.#view(), {
+      ...this.#common,
       dataFolder,
       core,
       nodes: state.nodes,
@@ -359,9 +359,6 @@ export class Server {
       file: this.#file,
       passwords: this.#verifier,
       bans: state.bans,
-      announce: (id, data, component) => this.#emit(id, data, component),
-      clock: this.#clock,
-      log: this.#log,
     });
   }
 
@@ -369,34 +366,18 @@ export class Server {
     return { phase: this.#phase, loaded: this.#loaded, config: this.#config, ...this.#open };
   }
 
-  #makeListeners({ events, files, journal }: Core, state: State, dataFolderPath: string): OwnListeners {
-    return new OwnListeners({
-      events,
-      files,
-      state,
-      monitoring: this.#monitoring,
-      announce: (id, data, component) => this.#emit(id, data, component),
-      recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
-      dataFolderPath,
-      tickets: this.#tickets,
-      renewsTickets: this.#supervisor === undefined,
-      clock: this.#clock,
-      log: this.#log,
-    });
-  }
-
   #makeParts(config: Config, { commonFolderPath, state, core, listeners }: Opened): Parts {
+    const supervisor = this.#supervisor;
     const parts = makeParts(config, {
+      ...this.#common,
       dataFolderPath: commonFolderPath,
       serverUuid: core.server.uuid,
       passwords: this.#verifier,
       events: core.events,
       urlHealth: state.urlHealth,
       accepted: state.accepted,
-      clock: this.#clock,
-      log: this.#log,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
-      ...(this.#supervisor && { onAccountsWritten: this.#supervisor.accountsWritten }),
+      ...(supervisor && { onAccountsWritten: () => supervisor.calls.call('accountsWritten') }),
       onAccountsChanged: () => void listeners.accountsChanged(),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };

@@ -1,7 +1,12 @@
 import { systemClock } from '../../lib/clock.ts';
+import { onOldFile, readAsRoot } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { createLog } from '../../lib/log.ts';
-import { SupervisedNode } from '../../server/supervisor/supervised-node.ts';
+import { nothingEnded } from '../../server/listeners.ts';
+import { Server } from '../../server/server.ts';
+import { Calls } from '../../server/supervisor/calls.ts';
+import { type NodeApi, receivedConfig, type SupervisorApi } from '../../server/supervisor/protocol.ts';
+import { folderOfNode } from '../../server/supervisor/share-of-node.ts';
 import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
@@ -9,7 +14,7 @@ import { dropPrivileges } from './privileges.ts';
 /** A node whose supervisor is gone has so long to cut what is under way. */
 const endWithinMs = 3000;
 
-/** Runs one of the nodes of `svc serve --workers`; it ends with the process that started it. */
+/** Runs one of the nodes of `svc serve --workers`, an ordinary server beside others; it ends with the process that started it. */
 export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
   // Ctrl-C reaches the whole group; only the supervisor decides.
@@ -19,22 +24,46 @@ export async function node(): Promise<number> {
   // Else Node.js would end this process before it has ended its work.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = new Promise<void>((resolve) => process.once('disconnect', resolve));
-  const running = new SupervisedNode({
-    clock: systemClock,
-    makeLog: ({ log: options, number }) => {
-      const log = createLog({ ...options, clock: systemClock, write: (line) => process.stderr.write(line), fields: { node: number } });
-      endByFault(log, () => running.flushNow());
-      return log;
+  let server: Server | undefined;
+  let next: Awaited<ReturnType<Server['prepareReload']>> | undefined;
+  const running = () => {
+    if (!server) throw new ServiceError('unavailable', 'The node has not started.');
+    return server;
+  };
+  // A supervisor that is gone ends this process; nobody need be told.
+  const calls = new Calls<NodeApi, SupervisorApi>((message) => process.send?.(message, undefined, undefined, () => {}), {
+    async start(setup) {
+      const { number, loaded, configPath: path, dataFolderPath } = setup;
+      const log = createLog({ ...setup.log, clock: systemClock, write: (line) => process.stderr.write(line), fields: { node: number } });
+      endByFault(log, () => server?.flushNow());
+      for (const [path, bytes] of setup.files) readAsRoot.set(path, bytes);
+      onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
+      // The supervisor reads it for all nodes, and logs what is amiss.
+      const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
+      server = new Server(receivedConfig(loaded), { clock: systemClock, log, supervisor: { setup, calls }, ...file });
+      await server.start();
+      dropPrivileges(loaded.config.server, folderOfNode(dataFolderPath, number), log);
+      return { listening: server.listening(), files: readAsRoot };
     },
-    // A supervisor that is gone ends this process; nobody need be told.
-    send: (message) => process.send?.(message, undefined, undefined, () => {}),
-    dropPrivileges,
+    async prepare(loaded) {
+      next = await running().prepareReload(receivedConfig(loaded));
+    },
+    commit: async () => (await next?.commit()) ?? nothingEnded,
+    abort: async () => next?.abort(),
+    renewTickets: (secret) => running().renewTickets(secret),
+    lookAtAccounts: () => running().lookAtAccounts(),
+    figures: () => running().figures(),
+    stop: () => running().stop(),
+    hurry: () => running().hurry(),
   });
-  process.on('message', (message) => running.receive(message));
+  process.on('message', (message) => calls.receive(message));
   // From now on messages are heard.
   process.send([]);
   await gone;
+  // Nobody would start this node again: what is under way is cut.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
-  await running.end();
+  calls.close('The supervisor is gone.');
+  server?.hurry();
+  await server?.stop();
   process.exit(exitCode.done);
 }

@@ -46,7 +46,7 @@ export interface NodeApi {
   start(setup: NodeSetup): Promise<StartedNode>;
   /** Makes ready for a configuration; nothing changes yet. */
   prepare(loaded: SentConfig): Promise<void>;
-  commit(): Promise<{ listening: StartedNode['listening']; ended: Ended }>;
+  commit(): Promise<Ended>;
   abort(): Promise<void>;
   renewTickets(secret: Buffer): void;
   /** Another node wrote an accounts file. */
@@ -60,8 +60,8 @@ export interface NodeApi {
 
 /** What the supervisor does for a node. */
 export interface SupervisorApi {
-  /** The figures of the other nodes. */
-  figures(): Promise<NodeFigures>;
+  /** The figures of the other nodes. @param own kept as the last of the node that asks */
+  figures(own: MetricFigures): Promise<NodeFigures>;
   /** Has all nodes take over the file as it stands now, or none. */
   reload(): Promise<ReloadReport>;
   /** An accounts file was written; resolves when the other nodes go by it. */

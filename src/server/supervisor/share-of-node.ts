@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema/schema.ts';
+import type { NodeSetup } from './protocol.ts';
 
 /** The data folder of one of several nodes. */
 export function folderOfNode(dataFolderPath: string, number: number): string {
@@ -9,9 +10,11 @@ export function folderOfNode(dataFolderPath: string, number: number): string {
 
 /**
  * The configuration as one of several nodes on the same addresses goes by it: with a name and a data folder of its own, and a share of
- * what is limited. The first alone has the consoles: their sessions are in its memory.
+ * what is limited; without a setup, as it is. The first node alone has the consoles: their sessions are in its memory.
  */
-export function shareOfNode(config: Config, dataFolderPath: string, number: number, nodes: number): Config {
+export function shareOfNode(config: Config, setup: Pick<NodeSetup, 'dataFolderPath' | 'number' | 'nodes'> | undefined): Config {
+  if (!setup) return config;
+  const { dataFolderPath, number, nodes } = setup;
   const share = (limit: number) => Math.ceil(limit / nodes);
   const { server } = config;
   const services = Object.entries(config.services).map(([uuid, service]): [string, Config['services'][string]] => {

@@ -59,7 +59,7 @@ export class Supervisor {
   #ticketSecret = newTicketSecret();
   #ticketRenewal: Timer | undefined;
   #files: StartedNode['files'] = new Map();
-  #listening = new Map<number, StartedNode['listening']>();
+  #listening: StartedNode['listening'] = [];
   /** The last that a node asked for. */
   #reload: { by: Set<Member>; atMs: number; report: Promise<ReloadReport> } | undefined;
   /** What nodes that are gone had counted. */
@@ -88,7 +88,7 @@ export class Supervisor {
       prepareFolder(this.#dataFolder.path);
       this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#renewTickets());
       // The first alone: what hinders one hinders all, and is told once.
-      await this.#launch(1);
+      this.#listening = await this.#launch(1);
       await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
       await this.#openControl(this.#dataFolder.path);
     } catch (error) {
@@ -97,10 +97,9 @@ export class Supervisor {
     }
   }
 
-  /** One line for each listening service. */
+  /** One line for each service that listened at the start: the first node has all of them. */
   listening(): StartedNode['listening'] {
-    const all = [...this.#listening].sort(([one], [other]) => one - other).flatMap(([, listening]) => listening);
-    return [...new Map(all.map((service) => [service.uuid, service])).values()];
+    return this.#listening;
   }
 
   /** Has all nodes take over the file as it stands now, or none. */
@@ -131,7 +130,7 @@ export class Supervisor {
     return [...this.#members].filter(({ isReady }) => isReady);
   }
 
-  async #launch(number: number): Promise<void> {
+  async #launch(number: number): Promise<StartedNode['listening']> {
     const { fork, nodes, file, nodeLog, clock, log } = this.#options;
     const { path: dataFolderPath } = this.#dataFolder as DataFolder;
     await this.#untilFree(folderOfNode(dataFolderPath, number));
@@ -142,10 +141,10 @@ export class Supervisor {
     const setup = { number, nodes, configPath: file?.path, dataFolderPath, log: nodeLog };
     const [loaded, ticketSecret] = [sentConfig(this.#loaded), this.#ticketSecret];
     const { listening, files } = await member.start({ ...setup, loaded, ticketSecret, files: this.#files });
-    this.#listening.set(number, listening);
     if (files.size > 0) this.#files = files;
     if (ticketSecret !== this.#ticketSecret) void member.calls.call('renewTickets', this.#ticketSecret).catch(() => {});
     log.debug('node started', { node: number, pid: member.pid });
+    return listening;
   }
 
   async #untilFree(folder: string): Promise<void> {
@@ -157,7 +156,8 @@ export class Supervisor {
   #apiOf(own: Member): SupervisorApi {
     const others = () => this.#ready().filter((member) => member !== own);
     return {
-      figures: async () => {
+      figures: async (told) => {
+        own.figures = told;
         await Promise.all(others().map((member) => member.look()));
         const figures = [...others().map((member) => member.figures), this.#remains];
         return { running: this.#ready().length, restarts: this.#restarts, others: figures };
@@ -235,9 +235,7 @@ export class Supervisor {
 
   async #commit(member: Member): Promise<Ended> {
     try {
-      const { listening, ended } = await member.calls.call('commit');
-      this.#listening.set(member.number, listening);
-      return ended;
+      return await member.calls.call('commit');
     } catch (error) {
       if (!this.#members.has(member)) return nothingEnded;
       this.#options.log.error('a node could not take over the configuration', { node: member.number, reason: error });
