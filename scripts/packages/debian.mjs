@@ -80,8 +80,7 @@ async function fill() {
 /** The unit of the examples, with the binary where Node.js and the script stand there. */
 function unit() {
   const text = readFileSync('examples/operations/svc.service', 'utf8');
-  const own = text.slice(text.indexOf('[Unit]')).replaceAll('/usr/bin/node /usr/local/lib/svc/svc.mjs', '/usr/bin/svc');
-  return own.replace('StateDirectory=svc\n', 'StateDirectory=svc\nLogsDirectory=svc\nLogsDirectoryMode=0750\n');
+  return text.slice(text.indexOf('[Unit]')).replaceAll('/usr/bin/node /usr/local/lib/svc/svc.mjs', '/usr/bin/svc');
 }
 
 function pack(name) {

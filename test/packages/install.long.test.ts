@@ -76,7 +76,7 @@ function installed(copy: MachineCopy): void {
     '/etc/svc 750 root svc',
     '/etc/svc/svc.config.yaml 640 root svc',
     '/var/lib/svc 700 svc svc',
-    '/var/log/svc 750 svc adm',
+    '/var/log/svc 750 root adm',
     '/usr/bin/svc 755 root root',
   ]);
   assert.match(succeeds(copy, 'getent passwd svc'), /:\/var\/lib\/svc:\/usr\/sbin\/nologin$/m);
