@@ -87,9 +87,20 @@ export const nameFailures = { most: 10, windowMs: 60_000 };
 /** Where a name was accepted from: for how long that is remembered, and how many sources of one name. */
 export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
-/** A name as guesses at it are counted: endpoints often take another case for the same account. */
+/**
+ * A name as guesses at it are counted. Endpoints often take another case for the same account, directories (RFC 4518) and databases also more
+ * or fewer blanks, accents and characters that nobody sees: each spelling would have guesses of its own.
+ *
+ * @param username behind a realm and a slash where it is no account's
+ */
 export function foldedName(username: string): string {
-  return username.normalize('NFKC').toLowerCase();
+  const nameAt = username.lastIndexOf('/') + 1;
+  // Among others `／` is decomposed to a slash, which would put an account's name into a realm.
+  const letters = username
+    .slice(nameAt)
+    .normalize('NFKD')
+    .replace(/[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{M}/]/gu, '');
+  return username.slice(0, nameAt) + letters.toUpperCase().toLowerCase();
 }
 
 /** One key for a source and credentials. */

@@ -101,6 +101,27 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal((await bans.begin(guess('*', from(50)), leaseMs, true)).kind, 'refused');
   });
 
+  contract('spellings that directories and databases take for one name share the guesses at it', {}, async (bans) => {
+    const spellings = ['josé', 'José', 'jose\u0301', 'JOSE ', ' jose', 'jo\u200bse', 'ｊｏｓｅ', 'jo\u00adse', 'joſe', 'jose  '];
+    for (const [index, name] of spellings.entries())
+      assert.equal(await attempt(bans, guess(name, `192.0.2.${index + 10}`), 'failed'), 'admitted', JSON.stringify(name));
+    for (const name of [...spellings, 'j o s e'])
+      assert.equal((await bans.begin(guess(name, '192.0.2.99'), leaseMs, true)).kind, 'refused', JSON.stringify(name));
+    assert.equal((await bans.begin(guess('josef', '192.0.2.99'), leaseMs, true)).kind, 'admitted');
+    assert.equal((await bans.begin(guess('administrator/jose', '192.0.2.98'), leaseMs, true)).kind, 'admitted');
+  });
+
+  contract('no spelling of an account leads to the names of another realm', {}, async (bans) => {
+    const spellings = ['administrator／olga', 'administrator⁄olga', 'administrator olga', 'administratorolga', 'administrator\u200b／olga'];
+    for (let index = 0; index < 10; index++) {
+      const name = spellings[index % spellings.length] as string;
+      await attempt(bans, guess(name, `192.0.2.${index + 10}`), 'failed');
+      await attempt(bans, guess('administrator／olga', `192.0.2.${index + 10}`), 'failed');
+    }
+    assert.equal((await bans.begin(guess('administrator/olga', '192.0.2.99'), leaseMs, true)).kind, 'admitted');
+    assert.equal((await bans.begin(guess('administrator／olga', '192.0.2.98'), leaseMs, true)).kind, 'refused');
+  });
+
   contract('window, duration, off', { ban_seconds: 1, ban_window_seconds: 0.4 }, async (bans, policy) => {
     const fail = async (times: number) => {
       for (let index = 0; index < times; index++) await attempt(bans, guess(), 'failed');
