@@ -40,6 +40,7 @@ const homes: Record<string, string[]> = {
     'src/console/api/',
     'src/control/collection.ts',
     'src/control/shown-items.ts',
+    'src/control/shown-node.ts',
     'src/events/options.ts',
     'src/state/redis/journal/losses.ts',
     'src/files/uploads/options.ts',
@@ -306,4 +307,16 @@ test("the console's code is loaded where a console is configured, and nowhere el
   );
   assert.deepEqual(imports, []);
   assert.ok(rest.some(({ text }) => text.includes("await import('../../console/console-server.ts')")));
+});
+
+test("the schemas of the console's API are loaded with its OpenAPI document alone", () => {
+  const described = /^src\/console\/api\/(?:schemas\/|openapi\/|operations\.ts)/;
+  const eager = sources
+    .filter(({ path }) => !described.test(path))
+    .flatMap((source) =>
+      [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)';$/gms)]
+        .filter(([, specifier = '']) => described.test(targetOf(source, specifier)))
+        .map(([, specifier]) => `${source.path}: ${specifier}`),
+    );
+  assert.deepEqual(eager, []);
 });

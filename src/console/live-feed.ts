@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Overview, Sample } from './api/schemas/overview.ts';
 import { type EventStream, eventText } from './event-stream.ts';
-import type { Sample, Samples } from './samples.ts';
-import type { Overview } from './sources.ts';
+import type { Samples } from './samples.ts';
 
 /** How often those who look are told what changed, in milliseconds. */
 const tellEveryMs = 2000;

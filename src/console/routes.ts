@@ -1,4 +1,5 @@
 import type { Hono } from 'hono';
+import { answerJson } from './answer.ts';
 import { testLogin } from './api/auth-test.ts';
 import { collectionNames, listItems, removeItems } from './api/collections.ts';
 import { reloadConfiguration, showChanges, showConfiguration, showFindings } from './api/configuration.ts';
@@ -7,10 +8,9 @@ import { followEvents } from './api/event-tail.ts';
 import { listEvents, showEvent } from './api/events.ts';
 import { explainDecision } from './api/explain.ts';
 import { liftSuspension, listHandlers, pauseHandler, resumeHandler, startHandler, testHandler } from './api/handlers.ts';
-import { showOpenapi } from './api/openapi/document.ts';
 import { showLive, showOverview, showSamples } from './api/overview.ts';
 import { cancelReplay, listReplays, showReplay, showReplayResults, startReplay } from './api/replays.ts';
-import type { ConsoleEnvironment } from './environment.ts';
+import type { ConsoleContext, ConsoleEnvironment } from './environment.ts';
 import { authenticate } from './login/authenticate.ts';
 import { checkOrigin } from './login/check-origin.ts';
 import { login, loginByLink, logout, showMe } from './login/login.ts';
@@ -64,3 +64,12 @@ export function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.get('/api/configuration/changes', showChanges);
   app.post('/api/configuration/reload', reloadConfiguration);
 }
+
+/** `GET /api/openapi.json`. Schemas that only it needs are made when somebody asks for it. */
+async function showOpenapi(c: ConsoleContext): Promise<Response> {
+  const { openapiDocument } = await import('./api/openapi/document.ts');
+  document ??= openapiDocument();
+  return answerJson(c, document);
+}
+
+let document: Record<string, unknown> | undefined;

@@ -1,33 +1,11 @@
+import type { Counts } from '../control/shown-node.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Levels, Sample } from './api/schemas/overview.ts';
 
 /** Seconds from one sample to the next, and how many are kept: an hour. */
 export const sampleIntervalS = 10;
 const mostSamples = 360;
-
-/** What was counted since the start. */
-export interface Counts {
-  /** Requests of HTTP, and those of SFTP that were answered. */
-  requests: number;
-  /** Events of the group `failure`. */
-  failures: number;
-  received_bytes: number;
-  sent_bytes: number;
-  events: number;
-  deliveries: number;
-  failed_deliveries: number;
-}
-
-/** How much there is at present. */
-export interface Levels {
-  sessions: number;
-  connections: number;
-  memory_bytes: number;
-  waiting_events: number;
-}
-
-/** One point of each chart: what was counted since the sample before, and how much there is. */
-export type Sample = { time: string } & Counts & Levels;
 
 /** The last hour in figures, all processes together. */
 export class Samples {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Overview } from '../../src/console/sources.ts';
+import type { Overview } from '../../src/console/api/schemas/overview.ts';
 import { ConsoleClient, consoleService } from '../support/console.ts';
 import { EventReader } from '../support/event-reader.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';

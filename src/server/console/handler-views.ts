@@ -1,4 +1,4 @@
-import type { HandlerView } from '../../console/sources.ts';
+import type { HandlerView } from '../../console/api/schemas/overview.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';

@@ -1,4 +1,5 @@
-import type { ReplaySource, ReplayView } from '../../console/sources.ts';
+import type { ReplayList, ReplayView } from '../../console/api/schemas/replays.ts';
+import type { ReplaySource } from '../../console/sources.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { JobSurroundings } from '../../webhooks/replay/replay-job.ts';
 import type { ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
@@ -30,7 +31,7 @@ export class ConsoleReplays implements ReplaySource {
     return id;
   }
 
-  async list(): Promise<{ replays: ReplayView[]; incomplete: string }> {
+  async list(): Promise<ReplayList> {
     const { nodes, ownName, incomplete } = await this.#installation.others();
     const own = this.#jobs.list().map((listed) => ({ ...jobView(listed), node: ownName }));
     const others = nodes.flatMap(({ node, report }) => report.replays.map((replay) => ({ ...replay, node })));

@@ -1,4 +1,6 @@
-import type { ConfigurationSource, ConsoleSources, DeliverySources, NodeReload, NodeView, Overview } from '../../console/sources.ts';
+import type { NodeReload } from '../../console/api/schemas/configuration.ts';
+import type { NodeView, Overview } from '../../console/api/schemas/overview.ts';
+import type { ConfigurationSource, ConsoleSources, DeliverySources } from '../../console/sources.ts';
 import { mostShown as mostTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { freeBytes } from '../../lib/disk/free-space.ts';

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { reloadReport } from '../../config/reload-report-schema.ts';
+import { count, counts, failure, method, replay, service, text, time, transfer } from '../../control/shown-node.ts';
 import { errorCodes } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 
@@ -12,23 +13,7 @@ import { parseJson } from '../../lib/json.ts';
 export const mostReportBytes = 256 * 1024;
 export const mostMessageBytes = 8 * 1024 * 1024;
 
-const count = z.number().nonnegative();
-const text = z.string();
 const id = z.uuid();
-
-const replay = z.object({
-  id,
-  created: text,
-  administrator: text,
-  dry_run: z.boolean(),
-  state: z.enum(['waiting', 'running', 'done', 'cancelled', 'failed']),
-  total: count.nullable(),
-  done: count,
-  delivered: count,
-  failed: count,
-  details: text,
-  results_left_out: count,
-});
 
 /** One node at one moment, as consoles show it. */
 const nodeReport = z.object({
@@ -36,38 +21,18 @@ const nodeReport = z.object({
   host: text,
   version: text,
   phase: z.enum(['starting', 'ready', 'stopping']),
-  /** ISO 8601, UTC: tells a process from the one before. */
-  started: text,
+  /** Tells a process from the one before. */
+  started: time,
   /** Since the start. */
-  counts: z.object({
-    requests: count,
-    failures: count,
-    received_bytes: count,
-    sent_bytes: count,
-    events: count,
-    deliveries: count,
-    failed_deliveries: count,
-  }),
+  counts,
   connections: count,
   memory_bytes: count,
-  services: z.array(z.object({ uuid: text, type: text, name: text, url: text, connections: count, sessions: count })),
-  methods: z.array(z.object({ uuid: text, name: text, type: text, state: text, reason: text })),
-  transfers: z.array(
-    z.object({
-      id: text,
-      service: text,
-      account: text,
-      path: text,
-      direction: z.enum(['download', 'upload']),
-      bytes: count,
-      total_bytes: count.nullable(),
-      bytes_per_second: count,
-      started: text,
-    }),
-  ),
+  services: z.array(service),
+  methods: z.array(method),
+  transfers: z.array(transfer),
   transfers_left_out: count,
-  errors: z.array(z.object({ time: text, id: text, uuid: id, message: text })),
-  replays: z.array(replay),
+  errors: z.array(failure.extend({ uuid: id })),
+  replays: z.array(replay.extend({ id })),
 });
 export type NodeReport = z.infer<typeof nodeReport>;
 

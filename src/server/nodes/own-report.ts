@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Counts } from '../../console/samples.ts';
+import type { Counts } from '../../control/shown-node.ts';
 import type { ShownTransfer } from '../../files/transfers.ts';
 import type { ServiceFigures } from '../../monitor/sources.ts';
 import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';

@@ -1,4 +1,4 @@
-import type { Counts } from '../../console/samples.ts';
+import type { Counts } from '../../control/shown-node.ts';
 
 /** What one node counted since its start. */
 export interface NodeCounts {

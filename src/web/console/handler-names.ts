@@ -1,18 +1,12 @@
-import type { HandlerItem } from './api.ts';
+import type { HandlerList } from '../../console/api/schemas/overview.ts';
 import { ask } from './request.ts';
 import { clear } from './shown.ts';
 
 const names = new Map<string, string>();
 
-/** The event handlers, and why what other nodes know of them is missing. */
-export interface Handlers {
-  handlers: HandlerItem[];
-  incomplete?: string | undefined;
-}
-
 /** The handlers as they are now, whose names are known from here on. */
-export async function findHandlers(signal: AbortSignal): Promise<Handlers> {
-  const found = await ask<Handlers>('GET', '/api/handlers', { signal });
+export async function findHandlers(signal: AbortSignal): Promise<HandlerList> {
+  const found = await ask<HandlerList>('GET', '/api/handlers', { signal });
   for (const { uuid, name } of found.handlers) names.set(uuid, name);
   return found;
 }

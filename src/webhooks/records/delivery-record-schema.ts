@@ -23,7 +23,7 @@ export const attempt = z.strictObject({
 export type Attempt = z.infer<typeof attempt>;
 
 /** The reply of the last attempt, kept with what was not delivered (docs/spec/delivery.md#records). */
-const recordedReply = z.strictObject({
+export const recordedReply = z.strictObject({
   status: z.int(),
   reason: z.string(),
   headers: z.array(z.tuple([z.string(), z.string()])),

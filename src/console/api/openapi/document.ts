@@ -1,33 +1,43 @@
-import { answerJson } from '../../answer.ts';
-import type { ConsoleContext } from '../../environment.ts';
-import { accountsPart } from './accounts.ts';
-import { configurationPart } from './configuration.ts';
-import { deliveriesPart } from './deliveries.ts';
-import { eventsPart } from './events.ts';
-import { handlersPart } from './handlers.ts';
-import { loginPart } from './login.ts';
-import { overviewPart } from './overview.ts';
-import { changeRefusals, count, jsonResponse, list, loginRefusals, type OpenapiPart, object, schema, text } from './parts.ts';
-import { replaysPart } from './replays.ts';
+import * as z from 'zod';
+import { namedSchemas, type Operation, operations } from '../operations.ts';
 
-/** The subjects of the document, one file each. */
-const parts = [loginPart, overviewPart, eventsPart, deliveriesPart, replaysPart, handlersPart, accountsPart, configurationPart];
-
-/** Replies that many operations have, each with the headers that it brings along. */
-const refusals: Record<string, string> = {
-  BadRequest: 'The request is not as it should be.',
-  Unauthorized: 'Nobody is logged in, or name or password is not correct.',
-  Forbidden: 'The role may not do it, or the request comes from a page of another origin.',
-  NotFound: 'There is no such thing.',
-  TooLarge: 'The body is too large.',
-  MediaTypeUnsupported: 'The body is not application/json.',
-  TooManyRequests: 'The address is banned for now, or too many wait already.',
-  Unavailable: 'It cannot be done at present; the message says why.',
-  StorageFull: 'The journal cannot record the change, so there is none.',
+/** Refusals by status, each with the headers that it brings along. */
+const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
+  400: ['BadRequest', 'The request is not as it should be.'],
+  401: ['Unauthorized', 'Nobody is logged in, or name or password is not correct.', 'WWW-Authenticate'],
+  403: ['Forbidden', 'The role may not do it, or the request comes from a page of another origin.'],
+  404: ['NotFound', 'There is no such thing.'],
+  413: ['TooLarge', 'The body is too large.'],
+  415: ['MediaTypeUnsupported', 'The body is not application/json.'],
+  429: ['TooManyRequests', 'The address is banned for now, or too many wait already.', 'Retry-After'],
+  503: ['Unavailable', 'It cannot be done at present; the message says why.', 'Retry-After'],
+  507: ['StorageFull', 'The journal cannot record the change, so there is none.'],
 };
 
-/** The OpenAPI document of the console's API. */
-export function openapiDocument(): Record<string, unknown> {
+const headers = {
+  'Set-Cookie': { description: 'The session, `svc_console`.', schema: { type: 'string' } },
+  'WWW-Authenticate': { description: '`Basic` for those who sent it, else `session`.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
+  Location: { description: 'Where it is found.', schema: { type: 'string' } },
+};
+
+type Json = Record<string, unknown>;
+
+/** The OpenAPI document of the console's API, made of the schemas of what it is asked and answers. */
+export function openapiDocument(): Json {
+  const { describe, named } = describeSchemas();
+  const paths: Record<string, Json> = {};
+  for (const [name, operation] of Object.entries(operations)) {
+    const [method = '', path = ''] = name.split(' ');
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => ({
+      name: parameter,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+    }));
+    paths[path] ??= inPath.length > 0 ? { parameters: inPath } : {};
+    paths[path][method.toLowerCase()] = operationOf(method, operation, describe);
+  }
   return {
     openapi: '3.0.3',
     info: {
@@ -39,7 +49,7 @@ export function openapiDocument(): Record<string, unknown> {
     },
     servers: [{ url: '/' }],
     security: [{ session: [] }, { basic: [] }],
-    paths: Object.fromEntries([ownPaths, ...parts.map(({ paths }) => paths)].flatMap((paths) => Object.entries(paths).map(withRefusals))),
+    paths,
     components: {
       securitySchemes: {
         session: { type: 'apiKey', in: 'cookie', name: 'svc_console' },
@@ -47,51 +57,88 @@ export function openapiDocument(): Record<string, unknown> {
       },
       headers,
       responses: Object.fromEntries(
-        Object.entries(refusals).map(([name, description]) => [name, jsonResponse(description, schema('Errors'), refusalHeaders[name])]),
+        Object.values(refusals).map(([name, description, ...brought]) => [
+          name,
+          { description, ...headersOf(brought), content: { 'application/json': { schema: describe(namedSchemas.Errors) } } },
+        ]),
       ),
-      schemas: Object.assign(
-        { Errors: object({ errors: list(object({ code: text, message: text })) }) },
-        ...parts.map((part) => part.schemas),
-      ),
+      schemas: named,
     },
   };
 }
 
-const refusalHeaders: Record<string, string[]> = {
-  Unauthorized: ['WWW-Authenticate'],
-  TooManyRequests: ['Retry-After'],
-  Unavailable: ['Retry-After'],
-};
-
-/** What `authenticate` refuses, for each operation that is not for everybody. */
-function withRefusals([path, { parameters, ...operations }]: [string, OpenapiPart['paths'][string]]) {
-  const refused = Object.entries(operations).map(([method, operation]) => {
-    if (operation.security) return [method, operation];
-    const common = method === 'get' ? loginRefusals : changeRefusals;
-    return [method, { ...operation, responses: { ...operation.responses, ...common } }];
-  });
-  return [path, { ...(parameters && { parameters }), ...Object.fromEntries(refused) }];
+function operationOf(method: string, operation: Operation, describe: Describe): Json {
+  const { id, summary, description, isOpen, query, body, reply, headers: brought = [], refusals: own = [] } = operation;
+  const [done, ...content] = reply;
+  const { status = content.length > 0 ? 200 : 204 } = operation;
+  const types = content.map((item) =>
+    typeof item === 'string' ? [item, { schema: { type: 'string' } }] : ['application/json', { schema: describe(item) }],
+  );
+  const refused = new Set([
+    ...own,
+    ...(body ? [400, 413, 415] : []),
+    ...(isOpen ? [] : [401, 429]),
+    ...(isOpen || method === 'GET' ? [] : [403, 507]),
+  ]);
+  return {
+    operationId: id,
+    summary,
+    ...(description && { description }),
+    ...(isOpen && { security: [] }),
+    ...(query && { parameters: parametersOf(describe(query)) }),
+    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: describe(body) } } } }),
+    responses: {
+      [status]: { description: done, ...headersOf(brought), ...(types.length > 0 && { content: Object.fromEntries(types) }) },
+      ...Object.fromEntries([...refused].map((code) => [code, { $ref: `#/components/responses/${refusals[code]?.[0]}` }])),
+    },
+  };
 }
 
-const headers = {
-  'Set-Cookie': { description: 'The session, `svc_console`.', schema: text },
-  'WWW-Authenticate': { description: '`Basic` for those who sent it, else `session`.', schema: text },
-  'Retry-After': { description: 'Seconds.', schema: count },
-  Location: { description: 'Where it is found.', schema: text },
-};
+function parametersOf(query: Json): Json[] {
+  return Object.entries(query.properties as Record<string, Json>).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema,
+  }));
+}
 
-const ownPaths: OpenapiPart['paths'] = {
-  '/api/openapi.json': {
-    get: {
-      operationId: 'showOpenapi',
-      summary: 'This document.',
-      security: [],
-      responses: { 200: jsonResponse('The document.', { type: 'object' }) },
-    },
-  },
-};
+function headersOf(names: readonly string[]): Json {
+  return names.length > 0 ? { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) } : {};
+}
 
-/** `GET /api/openapi.json`. */
-export function showOpenapi(c: ConsoleContext): Response {
-  return answerJson(c, openapiDocument());
+/** The description of a schema; of one that the document names, a reference. */
+type Describe = (schema: z.ZodType) => Json;
+
+/** Describes all schemas at once, so that they refer to each other. */
+function describeSchemas(): { describe: Describe; named: Json } {
+  const registry = z.registry<{ id: string }>();
+  for (const [name, schema] of Object.entries(namedSchemas)) registry.add(schema, { id: name });
+  for (const { id, query, body, reply } of Object.values(operations))
+    for (const [index, schema] of [query, body, ...reply].entries())
+      if (schema instanceof z.ZodType && !registry.has(schema)) registry.add(schema, { id: `${id} ${index}` });
+  const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}`, target: 'openapi-3.0', override });
+  for (const schema of Object.values(schemas)) delete schema.$id;
+  const nameOf = (schema: z.ZodType) => registry.get(schema)?.id ?? '';
+  return {
+    describe: (schema) =>
+      nameOf(schema) in namedSchemas ? { $ref: `#/components/schemas/${nameOf(schema)}` } : (schemas[nameOf(schema)] as Json),
+    named: Object.fromEntries(Object.keys(namedSchemas).map((name) => [name, schemas[name]])),
+  };
+}
+
+/** Leaves out what says nothing: limits of exact integers, other members of any type, a choice between equal types, a list of one reference. */
+function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  const { additionalProperties: others } = jsonSchema;
+  if (typeof others === 'object' && Object.keys(others).length === 0) delete jsonSchema.additionalProperties;
+  const { items, allOf } = jsonSchema;
+  const choice = typeof items === 'object' && !Array.isArray(items) ? items.anyOf : undefined;
+  if (choice?.[0] && new Set(choice.map((one) => JSON.stringify(one))).size === 1) jsonSchema.items = choice[0];
+  if (allOf?.length === 1 && Object.keys(jsonSchema).length === 1) {
+    delete jsonSchema.allOf;
+    Object.assign(jsonSchema, allOf[0]);
+  }
 }

@@ -1,3 +1,5 @@
+import type { Finding } from '../../../config/finding.ts';
+import type { Changes, ReloadOfAll, RunningConfiguration } from '../../../console/api/schemas/configuration.ts';
 import { make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
@@ -8,53 +10,14 @@ import { mayChange } from '../session.ts';
 import { clear, datum } from '../shown.ts';
 import { tree } from '../tree.ts';
 
-/** What a check of the file found. */
-interface Finding {
-  severity: 'error' | 'warning' | 'info';
-  code: string;
-  line?: number;
-  path: string;
-  message: string;
-  hint?: string;
-}
-
 /** What a check says of the file; null for a server without one. */
 interface Findings {
   file: string | null;
   findings: Finding[];
 }
 
-/** The configuration in force, secrets masked. */
-interface Running {
-  file: string | null;
-  configuration: Record<string, unknown>;
-}
-
-/** An option that a reload would change. */
-interface Change {
-  path: string;
-  old?: unknown;
-  new?: unknown;
-}
-
-/** What a reload would do. */
-interface Changes {
-  reason: string | null;
-  changes: Change[];
-}
-
 /** How much ended of those who may be in no more. */
-type Ended = Record<'sessions' | 'connections' | 'transfers', number>;
-
-/** What a reload has done. */
-interface Reloaded {
-  reason: string | null;
-  changes: string[];
-  ended: Ended;
-  /** At each node, the one that was asked first. */
-  nodes?: { node: string; reloaded: boolean; reason: string | null; ended: Ended }[];
-  incomplete?: string;
-}
+type Ended = ReloadOfAll['ended'];
 
 /** Shows the configuration that runs, what is to be said of the file as it stands now, and what a reload would change. */
 export async function showConfiguration({ main, signal }: Stage): Promise<void> {
@@ -70,7 +33,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
         return findingsView(found);
       }),
       filled(changes, signal, async () => changesView(await ask<Changes>('GET', '/api/configuration/changes', { signal }))),
-      filled(running, signal, async () => [configurationView(await ask<Running>('GET', '/api/configuration', { signal }))]),
+      filled(running, signal, async () => [configurationView(await ask<RunningConfiguration>('GET', '/api/configuration', { signal }))]),
     ]);
   };
   main.append(
@@ -94,19 +57,19 @@ async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promi
 }
 
 async function reload(load: () => Promise<void>): Promise<void> {
-  let outcome: Reloaded | undefined;
+  let outcome: ReloadOfAll | undefined;
   const button = { label: text('reload'), kind: 'primary' } as const;
   await confirm(text('reloadQuestion'), [make('p', {}, text('reloadHint'))], button, async () => {
-    outcome = await ask<Reloaded>('POST', '/api/configuration/reload', { body: {} });
+    outcome = await ask<ReloadOfAll>('POST', '/api/configuration/reload', { body: {} });
     return outcome.reason ? clear(outcome.reason) : undefined;
   });
   if (!outcome) return;
   if (!outcome.reason) notice(text('reloaded', { count: outcome.changes.length }));
-  const ended = outcome.nodes?.map((node) => node.ended) ?? [outcome.ended];
+  const ended = outcome.nodes.map((node) => node.ended);
   const sum = (name: keyof Ended) => ended.reduce((total, counts) => total + counts[name], 0);
   const [sessions, connections, transfers] = [sum('sessions'), sum('connections'), sum('transfers')];
   if (sessions + connections + transfers > 0) notice(text('reloadEnded', { sessions, connections, transfers }));
-  for (const { node, reloaded, reason } of outcome.nodes?.slice(1) ?? [])
+  for (const { node, reloaded, reason } of outcome.nodes.slice(1))
     if (!reloaded) notice(text('notReloadedAt', { node: clear(node), reason: clear(reason ?? '') }), 'error');
   if (outcome.incomplete) notice(text('incomplete', { reason: clear(outcome.incomplete) }), 'error');
   await load();
@@ -115,7 +78,7 @@ async function reload(load: () => Promise<void>): Promise<void> {
 function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
   if (file === null) return [nothing(text('noFile'))];
   if (findings.length === 0) return [nothing(text('noFindings'))];
-  const kinds = { error: 'bad', warning: 'warn', info: 'calm' } as const;
+  const kinds = { error: 'bad', warning: 'warn' } as const;
   return findings.map(({ severity, code, line, path, message, hint }) =>
     make(
       'article',
@@ -141,7 +104,7 @@ function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
   return [...refusal, ...changes.map(changeView)];
 }
 
-function changeView(change: Change): HTMLElement {
+function changeView(change: Changes['changes'][number]): HTMLElement {
   const values = ['old', 'new'].map((name) =>
     change[name as 'old' | 'new'] === undefined ? '' : JSON.stringify(change[name as 'old' | 'new'], null, 1),
   );
@@ -162,7 +125,7 @@ function changeView(change: Change): HTMLElement {
   );
 }
 
-function configurationView({ file, configuration }: Running): HTMLElement {
+function configurationView({ file, configuration }: RunningConfiguration): HTMLElement {
   return make(
     'div',
     {},

@@ -1,5 +1,5 @@
+import type { DeliveryPage, DeliveryView } from '../../../console/api/schemas/deliveries.ts';
 import { make, makeButton } from '../../shared/dom.ts';
-import type { DeliveryItem } from '../api.ts';
 import { choice, field, fill, filled } from '../fields.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text } from '../language.ts';
@@ -17,7 +17,7 @@ import { showReplays } from './replays.ts';
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const { handlers } = await findHandlers(signal);
   const chosen = new Set<string>();
-  const select = (item: DeliveryItem) => selection(item, chosen, () => offer());
+  const select = (item: DeliveryView) => selection(item, chosen, () => offer());
   const table = deliveryTable(text('deliveries'), mayChange() ? [{ title: text('select'), cell: select, className: 'narrow' }] : []);
   const more = new More({ next: nextPage(query, table, signal), signal });
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
@@ -43,13 +43,13 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   await tell(showReplays(replays, signal));
 }
 
-function nextPage(query: URLSearchParams, table: Table<DeliveryItem>, signal: AbortSignal) {
+function nextPage(query: URLSearchParams, table: Table<DeliveryView>, signal: AbortSignal) {
   let cursor: string | null = null;
   return async () => {
     const path = withQuery('/api/deliveries', { ...Object.fromEntries(query), cursor: cursor ?? undefined });
     let first: HTMLElement | undefined;
     do {
-      const found: { deliveries: DeliveryItem[]; next: string | null } = await ask('GET', path, { signal });
+      const found: DeliveryPage = await ask('GET', path, { signal });
       cursor = found.next;
       first = table.append(found.deliveries);
     } while (cursor !== null && first === undefined);
@@ -57,7 +57,7 @@ function nextPage(query: URLSearchParams, table: Table<DeliveryItem>, signal: Ab
   };
 }
 
-function selection({ id, time }: DeliveryItem, chosen: Set<string>, onChange: () => void): HTMLElement {
+function selection({ id, time }: DeliveryView, chosen: Set<string>, onChange: () => void): HTMLElement {
   const box = make('input', { type: 'checkbox', attributes: { 'aria-label': text('selectDelivery', { time }) } });
   box.addEventListener('change', () => {
     if (box.checked) chosen.add(id);

@@ -1,6 +1,6 @@
+import type { AttemptView, OpenedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
-import type { AttemptItem, DeliveryItem } from '../api.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
@@ -12,30 +12,14 @@ import { outcomeBadge } from '../states.ts';
 import { bodySource } from '../tree.ts';
 
 /** What was sent: as the record has it, and what that lacks as today's configuration makes it. */
-interface Sending {
-  method: string;
-  url: string;
-  headers: { from: 'configuration' | 'record'; values: Record<string, string> };
-  body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
-}
+type Sending = OpenedDelivery['request'];
 
-interface Reply {
-  status: number;
-  reason: string;
-  headers: [string, string][];
-  body: string;
-  is_truncated: boolean;
-}
-
-interface FullDelivery extends DeliveryItem {
-  request: Sending;
-  reply: Reply | null;
-}
+type Reply = NonNullable<OpenedDelivery['reply']>;
 
 /** Shows all of one delivery: each attempt with what was sent and what came back. */
 export async function showDelivery({ main, route: { id }, signal }: Stage): Promise<void> {
   const [delivery] = await Promise.all([
-    ask<FullDelivery>('GET', `/api/deliveries/${encodeURIComponent(id)}`, { signal }),
+    ask<OpenedDelivery>('GET', `/api/deliveries/${encodeURIComponent(id)}`, { signal }),
     findHandlers(signal),
   ]);
   const links = delivery.events.map((event) =>
@@ -69,7 +53,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
   );
 }
 
-function attemptPanel(attempt: AttemptItem, index: number, { attempts, request }: FullDelivery): HTMLElement {
+function attemptPanel(attempt: AttemptView, index: number, { attempts, request }: OpenedDelivery): HTMLElement {
   const isGood = attempt.error === undefined;
   return panel(
     text('attempt', { number: index + 1, total: attempts.length }),
@@ -83,7 +67,7 @@ function attemptPanel(attempt: AttemptItem, index: number, { attempts, request }
   );
 }
 
-function statusOf({ status, reason }: AttemptItem, isGood: boolean): HTMLElement {
+function statusOf({ status, reason }: AttemptView, isGood: boolean): HTMLElement {
   if (status === undefined) return badge(text('noReply'), 'bad');
   return make('span', {}, badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
 }

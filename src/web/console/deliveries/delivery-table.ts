@@ -1,5 +1,5 @@
+import type { DeliveryView } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
-import type { DeliveryItem } from '../api.ts';
 import { handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';
 import { hashOf } from '../route.ts';
@@ -9,8 +9,8 @@ import { outcomeBadge } from '../states.ts';
 import { type Column, Table } from '../table.ts';
 
 /** A table of deliveries; each leads to its page. @param before columns that stand first */
-export function deliveryTable(caption: string, before: readonly Column<DeliveryItem>[] = []): Table<DeliveryItem> {
-  return new Table<DeliveryItem>(
+export function deliveryTable(caption: string, before: readonly Column<DeliveryView>[] = []): Table<DeliveryView> {
+  return new Table<DeliveryView>(
     caption,
     text('noDeliveries'),
     [
@@ -33,7 +33,7 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryI
 /** IDs of the first events of a delivery. */
 const mostIds = 3;
 
-function eventIds(events: DeliveryItem['events']): HTMLElement {
+function eventIds(events: DeliveryView['events']): HTMLElement {
   const ids = [...new Set(events.map(({ id }) => id))];
   const rest = events.length - 1;
   return make(
@@ -44,7 +44,7 @@ function eventIds(events: DeliveryItem['events']): HTMLElement {
   );
 }
 
-function lastReply({ attempts, details }: DeliveryItem): HTMLElement {
+function lastReply({ attempts, details }: DeliveryView): HTMLElement {
   const last = attempts.at(-1);
   if (last?.status !== undefined) return make('span', {}, `${last.status} `, datum(last.reason ?? ''));
   return datum(last?.error ?? details);

@@ -1,3 +1,4 @@
+import type { ReplayView } from '../../../console/api/schemas/replays.ts';
 import { make } from '../../shared/dom.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';
@@ -9,7 +10,7 @@ import { mayChange } from '../session.ts';
 import { datum, numberText } from '../shown.ts';
 import { stateBadge } from '../states.ts';
 import { bodySource } from '../tree.ts';
-import { countOf, type Replay } from './replays.ts';
+import { countOf } from './replays.ts';
 
 /** Time between two looks at a replay that runs, in milliseconds. */
 const pauseMs = 700;
@@ -39,7 +40,7 @@ interface Result {
 export async function showReplay({ main, route, signal }: Stage): Promise<void> {
   const id = route.id.replace(/^replays\//, '');
   const path = `/api/replays/${encodeURIComponent(id)}`;
-  const [first] = await Promise.all([ask<Replay>('GET', path, { signal }), findHandlers(signal)]);
+  const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
   const request = requestOf(id);
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
@@ -52,7 +53,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     panel(text('progress'), status),
     panel(text(isDryRun ? 'whatWouldBeSent' : 'results'), results),
   );
-  const show = (replay: Replay) => {
+  const show = (replay: ReplayView) => {
     cancel.hidden = isOver(replay);
     sendNow.hidden = !isOver(replay);
     renew(status, [progressOf(replay, isDryRun)]);
@@ -62,13 +63,18 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   if (!signal.aborted && end) await showResults(results, `${path}/results`, end, signal);
 }
 
-async function follow(path: string, first: Replay, signal: AbortSignal, show: (replay: Replay) => void): Promise<Replay | undefined> {
+async function follow(
+  path: string,
+  first: ReplayView,
+  signal: AbortSignal,
+  show: (replay: ReplayView) => void,
+): Promise<ReplayView | undefined> {
   let replay = first;
   try {
     while (!isOver(replay)) {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
       if (signal.aborted) return undefined;
-      replay = await ask<Replay>('GET', path, { signal });
+      replay = await ask<ReplayView>('GET', path, { signal });
       show(replay);
     }
   } catch (error) {
@@ -78,11 +84,11 @@ async function follow(path: string, first: Replay, signal: AbortSignal, show: (r
   return replay;
 }
 
-function isOver({ state }: Replay): boolean {
+function isOver({ state }: ReplayView): boolean {
   return state !== 'waiting' && state !== 'running';
 }
 
-function progressOf(replay: Replay, isDryRun: boolean): HTMLElement {
+function progressOf(replay: ReplayView, isDryRun: boolean): HTMLElement {
   const { state, done, total, delivered, failed, details } = replay;
   const bar = make('progress', { max: Math.max(total ?? 0, 1), attributes: { 'aria-label': text('progress') } });
   if (isOver(replay)) bar.value = bar.max;
@@ -101,7 +107,12 @@ function progressOf(replay: Replay, isDryRun: boolean): HTMLElement {
   );
 }
 
-async function showResults(place: HTMLElement, path: string, { dry_run, results_left_out }: Replay, signal: AbortSignal): Promise<void> {
+async function showResults(
+  place: HTMLElement,
+  path: string,
+  { dry_run, results_left_out }: ReplayView,
+  signal: AbortSignal,
+): Promise<void> {
   let count = 0;
   for await (const result of lines<Result>(path, signal)) {
     if (++count > mostResults) break;

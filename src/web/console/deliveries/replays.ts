@@ -1,3 +1,4 @@
+import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
 import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { ask } from '../request.ts';
@@ -7,27 +8,9 @@ import { datum, numberText, timeOf } from '../shown.ts';
 import { stateBadge } from '../states.ts';
 import { Table } from '../table.ts';
 
-/** A replay and how far it has come. */
-export interface Replay {
-  id: string;
-  state: string;
-  total: number | null;
-  done: number;
-  delivered: number;
-  failed: number;
-  dry_run: boolean;
-  administrator: string;
-  created: string;
-  /** Why it failed as a whole. */
-  details: string;
-  /** Results that were too many to keep. */
-  results_left_out: number;
-  node?: string;
-}
-
 /** Shows the replays of late. */
 export async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<void> {
-  const { replays, incomplete } = await ask<{ replays: Replay[]; incomplete?: string }>('GET', '/api/replays', { signal });
+  const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
   const missing = new IncompleteLine();
   missing.show(incomplete);
   place.append(missing.element);
@@ -35,7 +18,7 @@ export async function showReplays(place: HTMLElement, signal: AbortSignal): Prom
     place.append(nothing(text('noReplays')));
     return;
   }
-  const table = new Table<Replay>(
+  const table = new Table<ReplayView>(
     text('replays'),
     text('noReplays'),
     [

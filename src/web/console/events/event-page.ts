@@ -1,5 +1,5 @@
+import type { OpenedEvent } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
-import type { DeliveryItem, EventItem } from '../api.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { findHandlers } from '../handler-names.ts';
 import { text } from '../language.ts';
@@ -14,10 +14,7 @@ import { eventTable, eventTime } from './event-table.ts';
 /** Shows everything about one event: itself, what was sent of it, and what else its request did. */
 export async function showEvent({ main, route: { id, query }, signal }: Stage): Promise<void> {
   const path = withQuery(`/api/events/${encodeURIComponent(id)}`, { at: query.get('at') ?? undefined });
-  const [{ event, deliveries, request_events }] = await Promise.all([
-    ask<{ event: EventItem; deliveries: DeliveryItem[]; request_events: EventItem[] }>('GET', path, { signal }),
-    findHandlers(signal),
-  ]);
+  const [{ event, deliveries, request_events }] = await Promise.all([ask<OpenedEvent>('GET', path, { signal }), findHandlers(signal)]);
   const ofEvent = deliveryTable(text('deliveriesOfEvent'));
   ofEvent.show(deliveries);
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));

@@ -1,5 +1,5 @@
+import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
-import type { EventItem } from '../api.ts';
 import { text } from '../language.ts';
 import { hashOf } from '../route.ts';
 import { badge } from '../section.ts';
@@ -7,19 +7,19 @@ import { datum, timeOf } from '../shown.ts';
 import { Table } from '../table.ts';
 
 /** An event, and the place of the journal that a search begins at to find it and what is older. */
-export interface ListedEvent extends EventItem {
+export interface ListedEvent extends EventView {
   place?: string;
 }
 
 export type EventTable = Table<ListedEvent>;
 
 /** When an event happened, in ISO 8601. */
-export function eventTime({ timestamp }: EventItem): string {
+export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
 /** The page of one event. */
-export function eventHash(event: EventItem): string {
+export function eventHash(event: EventView): string {
   return hashOf('events', event.uuid, { at: eventTime(event) });
 }
 

@@ -1,6 +1,6 @@
+import type { EventPage } from '../../../console/api/schemas/events.ts';
 import { make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import type { EventItem } from '../api.ts';
 import { field, fill, filled } from '../fields.ts';
 import { text } from '../language.ts';
 import { More } from '../more.ts';
@@ -10,15 +10,6 @@ import { hashOf } from '../route.ts';
 import { heading, panel, type Stage } from '../section.ts';
 import { type EventTable, eventTable } from './event-table.ts';
 import { LiveTail } from './live-tail.ts';
-
-/** A page of a search. */
-interface Found {
-  events: EventItem[];
-  next: string | null;
-  begin: string;
-  searched?: { bytes: number };
-  is_complete?: boolean;
-}
 
 /** The pages of a search, one after the other, at the end of a table. */
 class FoundEvents {
@@ -45,12 +36,12 @@ class FoundEvents {
     do {
       const cursor = this.#cursor;
       const path = withQuery('/api/events', { ...Object.fromEntries(this.#query), cursor: cursor ?? undefined });
-      const found = await ask<Found>('GET', path, { signal: this.#signal });
+      const found = await ask<EventPage>('GET', path, { signal: this.#signal });
       // The end of the table has gone meanwhile.
       if (this.#cursor !== cursor) continue;
       this.#cursor = found.next;
       this.begin ??= found.begin;
-      this.#bytes += found.searched?.bytes ?? 0;
+      this.#bytes += found.searched.bytes;
       const events = found.events.filter(({ uuid }) => !this.#table.find(uuid));
       first = this.#table.append(events.map((event) => ({ ...event, place: found.begin })));
       this.#status.textContent = text('searched', { size: sizeText(this.#bytes) });

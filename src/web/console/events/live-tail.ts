@@ -1,5 +1,5 @@
+import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make, makeButton } from '../../shared/dom.ts';
-import type { EventItem } from '../api.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { withQuery } from '../request.ts';
@@ -55,7 +55,7 @@ export class LiveTail {
     this.#last ??= after;
     listen(withQuery('/api/events/live', this.#query), AbortSignal.any([this.#signal, this.#run.signal]), {
       messages: {
-        message: (event: EventItem, place) => this.#add({ ...event, place }, place),
+        message: (event: EventView, place) => this.#add({ ...event, place }, place),
         lag: ({ skipped }: { skipped: number | null }, place) => this.#lag({ skipped: skipped ?? undefined }, place),
       },
       onState: (isOpen) => this.#tell(isOpen),

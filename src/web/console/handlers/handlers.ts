@@ -1,14 +1,15 @@
+import type { TestedHandler } from '../../../console/api/schemas/deliveries.ts';
+import type { HandlerList, HandlerView, Overview } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
-import type { HandlerItem } from '../api.ts';
-import { findHandlers, type Handlers } from '../handler-names.ts';
+import { findHandlers } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
 import { renew } from '../renew.ts';
 import { ask } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage, tell } from '../section.ts';
+import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, numberText, timeOf } from '../shown.ts';
 import { stateBadge } from '../states.ts';
@@ -18,7 +19,7 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
   const list = make('div', { className: 'cards' });
   const empty = nothing(text('noHandlers'));
   const missing = new IncompleteLine();
-  const show = ({ handlers, incomplete }: Handlers) => {
+  const show = ({ handlers, incomplete }: HandlerList) => {
     missing.show(incomplete);
     empty.hidden = handlers.length > 0;
     renew(
@@ -30,13 +31,11 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
   main.append(heading(text('handlers')), missing.element, list, empty);
   await refresh();
   listen('/api/live', signal, {
-    messages: {
-      overview: ({ handlers, incomplete }: Partial<Handlers>) => (handlers ? show({ handlers, incomplete }) : void tell(refresh())),
-    },
+    messages: { overview: (overview: Overview) => show(overview) },
   });
 }
 
-function card(handler: HandlerItem, refresh: () => Promise<void>): HTMLElement {
+function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   const { uuid, name, state, reason, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, node } = handler;
   return make(
     'section',
@@ -60,7 +59,7 @@ function card(handler: HandlerItem, refresh: () => Promise<void>): HTMLElement {
   );
 }
 
-function actions(handler: HandlerItem, refresh: () => Promise<void>): HTMLElement[] {
+function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {
   const { state } = handler;
   const button = (action: 'start' | 'pause' | 'resume' | 'test', iconName: 'resume' | 'pause' | 'move', className = '') =>
     actionButton(text(`handler_${action}`), iconName, () => act(handler, action, refresh), className);
@@ -73,14 +72,14 @@ function actions(handler: HandlerItem, refresh: () => Promise<void>): HTMLElemen
 }
 
 async function act(
-  { uuid, name }: HandlerItem,
+  { uuid, name }: HandlerView,
   action: 'start' | 'pause' | 'resume' | 'test',
   refresh: () => Promise<void>,
 ): Promise<void> {
   const path = `/api/handlers/${encodeURIComponent(uuid)}/${action}`;
   const values = { name: clear(name) };
   if (action === 'test') {
-    const { outcome, details } = await ask<{ outcome: string; details: string }>('POST', path, { body: {} });
+    const { outcome, details } = await ask<TestedHandler>('POST', path, { body: {} });
     if (outcome === 'delivered') notice(text('handler_test_done', values));
     else notice(text('testFailed', { ...values, reason: clear(details) }), 'error');
   } else {
@@ -90,7 +89,7 @@ async function act(
   await refresh();
 }
 
-function suspension({ uuid }: HandlerItem, { url, until }: { url: string; until: string }, refresh: () => Promise<void>): HTMLElement {
+function suspension({ uuid }: HandlerView, { url, until }: { url: string; until: string }, refresh: () => Promise<void>): HTMLElement {
   const lift = actionButton(text('liftSuspension'), undefined, async () => {
     await ask('POST', `/api/handlers/${encodeURIComponent(uuid)}/lift-suspension`, { body: { url } });
     notice(text('suspensionLifted'));

@@ -1,5 +1,5 @@
+import type { Sample } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
-import type { Sample } from '../api.ts';
 import { text } from '../language.ts';
 import { timeOf } from '../shown.ts';
 

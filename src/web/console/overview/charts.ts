@@ -1,6 +1,6 @@
+import type { Sample } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import type { Sample } from '../api.ts';
 import { text } from '../language.ts';
 import { numberText } from '../shown.ts';
 import { Chart, type ChartModel } from './chart.ts';

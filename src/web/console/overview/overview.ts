@@ -1,6 +1,15 @@
+import type {
+  HandlerView,
+  MethodView,
+  NodeView,
+  Overview,
+  Sample,
+  SampleList,
+  ServiceView,
+  TransferView,
+} from '../../../console/api/schemas/overview.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
-import type { HandlerItem, MethodItem, Overview, Sample, ServiceItem, TransferItem } from '../api.ts';
 import { text, wordOf } from '../language.ts';
 import { listen } from '../live.ts';
 import { renew } from '../renew.ts';
@@ -16,7 +25,7 @@ import { Charts } from './charts.ts';
 export async function showOverview({ main, signal }: Stage): Promise<void> {
   const [overview, { interval_seconds, samples }] = await Promise.all([
     ask<Overview>('GET', '/api/overview', { signal }),
-    ask<{ interval_seconds: number; samples: Sample[] }>('GET', '/api/samples', { signal }),
+    ask<SampleList>('GET', '/api/samples', { signal }),
   ]);
   const charts = new Charts(interval_seconds, samples);
   const live = badge(text('live'), 'good');
@@ -40,7 +49,7 @@ export async function showOverview({ main, signal }: Stage): Promise<void> {
   });
 }
 
-function serverFacts({ server, journal, nodes = [] }: Overview): HTMLElement {
+function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
   const free = journal.free_bytes ?? undefined;
   const size = journal.bytes === null ? '–' : sizeText(journal.bytes);
   return facts(
@@ -54,22 +63,22 @@ function serverFacts({ server, journal, nodes = [] }: Overview): HTMLElement {
 
 /** The tables of the overview. */
 class Tables {
-  readonly #services = new Table<ServiceItem>(
+  readonly #services = new Table<ServiceView>(
     text('services'),
     text('noServices'),
     serviceColumns(),
     ({ uuid, node }) => `${uuid} ${node}`,
   );
-  readonly #methods = new Table<MethodItem>(text('methods'), text('noMethods'), methodColumns(), ({ uuid, node }) => `${uuid} ${node}`);
-  readonly #handlers = new Table<HandlerItem>(text('handlers'), text('noHandlers'), handlerColumns(), ({ uuid }) => uuid);
-  readonly #transfers = new Table<TransferItem>(
+  readonly #methods = new Table<MethodView>(text('methods'), text('noMethods'), methodColumns(), ({ uuid, node }) => `${uuid} ${node}`);
+  readonly #handlers = new Table<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns(), ({ uuid }) => uuid);
+  readonly #transfers = new Table<TransferView>(
     text('transfers'),
     text('noTransfers'),
     transferColumns(),
     ({ node, id }) => `${node} ${id}`,
   );
   readonly #errors = new Table<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns(), ({ uuid }) => uuid);
-  readonly #nodes = new Table<NonNullable<Overview['nodes']>[number]>(text('nodes'), '', nodeColumns(), ({ uuid }) => uuid);
+  readonly #nodes = new Table<NodeView>(text('nodes'), '', nodeColumns(), ({ uuid }) => uuid);
   readonly #moreTransfers = make('p', { className: 'hint', hidden: true });
   readonly #transfersPanel = panel(text('transfers'), this.#transfers.element, this.#moreTransfers);
   readonly #handlersPanel = panel(text('handlers'), this.#handlers.element);
@@ -86,13 +95,11 @@ class Tables {
     ];
   }
 
-  show({ services, methods, handlers, transfers, transfers_left_out = 0, errors, nodes = [] }: Overview): void {
+  show({ services, methods, handlers, transfers, transfers_left_out, errors, nodes }: Overview): void {
     this.#services.show(services);
     this.#methods.show(methods);
-    this.#handlers.show(handlers ?? []);
-    this.#handlersPanel.hidden = handlers === undefined;
-    this.#transfers.show(transfers ?? []);
-    this.#transfersPanel.hidden = transfers === undefined;
+    this.#handlers.show(handlers);
+    this.#transfers.show(transfers);
     this.#moreTransfers.hidden = transfers_left_out === 0;
     this.#moreTransfers.textContent = text('moreTransfers', { count: numberText(transfers_left_out) });
     this.#errors.show(errors);
@@ -101,7 +108,7 @@ class Tables {
   }
 }
 
-function serviceColumns(): Column<ServiceItem>[] {
+function serviceColumns(): Column<ServiceView>[] {
   return [
     { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
     { title: text('type'), cell: ({ type }) => type },
@@ -112,7 +119,7 @@ function serviceColumns(): Column<ServiceItem>[] {
   ];
 }
 
-function methodColumns(): Column<MethodItem>[] {
+function methodColumns(): Column<MethodView>[] {
   return [
     { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
     { title: text('type'), cell: ({ type }) => type },
@@ -122,7 +129,7 @@ function methodColumns(): Column<MethodItem>[] {
   ];
 }
 
-function handlerColumns(): Column<HandlerItem>[] {
+function handlerColumns(): Column<HandlerView>[] {
   return [
     { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashOf('handlers') }, datum(name || uuid)) },
     { title: text('state'), cell: ({ state }) => stateBadge(state) },
@@ -142,7 +149,7 @@ export function rateText(perMinute: number): string {
   return text('perMinute', { value: numberText(perMinute, 1) });
 }
 
-function transferColumns(): Column<TransferItem>[] {
+function transferColumns(): Column<TransferView>[] {
   return [
     { title: text('path'), cell: ({ path }) => datum(path) },
     { title: text('account'), cell: ({ account }) => datum(account) },
@@ -153,7 +160,7 @@ function transferColumns(): Column<TransferItem>[] {
   ];
 }
 
-function progressOf({ bytes, total_bytes, path }: TransferItem): HTMLElement {
+function progressOf({ bytes, total_bytes, path }: TransferView): HTMLElement {
   if (!total_bytes) return make('span', {}, sizeText(bytes));
   return make(
     'span',
@@ -166,7 +173,7 @@ function progressOf({ bytes, total_bytes, path }: TransferItem): HTMLElement {
 function errorColumns(): Column<Overview['errors'][number]>[] {
   return [
     { title: text('time'), cell: ({ time }) => timeOf(time), className: 'narrow' },
-    { title: text('event'), cell: ({ id }) => badge(String(id), 'bad'), className: 'narrow' },
+    { title: text('event'), cell: ({ id }) => badge(id, 'bad'), className: 'narrow' },
     {
       title: text('message'),
       cell: ({ uuid, time, message }) => make('a', { href: hashOf('events', uuid, { at: time }) }, datum(message)),
@@ -175,7 +182,7 @@ function errorColumns(): Column<Overview['errors'][number]>[] {
   ];
 }
 
-function nodeColumns(): Column<NonNullable<Overview['nodes']>[number]>[] {
+function nodeColumns(): Column<NodeView>[] {
   return [
     { title: text('node'), cell: ({ node }) => datum(node) },
     { title: text('state'), cell: ({ phase }) => stateBadge(phase) },

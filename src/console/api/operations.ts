@@ -1,0 +1,272 @@
+import * as z from 'zod';
+import { decision } from '../../config/cases/decision-steps.ts';
+import { authTestReport } from '../../config/probe/probe-report.ts';
+import { validation } from '../../config/validation.ts';
+import { shownItems } from '../../control/shown-items.ts';
+import { count, text } from '../../control/shown-node.ts';
+import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
+import { collectionNames } from './collections.ts';
+import { explainRequest } from './explain.ts';
+import { administrator, listedItems, passwordLogin, removedCount, removedItems } from './schemas/accounts.ts';
+import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
+import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
+import { eventPage, eventPageQuery, eventQuery, eventView, openedEvent } from './schemas/events.ts';
+import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
+import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
+
+/** What is done at a path. That it is for administrators, and what they can be refused with, the document says of each that is not open. */
+export interface Operation {
+  id: string;
+  summary: string;
+  description?: string;
+  /** For everybody. */
+  isOpen?: true;
+  /** Parameters, none of them required. */
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** Of a success: what it is, and the schema of its JSON or the type of what is no JSON; with neither it has no body. */
+  reply: readonly [description: string, ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson')[]];
+  /** Of a success, where it is neither 200 nor, without a body, 204. */
+  status?: number;
+  /** Headers of a success, of those that the document has. */
+  headers?: readonly string[];
+  /** Statuses of refusals of its own. */
+  refusals?: readonly number[];
+}
+
+const errors = z.object({ errors: z.array(z.object({ code: text, message: text })) });
+const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a file.') });
+
+/** The schemas that the document names, by their names. */
+export const namedSchemas = {
+  Errors: errors,
+  Administrator: administrator,
+  Overview: overview,
+  Handler: handlerView,
+  Node: nodeView,
+  Transfer: transferView,
+  Sample: sample,
+  Event: eventView,
+  EventPage: eventPage,
+  OpenedEvent: openedEvent,
+  DeliveryAttempt: attemptView,
+  Delivery: deliveryView,
+  DeliveryPage: deliveryPage,
+  OpenedDelivery: openedDelivery,
+  ReplayRequest: replayRequest,
+  EventFilter: eventFilter,
+  Replay: replayView,
+  ...Object.fromEntries(collectionNames.map((name) => [itemName(name), shownItems[name]])),
+  Decision: decision,
+  AuthTestReport: authTestReport,
+  Configuration: runningConfiguration,
+  Validation: validated,
+  Changes: changes,
+  Reload: reloadOfAll,
+};
+
+const login = { isOpen: true, reply: ['Logged in; the reply sets the session cookie.', administrator], headers: ['Set-Cookie'] } as const;
+const loginRefusals = [401, 403, 429];
+
+/** All operations, by method and path. */
+export const operations: Record<string, Operation> = {
+  'GET /api/openapi.json': {
+    id: 'showOpenapi',
+    summary: 'This document.',
+    isOpen: true,
+    reply: ['The document.', z.record(text, z.unknown())],
+  },
+
+  'POST /api/login': { id: 'login', summary: 'Log in with name and password.', body: passwordLogin, ...login, refusals: loginRefusals },
+  'POST /api/login/link': {
+    id: 'loginByLink',
+    summary: 'Log in with the token of a login link: once, within five minutes.',
+    body: z.object({ token: text }),
+    ...login,
+    refusals: loginRefusals,
+  },
+  'POST /api/logout': {
+    id: 'logout',
+    summary: 'End the session, if there is one.',
+    isOpen: true,
+    reply: ['There is no session any more.'],
+    headers: ['Set-Cookie'],
+    refusals: [403],
+  },
+  'GET /api/me': { id: 'showMe', summary: 'Who is logged in.', reply: ['Name and role.', administrator] },
+
+  'GET /api/overview': { id: 'showOverview', summary: 'All nodes at this moment.', reply: ['What they are and do.', overview] },
+  'GET /api/samples': {
+    id: 'showSamples',
+    summary: 'The last hour in figures of all nodes together, oldest first.',
+    reply: ['A sample each ten seconds.', sampleList],
+  },
+  'GET /api/live': {
+    id: 'showLive',
+    summary: 'Server-Sent Events: `overview` (as `/api/overview`) whenever it changes, each two seconds at most, and `sample`.',
+    reply: ['The events, until the client ends it.', 'text/event-stream'],
+  },
+
+  'GET /api/events': {
+    id: 'listEvents',
+    summary: 'Events, the newest first.',
+    description:
+      'A page that is not complete ended at the limits of time or bytes of one search; the next one goes on. With `Accept: application/x-ndjson` all that match, one a line.',
+    query: eventPageQuery,
+    reply: ['A page, or all that match.', eventPage, 'application/x-ndjson'],
+    refusals: [400, 503],
+  },
+  'GET /api/events/live': {
+    id: 'followEvents',
+    summary: 'Events as they happen.',
+    description:
+      'Server-Sent Events: each event as a message, whose ID is where it stands; `lag` (`skipped`, `from`, `to`) where some were left out because they came too fast or the reader was too slow. `skipped` is null where nobody counted. `Last-Event-ID` goes on from there.',
+    query: eventQuery.extend({
+      last_event_id: text.describe('For those who cannot send `Last-Event-ID`; `begin` of a page will do, too.'),
+    }),
+    reply: ['The events, until the connection ends.', 'text/event-stream'],
+    refusals: [400],
+  },
+  'GET /api/events/{uuid}': {
+    id: 'showEvent',
+    summary: 'An event, its deliveries, and the other events of its request.',
+    query: z.object({ at: eventQuery.shape.since.describe('When it happened, to a minute: finds it sooner.') }),
+    reply: ['The event.', openedEvent],
+    refusals: [400, 404, 503],
+  },
+
+  'GET /api/deliveries': {
+    id: 'listDeliveries',
+    summary: 'Deliveries to event handlers, by the service and by hand, the newest first.',
+    description: 'A page may be short, or empty, and still have a next one: each looks through a part of the records.',
+    query: deliveryQuery,
+    reply: ['A page.', deliveryPage],
+    refusals: [400],
+  },
+  'GET /api/deliveries/{id}': {
+    id: 'showDelivery',
+    summary: 'All that is known of a delivery; what may be secret is ***.',
+    reply: ['The delivery.', openedDelivery],
+    refusals: [404],
+  },
+
+  'GET /api/replays': {
+    id: 'listReplays',
+    summary: 'The replays of all nodes that run, that wait, and the last that ended; the newest first.',
+    reply: ['The replays.', replayList],
+  },
+  'POST /api/replays': {
+    id: 'startReplay',
+    summary: 'Send again, to the event handlers of the configuration at their own URLs.',
+    body: replayRequest,
+    reply: ['It is taken on.', z.object({ id: text })],
+    status: 202,
+    headers: ['Location'],
+  },
+  'GET /api/replays/{id}': { id: 'showReplay', summary: 'How far a replay is.', reply: ['The replay.', replayView], refusals: [404] },
+  'DELETE /api/replays/{id}': {
+    id: 'cancelReplay',
+    summary: 'Cancel a replay that has not ended; what is under way is given up.',
+    reply: ['It ends.'],
+    refusals: [404],
+  },
+  'GET /api/replays/{id}/results': {
+    id: 'showReplayResults',
+    summary: 'A line for each request so far, as far as there is room; of a dry run each request with what today makes different.',
+    reply: ['The results.', 'application/x-ndjson'],
+    refusals: [404],
+  },
+
+  'GET /api/handlers': { id: 'listHandlers', summary: 'The event handlers.', reply: ['The handlers.', handlerList] },
+  'POST /api/handlers/{uuid}/start': handlerAction('startHandler', 'Let a handler that stopped go on where it stands.'),
+  'POST /api/handlers/{uuid}/pause': handlerAction(
+    'pauseHandler',
+    'Let a handler rest, also over restarts and reloads; its position stays.',
+  ),
+  'POST /api/handlers/{uuid}/resume': handlerAction('resumeHandler', 'Let a paused handler go on where it stands.'),
+  'POST /api/handlers/{uuid}/test': {
+    ...handlerAction('testHandler', 'Send event 20011 to a handler at once, one attempt a URL, and wait for what comes of it.'),
+    reply: ['What came of it.', testedHandler],
+  },
+  'POST /api/handlers/{uuid}/lift-suspension': {
+    ...handlerAction('liftSuspension', 'Let a suspended URL be asked again at once.'),
+    body: z.object({ url: text.describe('As `suspended_urls` shows it.') }),
+  },
+
+  ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: whoever has one gets 401 from now on.'),
+  ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
+  ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
+  ...itemOperations(
+    'uploads',
+    'Uploads that may take several requests and are not over.',
+    'Cancel unfinished uploads; a request that brings content is cut.',
+  ),
+  'POST /api/explain': {
+    id: 'explainDecision',
+    summary: 'What the configuration in force makes of a request or a login, as `svc explain --json` tells it. Nobody else is asked.',
+    body: explainRequest,
+    reply: ['The decision, step by step.', decision],
+  },
+  'POST /api/auth-test': {
+    id: 'testLogin',
+    summary: 'Ask the authentication methods in force about credentials, as `svc auth-test --json` does.',
+    description: `The credentials are kept nowhere. At most ${testsAtOnce} tests run at once, each for ${longestTestS} seconds at most.`,
+    body: authTestRequest,
+    reply: ['What each method says, and what comes of it.', authTestReport],
+    refusals: [503],
+  },
+
+  'GET /api/configuration': {
+    id: 'showConfiguration',
+    summary: 'The configuration in force, its secrets masked.',
+    description:
+      'Masked are passwords, hashes, keys, values of headers, user names and queries in URLs, and all that comes from a variable or a file.',
+    reply: ['The options in force, defaults included; no file without one.', runningConfiguration],
+  },
+  'GET /api/configuration/findings': {
+    id: 'showFindings',
+    summary: 'What is wrong with the file as it stands now, as `svc validate --json` tells it; nothing without a file.',
+    reply: ['The findings.', validated],
+    refusals: [400],
+  },
+  'GET /api/configuration/changes': {
+    id: 'showChanges',
+    summary: 'What a reload would change, at most 100 options.',
+    reply: ['The options that differ, secrets masked.', changes],
+    refusals: [400],
+  },
+  'POST /api/configuration/reload': {
+    id: 'reloadConfiguration',
+    summary: 'Have each node take its file over as it stands now, all or nothing, as `svc reload --json`.',
+    reply: ['What came of it; a file that is refused changes nothing at its node.', reloadOfAll],
+  },
+};
+
+function handlerAction(id: string, summary: string): Operation {
+  return { id, summary, reply: ['Done.'], refusals: [404] };
+}
+
+function itemOperations(name: keyof typeof shownItems, listed: string, removed: string): Record<string, Operation> {
+  const items = z.object({ items: z.array(shownItems[name]), total: count });
+  const ofItems = (verb: string) => `${verb}${itemName(name)}s`;
+  return {
+    [`GET /api/${name}`]: {
+      id: ofItems('list'),
+      summary: listed,
+      query: listedItems,
+      reply: ['The items, and how many there are in all.', items],
+      refusals: [400],
+    },
+    [`DELETE /api/${name}`]: {
+      id: ofItems('remove'),
+      summary: removed,
+      query: removedItems,
+      reply: ['How many there were.', removedCount],
+      refusals: [400],
+    },
+  };
+}
+
+function itemName(name: keyof typeof shownItems): string {
+  return `${name[0]?.toUpperCase()}${name.slice(1, -1)}`;
+}

@@ -1,0 +1,45 @@
+import * as z from 'zod';
+import { finding } from '../../../config/finding.ts';
+import { reloadReport } from '../../../config/reload-report-schema.ts';
+import { text } from '../../../control/shown-node.ts';
+import { incomplete } from './overview.ts';
+
+/** `GET /api/configuration`: the options in force, secrets masked. */
+export const runningConfiguration = z.object({ file: text.nullable(), configuration: z.record(text, z.unknown()) });
+export type RunningConfiguration = z.infer<typeof runningConfiguration>;
+
+/** `GET /api/configuration/changes`: the options that a reload would change. */
+export const changes = z.object({
+  would_reload: z.boolean(),
+  reason: text.nullable().describe('Why it would be refused.'),
+  changes: z.array(
+    z.object({
+      path: text,
+      old: z.unknown().exactOptional().describe('Left out where there is none.'),
+      new: z.unknown().exactOptional().describe('Left out where there is none.'),
+    }),
+  ),
+  findings: z.array(finding),
+});
+export type Changes = z.infer<typeof changes>;
+
+const { ended, changes: changed } = reloadReport.shape;
+
+/** What came of a reload at one node. */
+const nodeReload = z.object({
+  node: text,
+  uuid: text,
+  reloaded: z.boolean(),
+  changes: changed,
+  ended,
+  reason: text.nullable().describe('Why it was refused, or is not known to be done.'),
+});
+export type NodeReload = z.infer<typeof nodeReload>;
+
+/** `POST /api/configuration/reload`: what came of it at the node that was asked, and at each. */
+export const reloadOfAll = z.object({
+  ...reloadReport.shape,
+  nodes: z.array(nodeReload).describe('The node that was asked first.'),
+  incomplete,
+});
+export type ReloadOfAll = z.infer<typeof reloadOfAll>;

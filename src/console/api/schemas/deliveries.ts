@@ -1,0 +1,56 @@
+import * as z from 'zod';
+import { text, time } from '../../../control/shown-node.ts';
+import { attempt, deliveryOutcome, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
+
+/** One request of a delivery. */
+export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
+export type AttemptView = z.infer<typeof attemptView>;
+
+/** A delivery as lists show it. */
+export const deliveryView = z.object({
+  id: text,
+  time,
+  handler: text,
+  outcome: deliveryOutcome,
+  events: z.array(z.object({ id: text, uuid: text })),
+  attempts: z.array(attemptView),
+  details: text,
+  source: z.enum(['service', 'upload', 'replay', 'test']),
+});
+export type DeliveryView = z.infer<typeof deliveryView>;
+
+/** The query of `GET /api/deliveries`. */
+export const deliveryQuery = z.object({
+  handler: text.describe('UUIDs; of several handlers it is given several times.'),
+  outcome: text.describe('Of `delivered`, `failed`, `discarded`; comma-separated.'),
+  kind: text.describe('Of `deliveries`, `replays`: by the service, and by hand.'),
+  since: time.describe('Not older.'),
+  until: time.describe('Older.'),
+  event_id: text.describe('Such as 40017.'),
+  event_uuid: text.describe('UUID of an event.'),
+  limit: z.int().min(1).max(500).default(50).describe('Most of a page.'),
+  cursor: text.describe('`next` of the page before.'),
+});
+
+/** `GET /api/deliveries`. */
+export const deliveryPage = z.object({ deliveries: z.array(deliveryView), next: text.nullable() });
+export type DeliveryPage = z.infer<typeof deliveryPage>;
+
+const madeFrom = z.enum(['record', 'configuration']);
+
+/** `GET /api/deliveries/{id}`. */
+export const openedDelivery = z.object({
+  ...deliveryView.shape,
+  request: z.object({
+    method: text,
+    url: text,
+    headers: z.object({ from: madeFrom, values: z.record(text, text) }),
+    body: z.object({ from: madeFrom, text, is_truncated: z.boolean() }).nullable(),
+  }),
+  reply: recordedReply.nullable().describe('The last reply of one that was not delivered.'),
+});
+export type OpenedDelivery = z.infer<typeof openedDelivery>;
+
+/** `POST /api/handlers/{uuid}/test`. */
+export const testedHandler = z.object({ outcome: deliveryOutcome, details: text, attempts: z.array(attemptView), event_uuid: text });
+export type TestedHandler = z.infer<typeof testedHandler>;
