@@ -22,20 +22,29 @@ const longestShownLine = 1024 * 1024;
 
 /** A text on one line, its control characters escaped, so that a terminal shows it and obeys none. */
 export function visible(text: string): string {
-  return text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escaped(text, /[\u0000-\u001f\u2028\u2029]/g);
 }
 
 /** Prints a result on stdout. */
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${disarmed(text)}\n`);
 }
 
 /** Prints a diagnostic on stderr. */
 export function complain(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${disarmed(text)}\n`);
+}
+
+/**
+ * Escapes what nothing of ours prints and a terminal would obey: DEL, C1 controls, and characters that turn the direction of what follows. In JSON
+ * these stand in strings alone, where the escapes mean the same.
+ */
+function disarmed(text: string): string {
+  return escaped(text, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g);
+}
+
+function escaped(text: string, characters: RegExp): string {
+  return text.replace(characters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Writes a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */

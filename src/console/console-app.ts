@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { ServiceError } from '../lib/errors.ts';
 import { answerFault } from './answer.ts';
 import type { ConsoleContext, ConsoleEnvironment } from './environment.ts';
+import { checkHost } from './login/check-origin.ts';
 import { addRoutes } from './routes.ts';
 
 /** The Hono application of a `console` service. It routes by the path as the client sent it. */
@@ -9,6 +10,7 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
   // Hono hands on what `fetch` was given.
   const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
   const app = new Hono<ConsoleEnvironment>({ getPath });
+  app.use(checkHost);
   addRoutes(app);
   app.onError((error, c) => answerFault(c, error));
   app.notFound((c) => {

@@ -13,7 +13,7 @@ import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext } f
 import { TlsWatch } from '../http/connection/tls-watch.ts';
 import { isClientGone } from '../http/reply/outgoing.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
-import { acceptAnyHead } from '../lib/adapter-request.ts';
+import { acceptAnyHead, isFaultilyFramed } from '../lib/adapter-request.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import { guarded } from '../lib/guarded.ts';
@@ -201,6 +201,7 @@ export class ConsoleServer {
         listener(incoming, outgoing);
       };
       const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        if (isFaultilyFramed(incoming)) return void this.#refuseGarbage(new Error('Transfer-Encoding in HTTP/1.0'), incoming.socket);
         if (!this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing))) incoming.socket.destroy();
       };
       const serverOptions = { ...options, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };

@@ -12,7 +12,7 @@ import { messageFor, problemItem } from './html/problem-message.ts';
 import { publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './reply/error-reply.ts';
 import { failRequest, internalErrorText } from './reply/internal-error.ts';
-import { isClientGone } from './reply/outgoing.ts';
+import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
 import { respond } from './reply/respond.ts';
 import { type Exchange, header } from './request/exchange.ts';
@@ -27,7 +27,7 @@ const basicChallenge = 'basic realm="Web files access"';
 export async function respondToFault(c: HttpContext, error: unknown): Promise<Response> {
   const exchange = c.env;
   const { outgoing } = exchange;
-  if (isServiceError(error, 'client-gone') && isClientGone(outgoing)) return RESPONSE_ALREADY_SENT;
+  if ((isServiceError(error, 'client-gone') && isClientGone(outgoing)) || endedClient(outgoing, error)) return RESPONSE_ALREADY_SENT;
   try {
     const reply = faultReply(exchange, error);
     if (outgoing.headersSent) outgoing.destroy();

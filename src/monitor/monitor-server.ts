@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
-import { acceptAnyHead } from '../lib/adapter-request.ts';
+import { acceptAnyHead, isFaultilyFramed } from '../lib/adapter-request.ts';
 import { listen, urlOf } from '../lib/listen.ts';
 import type { Log } from '../lib/log.ts';
 import type { Metrics } from './metrics.ts';
@@ -55,6 +55,8 @@ function reply(status: number, contentType: string, body: string, headers: Recor
   });
 }
 
+const badRequest = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
 /** The listening side of one `monitor` service: `/health`, `/ready`, `/metrics`. */
 export class MonitorServer {
   readonly options: MonitorOptions;
@@ -73,6 +75,8 @@ export class MonitorServer {
       autoCleanupIncoming: false,
       createServer: ((options: object, listener: RequestListener) =>
         createServer(options, (incoming: IncomingMessage, outgoing) => {
+          if (incoming.socket.writableEnded) return;
+          if (isFaultilyFramed(incoming)) return void incoming.socket.end(badRequest);
           paths.set(incoming, (incoming.url ?? '').split('?', 1)[0] ?? '');
           acceptAnyHead(incoming);
           incoming.resume();

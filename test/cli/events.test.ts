@@ -7,7 +7,7 @@ import { run, start, startMock } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
-import { crm, project } from '../support/webhook-project.ts';
+import { crm, project, upload } from '../support/webhook-project.ts';
 
 test('svc events: the journal as text and JSON, filtered, followed; deliveries; the catalogue', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
@@ -15,7 +15,7 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   const server = start(t, ['serve'], { cwd });
   const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
   const follow = start(t, ['events', '--follow', '--id', '40017', '--json'], { cwd });
-  await client.put('/home/a%1B%5B31m', 'x', { user: null });
+  await client.put('/home/a%C2%9B31m', 'x', { user: null });
   await follow.line(/"id":"40017"/);
   await client.put('/home/b', 'x', { user: null });
   await follow.line(/"file_name":"b"/);
@@ -23,14 +23,14 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   assert.equal((await follow.ended).code, 130);
   await until('both are told', async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3);
   const text = (await run(t, ['events', '--id', '40017'], { cwd })).stdout;
-  assert.match(text, /^\d{4}-\S+Z\t40017\tanonymous\t127\.0\.0\.1\tThe file "\/a\\u001b\[31m" was uploaded\.\n/);
+  assert.match(text, /^\d{4}-\S+Z\t40017\tanonymous\t127\.0\.0\.1\tThe file "\/a\\u009b31m" was uploaded\.\n/);
   const failed = (await run(t, ['events', '--failed', '--json'], { cwd })).stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as ServiceEvent);
   assert.deepEqual(
     failed.map(({ id, data }) => [id, data.path]),
-    [['40017', '/a\u001b[31m']],
+    [['40017', '/a\u009b31m']],
   );
   const deliveries = (await run(t, ['events', '--deliveries'], { cwd })).stdout
     .trim()
@@ -54,6 +54,30 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   await server.ended;
   const elsewhere = await run(t, ['events', '--data-folder', join(cwd, 'data'), '--limit', '1'], { cwd: temporaryFolder(t) });
   assert.match(elsewhere.stdout, /\t20001\t/);
+});
+
+test('no name turns the text around it, or gives the terminal an order; in JSON it means the same', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const cwd = project(t, crm(receiver.url));
+  const name = 'a\u202egpj.exe\u2066\u200f\u061c\u009b31m';
+  await upload(t, cwd, encodeURIComponent(name));
+  const commands = [
+    ['events'],
+    ['events', '--json'],
+    ['events', '--deliveries'],
+    ['events', '--deliveries', '--json'],
+    ['webhook-replay', '--dry-run'],
+  ];
+  for (const args of commands) {
+    const { stdout, stderr } = await run(t, args, { cwd });
+    assert.doesNotMatch(stdout + stderr, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/, args.join(' '));
+  }
+  const lines = (await run(t, ['events', '--json', '--id', '40017'], { cwd })).stdout.trim().split('\n');
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as ServiceEvent).data.file_name),
+    [name],
+  );
+  assert.match((await run(t, ['events', '--id', '40017'], { cwd })).stdout, /"\/a\\u202egpj\.exe\\u2066\\u200f\\u061c\\u009b31m"/);
 });
 
 test('svc mock webhook: statuses, first failures, Retry-After, headers, body, signature', async (t) => {

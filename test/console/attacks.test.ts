@@ -3,6 +3,34 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { asOperator, asViewer, cookieOf, operatorPassword, startConsole } from '../support/console.ts';
 
+test('a name that is none of the console gets nothing: a page may have had its own looked up anew', async (t) => {
+  const { console } = await startConsole(t, {}, { accepted_origins: ['https://console.example.com'] });
+  const get = (target: string, host: string) => console.get(target, { ...asOperator, headers: { host } });
+  for (const host of [
+    'evil.example',
+    `evil.example:${console.port}`,
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    'x y',
+    '[::1',
+    'console.example.com.',
+  ])
+    for (const target of ['/', '/api/me', '/api/login', '/nothing'])
+      assert.equal((await get(target, host)).status, 403, `${target} at ${host}`);
+  const login = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers: { host: 'evil.example' } });
+  assert.deepEqual([login.status, login.headers['set-cookie']], [403, undefined]);
+  for (const host of [
+    'localhost',
+    `LOCALHOST:${console.port}`,
+    '127.0.0.1',
+    '[::1]:9',
+    '192.0.2.7:8080',
+    'console.example.com',
+    'Console.Example.com:443',
+  ])
+    assert.equal((await get('/api/me', host)).status, 200, host);
+});
+
 test('sessions, links and requests of others', async (t) => {
   const { server, console } = await startConsole(t);
   const codeOf = (reply: { json<T>(): T }) => reply.json<{ errors: [{ code: string }] }>().errors[0].code;
@@ -82,7 +110,7 @@ test('sessions, links and requests of others', async (t) => {
     });
     socket.on('error', () => {});
     const ended = new Promise((resolve) => socket.once('close', resolve));
-    socket.write('POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
+    socket.write('POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
     const feeder = setInterval(() => socket.write(`1000\r\n${'x'.repeat(4096)}\r\n`), 5);
     await ended;
     clearInterval(feeder);

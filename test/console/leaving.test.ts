@@ -49,7 +49,9 @@ test('requests that wait behind another of their connection are forgotten with i
   const authorization = basicOf(asViewer.user);
   const socket = await clients.send('GET', '/api/events/live', { authorization });
   await once(socket, 'data');
-  socket.write(`GET /api/events HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nAccept: ${ofStream.accept}\r\n\r\n`.repeat(8));
+  socket.write(
+    `GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nAccept: ${ofStream.accept}\r\n\r\n`.repeat(8),
+  );
   // Behind what was written.
   await console.get('/api/me', asViewer);
   socket.destroy();

@@ -107,6 +107,15 @@ test('a header section in frames without end, and a body of empty frames, end th
   neighbour.acts.small();
   await until('the neighbour has its reply', () => neighbour.replies200 === 1);
   assert.equal((await server.get('/home/flood', { ca: cert })).status, 404);
+  assert.deepEqual(
+    (await server.eventIds()).filter((id) => id === 40003),
+    [],
+    'a flood is no fault of the program',
+  );
+  assert.deepEqual(
+    server.log.filter((line) => line.includes('internal error')),
+    [],
+  );
 });
 
 test('streams whose client never reads: so many at most, nothing is opened for more, and all are closed with their connection', async (t) => {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Client } from '../support/client.ts';
+import { startConsole } from '../support/console.ts';
 import { startNginx } from '../support/nginx.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
@@ -97,6 +98,23 @@ test('what two parsers might read differently is refused, and nothing behind it 
   }
   assert.deepEqual(statuses(await server.raw(honest, 300)), ['201', '200']);
   assert.equal((await server.eventIds()).includes(40003), false);
+});
+
+test('Transfer-Encoding in HTTP/1.0 is 400, and the connection ends, at each service', async (t) => {
+  const { server, console } = await startConsole(t, { services: { monitor: { type: 'monitor', port: 0 } } });
+  const monitor = new Client(server.service.listening().find(({ uuid }) => uuid === 'monitor')?.url ?? '');
+  for (const [client, target] of [
+    [server, 'PUT /home/a'],
+    [console, 'POST /api/login'],
+    [monitor, 'GET /health'],
+  ] as const)
+    for (const connection of ['close', 'keep-alive']) {
+      const head = `${target} HTTP/1.0\r\nHost: localhost\r\n${basic}\r\nConnection: ${connection}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      const reply = await client.raw(`${head}1\r\nx\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      assert.deepEqual(statuses(reply), ['400'], `${target} ${connection}: ${reply}`);
+      assert.match(reply, /\r\nconnection: close\r\n/i);
+    }
+  assert.deepEqual(readdirSync(server.home), []);
 });
 
 async function behindNginx(t: TestContext): Promise<{ server: TestServer; client: Client } | undefined> {

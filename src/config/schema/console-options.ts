@@ -38,7 +38,9 @@ export const consoleOptions = z.strictObject({
   maximum_concurrent_connections: integer(1, 1_000_000).default(2000).describe('Connections at once; more are closed.'),
   accepted_origins: originList()
     .default([])
-    .describe('Origins under which the console is known to browsers, for example behind a proxy that ends TLS.'),
+    .describe(
+      'Origins under which the console is known to browsers, for example behind a proxy that ends TLS. Other names than these, `address` and `localhost` are refused; numbers are not.',
+    ),
   client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(
     'Addresses and ranges of proxies whose `client_forwarded_header` is believed. Default: loopback and private ranges.',

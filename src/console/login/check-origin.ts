@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { header } from '../../http/request/exchange.ts';
 import { isOwnOrigin } from '../../http/request/own-origin.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -11,6 +12,20 @@ export const sessionCookie = 'svc_console';
 export function isReading({ method }: ConsoleExchange): boolean {
   return method === 'GET' || method === 'HEAD';
 }
+
+/**
+ * Refuses requests under a name that is none of the console's: the page of somebody else may have had the browser look its own name up anew, to the
+ * console's address (DNS rebinding), and would read what is answered. A number as host was looked up by nobody.
+ *
+ * @throws ServiceError `forbidden`
+ */
+export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, next) => {
+  const { address, accepted_origins: accepted } = service.options;
+  const name = host === undefined ? '' : URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : 'none';
+  const own = ['', 'localhost', address.toLowerCase(), ...accepted.map((origin) => new URL(origin).hostname)];
+  if (own.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return next();
+  throw new ServiceError('forbidden', 'The console is not known under this host; its URL belongs in accepted_origins.');
+};
 
 /**
  * Refuses changes that a page of somebody else made a browser send. What a browser adds by itself, the session cookie, counts only

@@ -2,7 +2,7 @@ import { noteInternalError } from '../../events/internal-error.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { endUnreadBody } from '../request/unread-body.ts';
 import { errorsReply } from './error-reply.ts';
-import { isHttp2 } from './outgoing.ts';
+import { endedClient, isHttp2 } from './outgoing.ts';
 import { sendReply } from './reply.ts';
 
 /** What a client is told of an internal error. */
@@ -16,6 +16,7 @@ export function internalErrorText(reference: string): string {
  */
 export function failRequest(exchange: Exchange, error: unknown): void {
   const { outgoing, isHead, service, request, method } = exchange;
+  if (endedClient(outgoing, error)) return;
   const { reference } = noteInternalError(service, error, {
     logged: { request_id: request.id, method },
     context: () => exchange.eventContext(),

@@ -15,6 +15,11 @@ export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
 
+/** Whether a fault is the one with which Node.js ended the client's connection or stream, for what the client sent. */
+export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
+  return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
+}
+
 /** The status of a reply that has begun. */
 export function sentStatus(outgoing: Outgoing): number {
   return isHttp2(outgoing) ? Number(outgoing.sentHeaders[':status']) : outgoing.statusCode;
