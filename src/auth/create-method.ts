@@ -1,11 +1,54 @@
+import type { AccountConfiguration } from '../accounts/account.ts';
 import { AccountsFile } from '../accounts/accounts-file.ts';
 import type { LocalAccountOptions } from '../accounts/local-account.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
-import { AnonymousMethod } from './anonymous.ts';
 import { ApplicationMethod } from './application.ts';
-import type { AuthMethod } from './auth-method.ts';
+import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type CalloutDependencies, CalloutMethod } from './callout.ts';
 import { type AuthenticationOptions, accountsFilePath } from './options.ts';
+
+/** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
+const anonymousName = 'anonymous';
+
+/** Lets in requests without credentials as a member of one group, for public folders. */
+class AnonymousMethod implements AuthMethod {
+  readonly type = 'anonymous';
+  readonly longestAnswerMs = 0;
+  readonly uuid: string;
+  readonly name: string;
+  readonly #account: AccountConfiguration;
+  state: MethodState = 'stopped';
+
+  constructor(options: { uuid: string; name: string; group: string }) {
+    this.uuid = options.uuid;
+    this.name = options.name;
+    this.#account = { group: options.group };
+  }
+
+  async start(): Promise<void> {
+    this.state = 'running';
+  }
+
+  async stop(): Promise<void> {
+    this.state = 'stopped';
+  }
+
+  async authenticate(): Promise<AuthResult> {
+    return { outcome: 'next', reason: 'This method takes requests without credentials only.' };
+  }
+
+  listsKey(): boolean {
+    return false;
+  }
+
+  configurationOf(): AccountConfiguration {
+    return this.#account;
+  }
+
+  authenticateWithoutCredentials() {
+    return { username: anonymousName, account: this.#account };
+  }
+}
 
 /** What authentication methods are made of. */
 export interface MethodDependencies extends CalloutDependencies {

@@ -1,7 +1,8 @@
+import pageScripts from 'svc:console-scripts';
 import { eventGroups } from '../../events/catalogue.ts';
 import { languageOf, themeOf } from '../../http/html/choices.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
-import { assetHeaders } from '../../http/html/pages/asset-files.ts';
+import { type Asset, AssetFiles, assetHeaders, webFile } from '../../http/html/pages/asset-files.ts';
 import { html } from '../../http/html/pages/html.ts';
 import { icon } from '../../http/html/pages/icons.ts';
 import type { Language } from '../../http/html/pages/locales/language.ts';
@@ -11,7 +12,40 @@ import { wantsGzip } from '../../http/reply/compression.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { headersOf } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
-import { assetPaths, assets, scriptTextsPath } from './page-assets.ts';
+
+const files = new AssetFiles('/');
+
+/** The order counts: rules for narrow screens come last. */
+const styleFiles = [
+  'shared/page.css',
+  'shared/controls.css',
+  'shared/frame.css',
+  'shared/menu.css',
+  'shared/card.css',
+  'shared/dialogs.css',
+  'console/frame.css',
+  'console/panels.css',
+  'console/forms.css',
+  'console/tables.css',
+  'console/charts.css',
+  'console/screens.css',
+  'shared/motion.css',
+];
+
+/** URL paths of the files that the page refers to. */
+const assetPaths = {
+  style: files.add('console', 'css', webFile(...styleFiles)),
+  icon: files.add('icon', 'svg', webFile('console/icon.svg')),
+  script: files.addScripts('page', pageScripts),
+};
+
+/** URL path of the texts of the script in a language other than English, whose texts are in the script itself. */
+function scriptTextsPath(tag: string): string {
+  return assetPaths.script.replace('/page.js', `/${tag}.js`);
+}
+
+/** All files by their URL paths without the first slash. */
+const assets: ReadonlyMap<string, Asset> = files.all;
 
 /** What the page depends on before anybody has signed in. */
 interface ShellContext {

@@ -1,7 +1,8 @@
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { fileLook } from '../../lib/file-looks.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { writeKeyValueList } from '../../lib/write-list.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
@@ -26,8 +27,51 @@ import { backendReplyHeaders } from '../rest/upload-backend.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './flash.ts';
 import { accountOfPage, messagePageReply, pageContextOf } from './page-replies.ts';
-import { confirmPage, type MemberToDelete } from './pages/confirm-page.ts';
+import { escapeFormValue, Html, html, nameHtml } from './pages/html.ts';
+import { icon } from './pages/icons.ts';
+import { layout, type PageModel } from './pages/layout.ts';
+import type { PageContext } from './pages/page-context.ts';
 import { pageHeaders } from './pages/page-headers.ts';
+
+/** A member that is about to be deleted. */
+interface MemberToDelete {
+  name: string;
+  /** Undefined when it is gone already; its size, when that may not be told. */
+  entry: { isFolder: boolean; sizeBytes: number | undefined } | undefined;
+}
+
+/** What the page with the question before a deletion shows. */
+interface ConfirmModel {
+  folder: VirtualPath;
+  members: readonly MemberToDelete[];
+  account: PageModel['account'];
+}
+
+/** The question before members are deleted, with all of them listed. */
+function confirmPage(context: PageContext, model: ConfirmModel): string {
+  const { language } = context;
+  const there = model.members.filter((member) => member.entry);
+  const body = html`<main class="card roomy" id="main">
+<h1>${language.text('deleteQuestion', { count: there.length })}</h1>
+<ul class="doomed">${model.members.map((member) => memberLine(context, model.folder, member))}</ul>
+<p>${language.text('deleteWarning')}</p>
+<form method="post" class="row">
+<input type="hidden" name="action" value="delete-members">
+${there.map(({ name }) => new Html(`<input type="hidden" name="selected-members" value="${escapeFormValue(name)}">`))}
+<a class="button" href="${urlPathOf(model.folder, true)}">${language.text('cancel')}</a>
+${there.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('delete')}</button>`}
+</form>
+</main>`;
+  return layout(context, { title: language.text('delete'), body, account: model.account });
+}
+
+function memberLine({ language }: PageContext, folder: VirtualPath, { name, entry }: MemberToDelete) {
+  const shown = new Html(`<bdi>${nameHtml(name)}</bdi>`);
+  if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
+  const about = entry.isFolder ? language.text('withContent') : entry.sizeBytes === undefined ? '' : language.size(entry.sizeBytes);
+  const url = urlPathOf(memberPath(folder, name), entry.isFolder);
+  return html`<li><a class="name i ${entry.isFolder ? 'folder' : fileLook(name)}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
+}
 
 const uploadAction = 'upload-file';
 

@@ -1,3 +1,4 @@
+import { TLSSocket } from 'node:tls';
 import type { Account } from '../../accounts/account.ts';
 import { sourceOf } from '../../auth/address-source.ts';
 import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
@@ -11,9 +12,45 @@ import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
-import { certificateCredentials } from '../connection/client-certificate.ts';
 import type { HttpMiddleware } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
+
+/** Keeps the session of a request from ending while the request is under way, however long it takes. */
+export const holdSession: HttpMiddleware = async ({ env: { client, service } }, next) => {
+  if (!client?.session) return next();
+  const hold = service.sessions.hold(client.session);
+  try {
+    await next();
+  } finally {
+    hold.done();
+  }
+};
+
+/**
+ * The verified client certificate of the connection as credentials: PEM, the CN as user name
+ * (docs/spec/authentication.md#client-certificates).
+ *
+ * @returns undefined when the client showed none, or it did not verify
+ */
+function certificateCredentials(exchange: Exchange): Credentials | undefined {
+  const { service, peer } = exchange;
+  if (!service.options.tls_client_ca_path) return undefined;
+  const { socket } = exchange.incoming;
+  if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
+  const certificate = socket.getPeerX509Certificate();
+  // A session that is resumed goes by what was verified when it began.
+  if (!certificate || Date.parse(certificate.validTo) < service.clock.nowMs()) return undefined;
+  const commonName = certificate.toLegacyObject().subject.CN;
+  if (typeof commonName !== 'string') return undefined;
+  return {
+    type: 'ssl-certificate',
+    username: commonName,
+    content: certificate.toString(),
+    peer,
+    creator: { uuid: service.uuid, type: service.component.type },
+    request: exchange.request,
+  };
+}
 
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';

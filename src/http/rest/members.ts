@@ -1,4 +1,6 @@
+import type { ListedEntry } from '../../files/entry.ts';
 import type { Search } from '../../files/operations/search.ts';
+import { sortedByName } from '../../files/operations/sorted-listing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
 import { type HttpContext, type HttpMiddleware, pathOf } from '../environment.ts';
@@ -10,9 +12,33 @@ import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { folderFormat, mediaTypeOfRequest } from '../request/reply-format.ts';
 import { hasBody } from '../request/request-body.ts';
 import { postFolderCommands } from './folder-commands.ts';
-import { entryMembers, sendJsonListing } from './folder-listing.ts';
 import { FolderRedirect } from './member-redirect.ts';
 import { sendZip } from './zip-download.ts';
+
+/** The members of one entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */
+function entryMembers(entry: ListedEntry): string {
+  const modified = Math.round(entry.modifiedMs) / 1000;
+  return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
+}
+
+/** GET and HEAD of a folder as JSON, streamed. */
+async function sendJsonListing(c: HttpContext): Promise<Response> {
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    vary: 'accept, content-type',
+  };
+  return sendChunks(c, headers, jsonChunks(sortedByName(clientOf(c.env).files.openListing(pathOf(c)))));
+}
+
+async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerator<string> {
+  let before = '{"content":[';
+  for await (const batch of listing) {
+    yield before + batch.map((entry) => `{${entryMembers(entry)}}`).join(',');
+    before = batch.length > 0 ? ',' : '';
+  }
+  yield before === ',' ? ']}' : `${before}]}`;
+}
 
 const linesType = 'application/x-ndjson';
 
