@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { parseVirtualPath } from '../../src/lib/virtual-path.ts';
 import { readEvents } from '../support/journal.ts';
+import { type NodeProcess, startNodes } from '../support/node-process.ts';
 import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
+import { startRedis } from '../support/redis.ts';
+import { hasProgram } from '../support/requires.ts';
 import { testFiles } from '../support/sftp-session.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 /** What the journals of nodes say of the ends of uploads: path and ID, of each event. */
 async function ends(folder: string, names: readonly string[]): Promise<string[]> {
@@ -87,4 +91,31 @@ test('an upload whose record is lost while it begins was not begun: its client m
   await assert.rejects(begin(), (error) => isServiceError(error, 'unavailable'));
   assert.deepEqual(readdirSync(home), []);
   (await begin()).release();
+});
+
+test('an upload that Redis lost between its name and its event is told of as the file that it is', { timeout: 120_000 }, async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const folder = temporaryFolder(t);
+  const control = join(folder, 'failing');
+  const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');
+  const [{ client, running }] = (await startNodes(t, folder, 'http://127.0.0.1:9/', [redis.url], {
+    event_handlers: {},
+    env: () => ({ NODE_OPTIONS: `--require ${preload}`, FAILING_DISK: control }),
+  })) as [NodeProcess];
+  const begun = await client.put('/home/a', 'abc', { headers: { 'upload-complete': '?0' } });
+  const url = String(begun.headers.location);
+  writeFileSync(control, 'stall fsync home$');
+  const last = client.send('PATCH', url, { headers: append(3, true), body: 'defg' }).catch(() => undefined);
+  await until('the file has its name', () => existsSync(`${control}.stalled`));
+  await redis.command('FLUSHALL');
+  rmSync(control);
+  const reply = await last;
+  assert.ok(reply === undefined || reply.status === 503, 'it is cut, or may come again');
+  assert.equal(readFileSync(join(folder, 'home/a'), 'utf8'), 'abcdefg');
+  await until('it is told of', async () => (await ends(folder, ['n0'])).length > 0);
+  await until('its client is told', async () => (await client.send('HEAD', url)).headers['upload-complete'] === '?1');
+  running.child.kill('SIGTERM');
+  await running.ended;
+  assert.deepEqual(await ends(folder, ['n0']), ['40017 /a 7']);
 });

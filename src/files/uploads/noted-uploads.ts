@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { inodeOf } from '../disk/temporaries.ts';
 import { removeContent } from './end-upload.ts';
 import type { PassingUpload } from './passing-uploads.ts';
 import { resumedData } from './upload-events.ts';
@@ -25,14 +26,14 @@ interface Note {
 
 /**
  * The unfinished uploads of several nodes, with a note in this node's data folder of each that it began or went on with: where the shared store loses
- * one, it is ended with 40022 and its content goes, in place of being forgotten in silence.
+ * one, it is ended with 40022 and its content goes, in place of being forgotten in silence; one that has become a file is told of with 40017.
  */
 export class NotedUploads implements UploadStore {
   readonly #store: SharedUploadStore;
   readonly #folder: string;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Where the content of each noted upload is. */
+  /** What each note says of its upload, as `stateOf`. */
   readonly #noted = new Map<string, string>();
 
   constructor(store: SharedUploadStore, dataFolderPath: string, { clock, log }: { clock: Clock; log: Log }) {
@@ -43,7 +44,7 @@ export class NotedUploads implements UploadStore {
     makeFolders(this.#folder, { mode: 0o700 });
     for (const id of readdirSync(this.#folder).filter(isUploadId)) {
       const note = this.#read(id);
-      if (note) this.#noted.set(id, note.record.contentPath);
+      if (note) this.#noted.set(id, stateOf(note.record));
     }
   }
 
@@ -87,6 +88,7 @@ export class NotedUploads implements UploadStore {
       // An upload that is over has no content, but perhaps one that somebody went on with in a clone.
       if (content?.isFile() && (await isStored(id, note?.atMs ?? 0))) removeContent(note?.record.contentPath ?? '');
       else if (note && content?.isFile()) await this.#store.restore(this.#ended(note.record, content.size));
+      else if (note && hasItsName(note.record) && !(await isStored(id, note.atMs))) await this.#store.restore(note.record);
       await this.#forget(id);
     }
   }
@@ -128,13 +130,13 @@ export class NotedUploads implements UploadStore {
 
   // A note that cannot be written is no reason to refuse what Redis has taken.
   async #note(record: UploadRecord): Promise<void> {
-    const { id, contentPath, outcome } = record;
+    const { id, outcome } = record;
     if (outcome) return this.#forget(id);
-    if (this.#noted.get(id) === contentPath) return;
+    if (this.#noted.get(id) === stateOf(record)) return;
     const note: Note = { record, atMs: this.#clock.nowMs() };
     try {
       await writeFileAtomically(join(this.#folder, id), JSON.stringify(note), { mode: 0o600 });
-      this.#noted.set(id, contentPath);
+      this.#noted.set(id, stateOf(record));
     } catch (error) {
       this.#log.warn('an unfinished upload could not be noted; should Redis lose it, nobody tells', { reason: error });
     }
@@ -157,6 +159,16 @@ export class NotedUploads implements UploadStore {
       return undefined;
     }
   }
+}
+
+/** A note is written anew when this changes: where the content is, and where the end that was begun would put it. */
+function stateOf({ contentPath, completion }: UploadRecord): string {
+  return `${contentPath}\0${completion?.asidePath ?? ''}`;
+}
+
+/** Whether the content of an upload is the file that it was to become. Its event may be missing. */
+function hasItsName({ completion }: UploadRecord): boolean {
+  return completion !== undefined && inodeOf(completion.target) === completion.inode;
 }
 
 function statsOf(path: string): Stats | undefined {
