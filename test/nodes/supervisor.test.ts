@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import type { NodeProcess } from '../../src/server/supervisor/member.ts';
@@ -74,29 +74,29 @@ test('a node that cannot be replaced is tried again with longer and longer pause
   assert.equal(await supervisor.stop(), true);
 });
 
-test('a node that does not answer what ends of a password wait for is not waited for for ever', async (t) => {
-  const clock = new ManualClock();
-  const silent = fakeProcess(true);
-  const asking = fakeProcess(true);
+/** A process that starts, and asks its supervisor what it is told to ask. */
+function askingProcess() {
+  const process = fakeProcess(true);
   let toSupervisor: (message: unknown) => void = () => {};
   const answers: unknown[] = [];
-  const processes = [
-    {
-      ...asking,
-      onMessage: (listener: (message: unknown) => void) => {
-        toSupervisor = listener;
-        asking.onMessage(listener);
-      },
-      send: (message: unknown) => {
-        if ((message as unknown[])[0] === 'call') asking.send(message);
-        else answers.push(message);
-      },
+  const asking: typeof process = {
+    ...process,
+    onMessage: (listener) => {
+      toSupervisor = listener;
+      process.onMessage(listener);
     },
-    silent,
-  ];
+    send: (message) => {
+      if ((message as unknown[])[0] === 'call') process.send(message);
+      else answers.push(message);
+    },
+  };
+  return { process: asking, answers, ask: (name: string, ...args: unknown[]) => toSupervisor(['call', 7, name, args]) };
+}
+
+async function supervisorOf(t: TestContext, clock: ManualClock, processes: NodeProcess[], nodes: number): Promise<Supervisor> {
   const supervisor = new Supervisor({
     loaded: await testConfig(temporaryFolder(t)),
-    nodes: 2,
+    nodes,
     fork: () => processes.shift() as NodeProcess,
     file: undefined,
     nodeLog: { level: 'error', format: 'json', colour: false },
@@ -105,7 +105,14 @@ test('a node that does not answer what ends of a password wait for is not waited
     log: createLog({ level: 'error', format: 'json', clock, write: () => {} }),
   });
   await supervisor.start();
-  toSupervisor(['call', 7, 'accountsWritten', []]);
+  return supervisor;
+}
+
+test('a node that does not answer what ends of a password wait for is not waited for for ever', async (t) => {
+  const clock = new ManualClock();
+  const { process, answers, ask } = askingProcess();
+  const supervisor = await supervisorOf(t, clock, [process, fakeProcess(true)], 2);
+  ask('accountsWritten');
   await new Promise(setImmediate);
   assert.deepEqual(answers, []);
   await until('it goes on', () => {
@@ -113,5 +120,31 @@ test('a node that does not answer what ends of a password wait for is not waited
     return answers.length > 0;
   });
   assert.deepEqual(answers, [['done', 7, undefined]]);
+  assert.equal(await supervisor.stop(), true);
+});
+
+test('what a node showed of itself is counted after its death, even if no other node showed it', async (t) => {
+  const clock = new ManualClock();
+  const [first, second] = [askingProcess(), askingProcess()];
+  const rest: NodeProcess[] = [first.process, second.process, fakeProcess(true)];
+  const supervisor = await supervisorOf(t, clock, rest, 2);
+  const answered = (answers: unknown[]) =>
+    until('it is answered', () => {
+      clock.advance(500);
+      return answers.length > 0;
+    });
+  first.ask('figures', [
+    { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value: 4, labels: {} }] },
+  ]);
+  await answered(first.answers);
+  first.process.end('signal SIGKILL');
+  await until('it is replaced', () => rest.length === 0);
+  second.ask('figures', []);
+  await answered(second.answers);
+  const [[, , { others }]] = second.answers as [[string, number, { others: { name: string; values: { value: number }[] }[][] }]];
+  assert.deepEqual(
+    others.flat().map(({ name, values }) => [name, values.map(({ value }) => value)]),
+    [['svc_ssh_logins_total', [4]]],
+  );
   assert.equal(await supervisor.stop(), true);
 });
