@@ -125,3 +125,34 @@ test('charts go on when the clock of the server was set back', async (t) => {
   await signIn(page, console.url);
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
 });
+
+test('live figures take neither the focus nor a selected text from a row, whatever rows come and go before it', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  if (!page) return;
+  const handler = (name: string, waiting: number) => {
+    const figures = { waiting_events: waiting, oldest_waiting_seconds: 0, rate_per_minute: 1 };
+    return { uuid: `uuid-${name}`, name, enabled: true, state: 'running', reason: '', suspended_urls: [], ...figures };
+  };
+  const overview = (handlers: unknown[]) => ({
+    server: { name: 'demo', uuid: 'u', version: '1', started: '2026-01-01T12:00:00.000Z' },
+    ...{ services: [], methods: [], errors: [], journal: { bytes: null }, handlers },
+  });
+  await page.route('**/api/overview', (route) =>
+    route.fulfill({ json: overview([handler('first', 1), handler('second', 1), handler('third', 1)]) }),
+  );
+  await page.addInitScript('EventSource = class extends EventTarget { constructor() { super(); globalThis.source = this; } close() {} }');
+  await signIn(page, console.url);
+  const link = page.getByRole('link', { name: 'third' });
+  await link.focus();
+  await page.evaluate(`getSelection().selectAllChildren(document.querySelector('[data-key=uuid-third] .badge'))`);
+  const message = JSON.stringify(overview([handler('newest', 1), handler('second', 1), handler('fourth', 1), handler('third', 42)]));
+  await page.evaluate((data) => {
+    const scope = globalThis as unknown as { source: EventTarget };
+    scope.source.dispatchEvent(new MessageEvent('overview', { data }));
+  }, message);
+  assert.deepEqual(await page.locator('main [data-key^=uuid] a').allTextContents(), ['newest', 'second', 'fourth', 'third']);
+  assert.match((await page.locator('[data-key=uuid-third]').textContent()) ?? '', /42/);
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'third');
+  assert.equal(await page.evaluate('String(getSelection())'), 'running');
+});

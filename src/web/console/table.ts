@@ -64,6 +64,8 @@ export class Table<T> {
       this.#body,
       items.map((item) => this.#row(item)),
     );
+    // Rows that stay are of the items of now.
+    for (const [index, row] of [...this.#body.children].entries()) this.#items.set(row, items[index] as T);
     this.#settle();
   }
 
