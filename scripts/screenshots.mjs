@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
 import { remove } from './bench/support/benchmark.mjs';
 import { started } from './bench/support/exchange.mjs';
-import { hashOf } from './bench/support/servers.mjs';
+import { hashOf } from './bench/support/peers.mjs';
 import { silence } from './films.mjs';
 import { documents, film, landscape } from './screenshot-samples.mjs';
 

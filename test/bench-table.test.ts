@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 
 interface Round {
   value?: number;
+  note?: string;
   cpuUs?: number;
   fault?: string;
 }
@@ -28,6 +29,8 @@ test('servers are compared round by round, by those rounds alone that both have'
 
 test('a server that was not there has a dash, and one that failed says how often', () => {
   assert.equal(cell(), '–');
-  assert.equal(cell([{ fault: 'reset' }, { value: 2 }]), '**2.0** [2.0–2.0] · 1 of 2 failed');
+  assert.equal(cell([{ fault: 'reset' }, { value: 2 }]), '2.0 · 1 of 2 failed');
   assert.equal(cell([{ fault: 'reset' }]), '1 of 1 failed');
+  const whole = [900, 1200, 5000].map((value) => ({ value, cpuUs: 81.4, note: '3 MB' }));
+  assert.equal(cell(whole), '1,200 · 81 µs · 3 MB');
 });

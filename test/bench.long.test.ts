@@ -2,26 +2,57 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smoke } from './support/smoke.ts';
 
-const parts = ['downloads', 'uploads', 'listings', 'archives', 'connections', 'start'];
+/** A row of each part that every machine has which runs the long tests; its first figure is that of svc. */
+const parts: Record<string, readonly string[]> = {
+  downloads: ['GET 1 KiB, 64 connections, /s', 'GET of a range', 'GET 1 GiB, 8 streams, MB/s'],
+  uploads: ['PUT 1 KiB', 'PUT 1 GiB'],
+  listings: ['PROPFIND', 'JSON listing', 'HTML listing'],
+  archive: ['ZIP of 256 MiB'],
+  connections: ['memory of an idle connection', 'memory of a slow reader'],
+  start: ['start to the first reply', 'memory at rest'],
+  tls: ['GET 1 GiB', 'handshakes, resumed'],
+  sftp: ['get of 1 GiB, chacha20', 'put -r of 100 files', 'memory of a connection, 20 idle'],
+  callout: ['GET 1 KiB, 32 connections'],
+  webhooks: ['`batch_size: 100`, in order', 'from the reply to an upload to the receiver, p99', '`svc webhook-replay`'],
+  resumable: ['1 GiB in pieces of 8 MiB', 'peak memory, 4 GiB by 20 at once'],
+  nodes: ['GET 1 KiB, session', 'PUT 1 KiB, session, one webhook'],
+  memory: ['idle', 'PUT 1 GiB'],
+  journal: ['newest events', 'text that is nowhere', 'memory of the process'],
+  console: ['GET 1 KiB, 32 connections'],
+  pages: ['the first rows are seen', 'longest task, sorting by size'],
+};
 
-test('npm run bench -- --smoke: what plain HTTP is measured with runs, on svc and on the peers that are installed', async () => {
-  const { code, output, faults } = await smoke(['scripts/bench/run.mjs', ...parts, '--smoke']);
+for (const [part, workloads] of Object.entries(parts))
+  test(`npm run bench -- ${part} --smoke runs on svc and on the peers that are installed`, async () => {
+    const { code, output, faults } = await smoke(['scripts/bench/run.mjs', part, '--smoke']);
+    assert.equal(code, 0, faults);
+    const rows = output.split('\n');
+    for (const workload of workloads) {
+      const row = rows.find((line) => line.startsWith(`| ${workload}`));
+      assert.match(row ?? '', /^\| [^|]+ \| -?[\d.,]+ (?:· [^|]+)?\|/, `${workload}: a figure of svc`);
+    }
+  });
+
+test('--only chooses workloads, and an unknown part is refused', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/run.mjs', 'uploads', 'listings', '--only', 'json', '--smoke']);
   assert.equal(code, 0, faults);
-  const rows = output.split('\n');
-  for (const workload of [
-    'GET 1 KiB',
-    'GET 1 GiB, 8 streams',
-    'GET of a range',
-    'PUT 1 KiB',
-    'PUT 1 GiB',
-    'PROPFIND',
-    'JSON listing',
-    'ZIP',
-  ]) {
-    const row = rows.find((line) => line.startsWith(`| ${workload}`));
-    assert.match(row ?? '', /^\| [^|]+ \| \*\*[\d.,]+\*\* \[/, `${workload}: a figure of svc`);
-  }
-  assert.match(output, /^\| workload \| svc \| svc, Basic \| svc, no events of reads \|/m);
-  assert.match(output, /^\| memory at rest \(RSS\), a page was asked for \| svc \| – \| ≤ 80 \| \d+ \| \S+ \| \d+ \|$/m);
-  assert.match(output, /^\| memory of an idle connection[^|]*\| \*\*[\d.]+\*\* /m);
+  assert.deepEqual(
+    [...output.matchAll(/^\| (\S+) .*, (?:\/s|ms|MB\/s) \|/gm)].map(([, name]) => name),
+    ['JSON'],
+  );
+  const refused = await smoke(['scripts/bench/run.mjs', 'disks']);
+  assert.equal(refused.code, 2);
+  assert.match(refused.faults, /no part disks; there are downloads, /);
+});
+
+test('the guard of continuous integration compares CPU with a build', async () => {
+  const { code, output, faults } = await smoke(['scripts/bench/guard.mjs', '--smoke']);
+  assert.equal(code, 0, faults);
+  assert.equal([...output.matchAll(/^\| (?:GET|PUT|PROPFIND|HTML)[^|]* \| \d+\.\d\d \| 1\.35 \|$/gm)].length, 4, output);
+});
+
+test('the guard fails where the commit to compare with is neither here nor at the origin', async () => {
+  const { code, faults } = await smoke(['scripts/bench/guard.mjs', '--against', '0123456789012345678901234567890123456789']);
+  assert.equal(code, 1);
+  assert.match(faults, /this clone has no commit 0123456789.*clone with the history/);
 });

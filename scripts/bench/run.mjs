@@ -1,63 +1,115 @@
-// `npm run bench`: runs the benchmarks, one after the other; each prints Markdown tables, and says in its first lines what it measures.
-//   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--smoke] [--write]
-//   without a part all of them; --only: the parts whose name has TEXT, or else the workloads beside peers whose name has it;
-//   --against measures the build of a commit in the same rounds (beside peers); --smoke only tries whether they work;
-//   --write puts the tables into docs/operate/performance.md
-import { spawnSync } from 'node:child_process';
+// `npm run bench`: measures svc beside the peers that are installed (support/peers.mjs), interleaved in one run, and prints a table of each
+// part. A part (parts/) says which files it wants, which workloads there are, which servers run them, and what gives a figure.
+//   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--node NODE]… [--binary] [--smoke] [--write]
+//   without a part all of them; --only: the parts whose name has TEXT, or else the workloads whose name has it;
+//   --against measures the build of a commit in the same rounds; --binary the one with Node.js inside;
+//   --node: a further interpreter for `memory`;
+//   --smoke only tries whether all works; --write puts the tables of parts that were measured whole into docs/operate/performance.md
+import { truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { groupNames } from './support/peer-groups.mjs';
+import { against, commitHash, executable, makeFolders, medians, publish, remove } from './support/benchmark.mjs';
+import { buildOfCommit } from './support/build-variant.mjs';
+import { endAll } from './support/exchange.mjs';
+import { Group } from './support/group.mjs';
+import { loader } from './support/load.mjs';
+import { machineLine } from './support/machine.mjs';
+import { svc } from './support/peers.mjs';
+import { Rounds } from './support/rounds.mjs';
+import { failures, leftOut } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
+const text = { type: 'string' };
+const flag = { type: 'boolean' };
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    only: { type: 'string' },
-    rounds: { type: 'string' },
-    against: { type: 'string' },
-    smoke: { type: 'boolean' },
-    write: { type: 'boolean' },
+    only: text,
+    rounds: text,
+    against,
+    node: { type: 'string', multiple: true, default: [] },
+    binary: flag,
+    smoke: flag,
+    write: flag,
   },
 });
 
-/** What runs each part beside those of the comparison with peers. */
-const others = {
-  tls: 'tls.mjs',
-  callout: 'callout.mjs',
-  webhooks: 'webhooks.mjs',
-  sftp: 'ssh.mjs',
-  growth: 'growth.mjs',
-  memory: 'memory.mjs',
-  hostile: 'hostile.mjs',
-  resumable: 'resumable.mjs',
-  pages: 'pages.mjs',
-  journal: 'journal.mjs',
-  console: 'console.mjs',
+/** Where each part stands. */
+const files = {
+  ...Object.fromEntries(['downloads', 'uploads', 'listings', 'archive', 'connections', 'start'].map((name) => [name, 'http'])),
+  ...Object.fromEntries(
+    ['tls', 'sftp', 'callout', 'webhooks', 'resumable', 'nodes', 'memory', 'journal', 'console', 'pages'].map((name) => [name, name]),
+  ),
 };
-const names = [...groupNames, ...Object.keys(others)];
-const unknown = positionals.find((name) => !names.includes(name));
+const unknown = positionals.find((name) => !(name in files));
 if (unknown !== undefined) {
-  console.error(`bench: no part ${unknown}; there are ${names.join(', ')}`);
+  console.error(`bench: no part ${unknown}; there are ${Object.keys(files).join(', ')}`);
   process.exit(2);
 }
-const text = options.only?.toLowerCase() ?? '';
-const asked = positionals.length > 0 ? positionals : names;
-const named = asked.filter((name) => name.includes(text));
+const only = options.only?.toLowerCase() ?? '';
+const asked = positionals.length > 0 ? positionals : Object.keys(files);
+const named = asked.filter((name) => name.includes(only));
 const isOfWorkloads = named.length === 0;
-const chosen = isOfWorkloads ? asked : named;
+const builds = [{ name: 'svc', executable }];
+if (options.against) builds.push({ name: `svc at ${options.against}`, executable: buildOfCommit(options.against) });
 
-let status = 0;
-function run(file, ...args) {
-  if (options.rounds !== undefined) args.push('--rounds', options.rounds);
-  for (const flag of ['smoke', 'write']) if (options[flag]) args.push(`--${flag}`);
-  status ||= spawnSync(process.execPath, [`scripts/bench/${file}`, ...args], { stdio: 'inherit' }).status ?? 1;
+if (options.binary) {
+  const { makeBinary } = await import('../packages/make-binary.mjs');
+  const { thisPlatform } = await import('../packages/node-binaries.mjs');
+  const path = join(process.cwd(), '.cache/bench-binary');
+  await makeBinary(thisPlatform, { path, isCompiled: true });
+  builds.push({ name: 'svc, binary', executable, binary: path });
 }
 
-const groups = chosen.filter((name) => groupNames.includes(name));
-if (groups.length > 0) {
-  const only = isOfWorkloads ? ['--only', options.only] : [];
-  run('peers.mjs', ...groups, ...only, ...(options.against === undefined ? [] : ['--against', options.against]));
+let hasFaults = false;
+for (const name of isOfWorkloads ? asked : named) await run(name);
+process.exit(hasFaults ? 1 : 0);
+
+async function run(name) {
+  const { default: make } = await import(`./parts/${files[name]}.mjs`);
+  const { folder, home } = makeFolders(['put']);
+  const group = new Group(folder, home);
+  const isSmoke = options.smoke ?? false;
+  const gibibyte = 2 ** 30 / (isSmoke ? 64 : 1);
+  const bench = { part: name, isSmoke, seconds: isSmoke ? 1 : 3, gibibyte, folder, home, group, builds, nodes: options.node, fillBig };
+  /** Makes a large file. What is a hole in it comes from no disk, for every server alike. */
+  function fillBig(path = join(home, 'big')) {
+    writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, gibibyte), 'svc bench '));
+    truncateSync(path, gibibyte);
+  }
+  let part;
+  try {
+    part = await make(bench);
+    const isAsked = ({ figures }) => !isOfWorkloads || Object.keys(figures).some((one) => one.toLowerCase().includes(only));
+    const all = part.workloads.map(({ name: one, unit, figures = { [one]: unit }, ...more }) => ({ figures, ...more }));
+    const workloads = all.filter(isAsked);
+    if (workloads.length === 0) return;
+    const rounds = isSmoke ? 1 : Math.min(Number(options.rounds ?? part.rounds ?? 3), part.mostRounds ?? Number.POSITIVE_INFINITY);
+    const measured = new Rounds({ rounds, isWarm: isSmoke || part.isWarm });
+    // Before any server starts: some remember which folders there are.
+    await part.fill?.();
+    const own = new Map(['http', 'https', 'ssh'].map((scheme) => [scheme, builds.map((build) => svc({ ...build, scheme }))]));
+    for (const { figures, scheme = 'http', can, on, action } of workloads) {
+      const servers = on ? await on() : await group.all(own.get(scheme), scheme, can);
+      if (servers.length > 0) await measured.measure(figures, servers, action);
+    }
+    hasFaults ||= measured.faults.length > 0;
+    const lines = [
+      `${machineLine()};`,
+      `${[part.load ?? loader, ...(await group.versions())].join(', ')}; svc at ${commitHash()}.`,
+      `${medians(rounds)}${part.each ? `, ${part.each}` : ''}.`,
+      ...leftOut([...group.missing, ...(part.missing ?? [])]),
+      ...failures(measured.faults),
+      '',
+      measured.table(),
+      ...(options.against ? ['', ...measured.comparison(builds[0].name, builds[1].name, options.against)] : []),
+    ];
+    console.log(`\n## ${name}\n`);
+    publish(name, lines.join('\n'), options.write && !isSmoke && workloads.length === all.length);
+  } finally {
+    await part?.stop?.();
+    await group.stop();
+    await endAll();
+    remove(folder);
+  }
 }
-if (!isOfWorkloads)
-  for (const [name, file] of Object.entries(others))
-    if (chosen.includes(name)) run(file, ...(name === 'tls' && options.against ? ['--against', options.against] : []));
-process.exit(status);

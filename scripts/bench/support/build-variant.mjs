@@ -1,9 +1,7 @@
-// Other builds of svc to measure beside the one of these sources.
+// A build of another commit, to measure beside the one of these sources.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from 'esbuild';
-import { executableOptions } from '../../bundle-options.mjs';
 
 /** The build of a commit, with the packages that it names; it is kept in .cache. @returns the executable's path */
 export function buildOfCommit(commit) {
@@ -21,22 +19,4 @@ export function buildOfCommit(commit) {
   else run('npm', ['ci', '--silent']);
   run(process.execPath, ['scripts/build.mjs', '--quiet']);
   return executable;
-}
-
-/** The same build without the events of reads, to see what they cost. @param folder where the bundle goes @returns its path */
-export async function buildWithoutReadEvents(folder) {
-  const outfile = join(folder, 'svc-without-read-events.mjs');
-  const without = {
-    name: 'without-read-events',
-    setup(setup) {
-      setup.onLoad({ filter: /[\\/]src[\\/]events[\\/]dispatcher\.ts$/ }, ({ path }) => {
-        const text = readFileSync(path, 'utf8');
-        const contents = text.replace('emitGrouped(draft: EventDraft): void {', '$& if (draft.id >= 40000) return;');
-        if (contents === text) throw new Error('emitGrouped is not where it was.');
-        return { contents, loader: 'ts' };
-      });
-    },
-  };
-  await build({ ...executableOptions, outfile, plugins: [without, ...executableOptions.plugins] });
-  return outfile;
 }

@@ -1,6 +1,6 @@
 // What many connections take: they are made by a process of their own, which keeps them.
 import { started } from './exchange.mjs';
-import { cpuSeconds, privateMiB } from './machine.mjs';
+import { privateMiB } from './machine.mjs';
 
 /** A server has so long to settle: to give back what it only needed for the making, or to fill what it sends. */
 const settleMs = 1500;
@@ -11,22 +11,14 @@ const settleMs = 1500;
  * @param server a fresh one
  * @param options.kind `idle`: each has had one reply and is kept open; `slow`: each asked for a large file and reads nothing
  */
-export async function memoryOfConnections(server, { kind, path, count, isTls = false }) {
+export async function memoryOfConnections(server, { kind, path, count }) {
+  const isTls = server.peer.scheme === 'https';
   const settled = () => new Promise((resolve) => setTimeout(resolve, settleMs));
   await withConnections(server, { kind, path, count: 1, isTls }, settled);
   const before = privateMiB(server.pid);
   return withConnections(server, { kind, path, count, isTls }, async () => {
     await settled();
     return { value: ((privateMiB(server.pid) - before) * 1024) / count };
-  });
-}
-
-/** CPU of a server for a request, in µs, with so many connections that all ask again and again. */
-export async function cpuOfConnections(server, { path, count, seconds }) {
-  return withConnections(server, { kind: 'busy', path, count, seconds }, async (holder) => {
-    const before = cpuSeconds(server.pid);
-    const [, replies] = await holder.line(/replies (\d+)/);
-    return ((cpuSeconds(server.pid) - before) * 1e6) / Number(replies);
   });
 }
 
@@ -37,7 +29,7 @@ async function withConnections(server, order, look) {
   try {
     const isReady = await Promise.race([holder.line(/ready/).then(() => true), holder.ended.then(() => false)]);
     if (!isReady) throw new Error(`${server.name}: the connections could not be made`);
-    return await look(holder);
+    return await look();
   } finally {
     await holder.end('SIGTERM');
   }

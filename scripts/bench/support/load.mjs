@@ -1,19 +1,15 @@
 // Load on a server, and what it cost: many small requests, large transfers, single requests.
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { isInstalled } from '../../installed.mjs';
-import { cpuSeconds } from './machine.mjs';
+import { cpuSeconds, versionOf } from './machine.mjs';
 
 const run = promisify(execFile);
-const hasWrk = isInstalled('wrk');
 
 /** What makes the load of small requests. */
-export const loader = hasWrk
-  ? `wrk ${/wrk (?:debian\/)?([\d.]+)/.exec(spawnSync('wrk', ['-v'], { encoding: 'utf8' }).stdout)?.[1] ?? ''}`.trim()
-  : 'node:http';
+export const loader = `wrk ${versionOf('wrk', '-v')}`;
 
 const put = `
 local count = 0
@@ -30,9 +26,7 @@ end`;
  */
 export async function throughput(server, { path, method = 'GET', connections, seconds, headers = server.headers, folder }) {
   const before = cpuSeconds(server.pid);
-  const { count, elapsedS } = hasWrk
-    ? await withWrk(server, path, method, connections, seconds, headers, folder)
-    : await withNode(server, path, method, connections, seconds, headers);
+  const { count, elapsedS } = await withWrk(server, path, method, connections, seconds, headers, folder);
   return { value: count / elapsedS, cpuUs: ((cpuSeconds(server.pid) - before) * 1e6) / count };
 }
 
@@ -50,38 +44,15 @@ async function withWrk(server, path, method, connections, seconds, headers, fold
   return { count, elapsedS: count / Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)[1]) };
 }
 
-async function withNode(server, path, method, connections, seconds, headers) {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const startedMs = performance.now();
-  let count = 0;
-  const body = method === 'PUT' ? Buffer.alloc(1024, 'y') : undefined;
-  const one = async () => {
-    while (performance.now() < startedMs + seconds * 1000) {
-      const target = method === 'PUT' ? `${path}-${count % 1000}` : path;
-      const { status } = await single(server, { method, path: target, headers, body, agent });
-      if (status >= 300) throw new Error(`${server.name}: status ${status}`);
-      count++;
-    }
-  };
-  await Promise.all(Array.from({ length: connections }, one));
-  agent.destroy();
-  return { count, elapsedS: (performance.now() - startedMs) / 1000 };
-}
-
-/** One request with its time until the first byte of the body and until the whole, in milliseconds. */
-export function single(server, { method = 'GET', path, headers = {}, body, agent = false }) {
+/** One request with the time that it takes, in milliseconds. */
+function single(server, { method = 'GET', path, headers = {}, body }) {
   const startedMs = performance.now();
   return new Promise((resolve, reject) => {
     const outgoing = request(
-      { host: '127.0.0.1', port: server.port, method, path, headers: { ...server.headers, ...headers }, agent },
+      { host: '127.0.0.1', port: server.port, method, path, headers: { ...server.headers, ...headers }, agent: false },
       (incoming) => {
-        let bytes = 0;
-        let firstMs;
-        incoming.on('data', (chunk) => {
-          firstMs ??= performance.now() - startedMs;
-          bytes += chunk.length;
-        });
-        incoming.on('end', () => resolve({ status: incoming.statusCode, bytes, firstMs, ms: performance.now() - startedMs }));
+        incoming.resume();
+        incoming.on('end', () => resolve({ status: incoming.statusCode, ms: performance.now() - startedMs }));
         incoming.on('error', reject);
       },
     );

@@ -1,5 +1,5 @@
 // What a measurement was made on, and what a process costs.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { cpus } from 'node:os';
@@ -17,8 +17,7 @@ export function versionOf(program, ...args) {
 /** One line about the machine, the date and Node.js. */
 export function machineLine() {
   const date = new Date().toISOString().slice(0, 10);
-  const kernel = execFileSync('uname', ['-sr'], { encoding: 'utf8' }).trim();
-  return `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), ${kernel}, Node.js ${process.version}`;
+  return `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), Node.js ${process.version}`;
 }
 
 /** A process and all below it. */
@@ -95,4 +94,20 @@ export async function freePort() {
 
 export function median(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+}
+
+/** Runs an action. @returns the highest memory (RSS) of a process meanwhile as `value`, in MiB, and the CPU that the action gives */
+export async function withPeak(pid, action) {
+  let value = 0;
+  const look = () => {
+    value = Math.max(value, memoryMiB(pid));
+  };
+  const timer = setInterval(look, 50);
+  try {
+    const { cpuUs } = (await action()) ?? {};
+    look();
+    return { value, cpuUs };
+  } finally {
+    clearInterval(timer);
+  }
 }

@@ -1,64 +1,52 @@
 // Workloads that are run on several servers, round by round, so that a busy moment of the machine hits all of them.
-import { median } from './machine.mjs';
-import { cell, ratio, table } from './table.mjs';
+import { cell, ratio, spread, table } from './table.mjs';
 
 /** What the rounds gave, by workload and server. */
 export class Rounds {
   #rounds;
-  #only;
   #isWarm;
   #results = new Map();
   /** Rounds that failed, and why. */
   faults = [];
 
-  /** @param options.rounds how often @param options.only text that a workload's name has @param options.isWarm whether to leave out the round that fills caches */
-  constructor({ rounds, only = '', isWarm = false }) {
+  /** @param options.rounds how often @param options.isWarm whether to leave out the round that fills caches */
+  constructor({ rounds, isWarm = false }) {
     this.#rounds = rounds;
-    this.#only = only.toLowerCase();
     this.#isWarm = isWarm;
   }
 
   /**
    * Runs one workload on the servers that are there. A round that fails is said, and leaves a gap.
    *
-   * @param on servers; undefined where one is not installed @param action gives `value`, and `cpuUs` or `cpuS`
+   * @param figures what comes of it, by the unit of each @param on servers
+   * @param action gives for each of the figures `value`, and `cpuUs` or `cpuS`; just that where there is one
    */
-  async measure(workload, unit, on, action) {
-    if (!workload.toLowerCase().includes(this.#only)) return;
-    const servers = on.filter((server) => server !== undefined);
-    const runs = new Map(servers.map(({ name }) => [name, []]));
-    this.#results.set(workload, { unit, runs });
+  async measure(figures, on, action) {
+    const names = Object.keys(figures);
+    for (const name of names) this.#results.set(name, { unit: figures[name], runs: new Map(on.map((server) => [server.name, []])) });
     for (let round = this.#isWarm ? 1 : 0; round <= this.#rounds; round++) {
-      for (const server of servers) {
-        const one = await action(server).catch((error) => ({ fault: error.message }));
-        if (one.fault !== undefined)
-          this.#note(`${workload}, ${server.name}, ${round > 0 ? `round ${round}` : 'first round'}: ${one.fault}`);
+      for (const server of on) {
+        const found = await action(server).catch((error) => ({ fault: error.message.split('\n')[0] }));
+        if (found.fault !== undefined)
+          this.faults.push(`${names[0]}, ${server.name}, ${round > 0 ? `round ${round}` : 'first round'}: ${found.fault}`);
         // The first round fills caches.
-        if (round > 0) runs.get(server.name).push(one);
+        if (round === 0) continue;
+        for (const name of names) {
+          const one = names.length === 1 || found.fault !== undefined ? found : found[name];
+          if (one !== undefined) this.#results.get(name).runs.get(server.name).push(one);
+        }
       }
     }
-    for (const [name, one] of runs) console.error(`${workload}: ${name} ${cell(one)} ${unit}`);
-  }
-
-  #note(fault) {
-    this.faults.push(fault);
-    console.error(`failed: ${fault}`);
-  }
-
-  /** The median of a server's figures; undefined where it has none. `member`: `value`, `cpuUs` or `cpuS`. */
-  median(workload, server, member = 'value') {
-    const values = (this.#runs(workload, server) ?? []).flatMap((run) => run[member] ?? []);
-    return values.length > 0 ? median(values) : undefined;
+    for (const name of names)
+      for (const [server, runs] of this.#results.get(name).runs)
+        console.error(`${name}: ${server} ${cell(runs)} ${spread(runs)} ${figures[name]}`);
   }
 
   /** The median of one server's figures to those of another, round by round; undefined where one of them has none. `member`: `value`, `cpuUs` or `cpuS`. */
   ratio(workload, mine, theirs, member = 'value') {
-    const [mineRuns, theirRuns] = [mine, theirs].map((server) => this.#runs(workload, server));
+    const runs = this.#results.get(workload).runs;
+    const [mineRuns, theirRuns] = [mine, theirs].map((server) => runs.get(server.name));
     return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
-  }
-
-  #runs(workload, server) {
-    return server && this.#results.get(workload)?.runs.get(server.name);
   }
 
   /** Lines about what one server did for each that another did, the build of a commit: figures, and CPU where it was measured. */

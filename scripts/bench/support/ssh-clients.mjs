@@ -1,7 +1,8 @@
-// What SFTP clients do: OpenSSH's sftp and scp, lftp, and many connections of ssh2.
+// What SFTP clients do: OpenSSH's sftp, lftp, and many connections of ssh2.
 import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
 import { started } from './exchange.mjs';
-import { settledCpuSeconds } from './ssh-servers.mjs';
+import { settledCpuSeconds } from './group.mjs';
 
 /** Ends a client that hangs. */
 const timeoutMs = 300_000;
@@ -15,7 +16,7 @@ function run(program, args, input) {
     const child = execFile(program, args, { timeout: timeoutMs, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
       const said = stderr.trim().split('\n').slice(-1)[0];
       const why = error?.killed ? 'too slow' : said || `exit ${error?.code} without a word`;
-      if (error) reject(Object.assign(new Error(`${program}: ${why}`), { isSilent: !error.killed && said === '' }));
+      if (error) reject(new Error(`${program}: ${why}`));
       else resolve(stdout);
     });
     child.stdin.on('error', () => {});
@@ -26,16 +27,6 @@ function run(program, args, input) {
 /** Runs commands of OpenSSH's `sftp`; the first that fails ends it. */
 export function sftp(server, commands, cipher = ciphers['aes128-gcm']) {
   return run('sftp', ['-q', '-F', server.config, '-o', `Ciphers=${cipher}`, '-b', '-', 'bench'], `${commands.join('\n')}\n`);
-}
-
-/**
- * Runs `scp` over SFTP; `bench:` in front of a path makes it one of the server. Where the server ends a session without an exit status, as
- * rclone does, scp ends with 1 and says nothing: whether all arrived is for the caller to look at.
- */
-export async function scp(server, from, to) {
-  await run('scp', ['-q', '-s', '-F', server.config, '-o', `Ciphers=${ciphers['aes128-gcm']}`, from, to]).catch((error) => {
-    if (!error.isSilent) throw error;
-  });
 }
 
 export function lftp(server, command) {
@@ -57,10 +48,11 @@ export async function timed(server, action, gibibytes) {
 /**
  * Makes connections in a process of their own, and holds them while `look` runs.
  *
- * @param what `handshakes`: one after the other, ended at once; `idle`: an SFTP session each; `slow`: each asks for `path` over and over and reads nothing
+ * @param what `handshakes`: one after the other, ended at once; `idle`: an SFTP session each
  */
-export async function connections(server, { what, count, key, user, path }, look) {
-  const order = { what, count, key, user, path, port: server.port };
+export async function connections(server, what, count, look = async () => {}) {
+  const { port, key } = server;
+  const order = { what, count, port, key, user: userInfo().username };
   const client = started([new URL('./processes/ssh-load.mjs', import.meta.url).pathname, JSON.stringify(order)]);
   try {
     const early = client.ended.then(() => Promise.reject(new Error(`${what}: the client ended early`)));

@@ -1,22 +1,22 @@
-// Results as Markdown: medians with their spread, and svc against its targets, round by round.
+// Results as Markdown.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
-/** @param runs what the rounds gave: `value`, and CPU where it was measured; `fault` where one failed */
+/** The median of what the rounds gave. @param runs `value`, CPU where it was measured, and a `note`; `fault` where one failed */
 export function cell(runs) {
-  if (!runs) return '–';
+  if (!runs || runs.length === 0) return '–';
   const whole = runs.filter(({ fault }) => fault === undefined);
   const failed = whole.length < runs.length ? `${runs.length - whole.length} of ${runs.length} failed` : '';
   if (whole.length === 0) return failed;
-  const values = whole.map(({ value }) => value).sort((a, b) => a - b);
-  const [least, most] = [values[0], values.at(-1)];
-  const cpu =
-    whole[0].cpuUs !== undefined
-      ? `${median(whole.map((one) => one.cpuUs)).toFixed(0)} µs`
-      : whole[0].cpuS !== undefined
-        ? `${median(whole.map((one) => one.cpuS)).toFixed(2)} s`
-        : '';
-  return [`**${number(median(values))}** [${number(least)}–${number(most)}]`, cpu, failed].filter(Boolean).join(' · ');
+  const middle = (member) => whole[0][member] !== undefined && median(whole.map((one) => one[member]));
+  const cpu = middle('cpuUs') ? `${middle('cpuUs').toFixed(0)} µs` : middle('cpuS') ? `${middle('cpuS').toFixed(2)} s` : '';
+  return [number(middle('value')), cpu, whole[0].note, failed].filter(Boolean).join(' · ');
+}
+
+/** The least and the most that the rounds gave. */
+export function spread(runs) {
+  const values = runs.flatMap(({ value }) => value ?? []);
+  return values.length > 0 ? `[${number(Math.min(...values))}–${number(Math.max(...values))}]` : '';
 }
 
 function number(value) {
@@ -31,11 +31,6 @@ export function ratio(mine, theirs, member = 'value') {
 
 export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
-}
-
-/** Whether a figure reaches its aim, as tables say it. @param sense `≥` or `≤` */
-export function verdict(found, sense, aim) {
-  return (sense === '≥' ? found >= aim : found <= aim) ? 'yes' : '**no**';
 }
 
 /** A line about programs that are not installed; none when all are. */

@@ -13,7 +13,6 @@ const urlOf = (server, path) => `https://127.0.0.1:${server.port}${server.at(pat
 
 /** GETs of 1 KiB a second, and CPU of the server for each. */
 export async function small(server, { requests, isHttp1 = false }) {
-  await server.renew();
   const load = isHttp1 ? ['--h1', '-c64'] : ['-c8', '-m16'];
   const before = cpuSeconds(server.pid);
   const { stdout } = await run('h2load', ['-t1', ...load, `-n${requests}`, ...headerArgs(server), urlOf(server, 'small')]);
@@ -25,7 +24,6 @@ export async function small(server, { requests, isHttp1 = false }) {
 
 /** Megabytes a second of one large file, and CPU of the server for each GiB. @param options.upload a file that is sent */
 export async function transfer(server, { path, bytes, upload }) {
-  await server.renew();
   const direction = upload === undefined ? [] : ['-T', upload];
   const before = cpuSeconds(server.pid);
   const args = ['-sk', '--http1.1', '-o', '/dev/null', '-w', '%{http_code} %{time_total}', ...direction, ...headerArgs(server)];

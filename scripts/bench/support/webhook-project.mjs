@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** An event of an upload. */
-export function eventOf(index) {
+function eventOf(index) {
   const name = `file-${index}.txt`;
   return {
     id: '40017',

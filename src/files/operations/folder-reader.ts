@@ -9,7 +9,7 @@ import { compareNames, type Entry, entryOf } from '../entry.ts';
 
 /**
  * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
- * (docs/operate/performance.md#costs-that-shaped-the-code).
+ * (docs/design/costs.md).
  */
 const batchEntries = 256;
 

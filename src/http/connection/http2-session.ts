@@ -20,7 +20,7 @@ export interface StreamListener {
 
 /**
  * Speaks HTTP/2 on a connection. The requests are streams of Node.js's core API: its imitation of HTTP/1's request and response costs a small
- * reply a third of its time (docs/operate/performance.md#costs-that-shaped-the-code).
+ * reply a third of its time (docs/design/costs.md).
  */
 export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);

@@ -30,7 +30,7 @@ export async function respond({ env: exchange }: HttpContext, reply: Reply): Pro
 
 /**
  * Sends a body that is large, or made while it is sent, straight to the Node response, as Hono's adapter for Node.js lets handlers do: a
- * web stream between a file and a socket costs more than the transfer itself (docs/operate/performance.md#costs-that-shaped-the-code).
+ * web stream between a file and a socket costs more than the transfer itself (docs/design/costs.md).
  * HEAD gets the headers alone.
  *
  * @param send writes the body, and ends the response

@@ -5,7 +5,7 @@ export interface SendBuffers {
   release(isFree: boolean): void;
 }
 
-/** What large bodies are sent in, fastest (docs/operate/performance.md#costs-that-shaped-the-code); room for a member of an archive with its header. */
+/** What large bodies are sent in, fastest (docs/design/costs.md); room for a member of an archive with its header. */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 
 /** What is enough for one of very many, or for a stream of HTTP/2: as much as its window is at first (RFC 9113 §6.9.2). */

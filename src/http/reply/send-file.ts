@@ -11,7 +11,7 @@ import type { ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
 import { type SendBuffers, takeSendBuffers } from './send-buffers.ts';
 
-/** Up to this size one synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
+/** Up to this size one synchronous read beats the thread pool by far (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
 /** Up to this size Node.js sends headers and body without taking memory for them. */

@@ -13,7 +13,7 @@ interface BodyListener {
 /**
  * Begins to read a request body. The client may be gone by then, as authenticating it takes time, and Node.js tells of that only
  * once: so it is asked first. Reads the Node request directly (no web stream between socket and file,
- * docs/operate/performance.md#costs-that-shaped-the-code).
+ * docs/design/costs.md).
  *
  * @returns stops reading: nobody is called any more
  */

@@ -17,7 +17,7 @@ import { takeSendBuffers } from '../reply/send-buffers.ts';
 import { clientOf } from '../request/exchange.ts';
 import { gatherMembers, type ZipMember } from './zip-members.ts';
 
-/** Up to this size a synchronous read beats the thread pool (docs/operate/performance.md#costs-that-shaped-the-code). */
+/** Up to this size a synchronous read beats the thread pool (docs/design/costs.md). */
 const atOnceBytes = 128 * 1024;
 
 /** Less room than this is not worth a read. */

@@ -81,7 +81,7 @@ function groupLength(reads: readonly Read[]): number {
   return length;
 }
 
-/** Up to this size a synchronous read beats the thread pool by far (docs/operate/performance.md#costs-that-shaped-the-code). */
+/** Up to this size a synchronous read beats the thread pool by far (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
 /** A file that is open for reading. */

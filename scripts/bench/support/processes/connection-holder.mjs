@@ -1,11 +1,10 @@
 // Makes connections and keeps them; says `ready` once each has what it waits for.
 //   node connection-holder.mjs '{"kind":"idle","port":8080,"path":"/home/small","count":1000,"headers":{}}'
-//   idle: each has had one whole reply; slow: each asked, and reads nothing; busy: like idle, and then each asks again and again for
-//   `seconds`, whereupon it says how many replies there were
+//   idle: each has had one whole reply; slow: each asked, and reads nothing
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-const { kind, port, path, count, headers, seconds = 0, isTls = false } = JSON.parse(process.argv[2]);
+const { kind, port, path, count, headers, isTls = false } = JSON.parse(process.argv[2]);
 const atOnce = 100;
 const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
 const request = `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
@@ -26,7 +25,6 @@ function hold() {
       resolve();
     });
     sockets.push(socket);
-    socket.onReply = resolve;
     let reply = '';
     socket.on('data', (chunk) => {
       reply += chunk.toString('latin1');
@@ -35,7 +33,7 @@ function hold() {
       if (!/^HTTP\/1\.1 200 /.test(reply)) fail(reply.slice(0, end));
       if (reply.length < end + 4 + Number(/content-length: (\d+)/i.exec(reply)[1])) return;
       reply = '';
-      socket.onReply();
+      resolve();
     });
     socket.on('error', (error) => fail(error.message));
     socket.on('close', () => fail('a connection was closed'));
@@ -49,15 +47,3 @@ await Promise.all(
   }),
 );
 console.log('ready');
-if (kind === 'busy') {
-  const endMs = performance.now() + seconds * 1000;
-  let replies = 0;
-  for (const socket of sockets) {
-    socket.onReply = () => {
-      replies++;
-      if (performance.now() < endMs) socket.write(request);
-    };
-    socket.write(request);
-  }
-  setTimeout(() => console.log(`replies ${replies}`), seconds * 1000);
-}

@@ -1,0 +1,21 @@
+// GETs with Basic, each of which asks the authentication endpoint, beside the same GETs with a session. The endpoint answers 204, in a
+// process of its own.
+import { started } from '../support/exchange.mjs';
+import { throughput } from '../support/load.mjs';
+import { basic, svc } from '../support/peers.mjs';
+
+const source = `require('node:http').createServer((q, s) => { q.resume(); q.on('end', () => { s.statusCode = 204; s.end(); }); })
+  .listen(0, '127.0.0.1', function () { console.log('http://127.0.0.1:' + this.address().port + '/'); });`;
+
+export default async function callout({ seconds, folder, group, builds }) {
+  const [url] = await started(['-e', source], folder).line(/http:\S+/);
+  const on = async () => {
+    const servers = await group.all(builds.map((build) => svc({ ...build, config: { authentications: { c: { type: 'http', url } } } })));
+    return servers.flatMap((server) => [
+      { ...server, name: `${server.name}, with a session` },
+      { ...server, name: `${server.name}, with Basic, one callout each`, headers: { authorization: basic } },
+    ]);
+  };
+  const action = (server) => throughput(server, { path: server.at('small'), connections: 32, seconds, folder });
+  return { each: 'CPU of svc for each request', workloads: [{ name: 'GET 1 KiB, 32 connections', unit: '/s', on, action }] };
+}

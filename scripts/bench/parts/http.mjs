@@ -1,0 +1,138 @@
+// Plain HTTP: downloads, uploads, listings, an archive, memory of connections, start.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fillFolder } from '../support/benchmark.mjs';
+import { memoryOfConnections } from '../support/connections.mjs';
+import { bulk, throughput, timed } from '../support/load.mjs';
+import { svc } from '../support/peers.mjs';
+
+// What rclone asks for, the commonest client of servers without a desktop.
+const propfindBody =
+  '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
+const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
+const each = 'CPU of the server for each request or GiB';
+
+export default function http(bench) {
+  const { isSmoke, seconds, gibibyte, folder, home, group, builds, fillBig } = bench;
+  const load = { seconds, folder };
+  const entries = isSmoke ? 100 : 10_000;
+  const [idle, slow] = isSmoke ? [50, 10] : [10_000, 1000];
+  // What the memory of a server grew by once, it keeps: each round has a server of its own.
+  const connections = (kind, path, count) => (server) =>
+    group.withFresh(server.peer, (fresh) => memoryOfConnections(fresh, { kind, path: fresh.at(path), count }));
+  const range = { range: 'bytes=1000000-1065535' };
+  const parts = {
+    downloads: {
+      fill: fillBig,
+      workloads: [
+        {
+          name: 'GET 1 KiB, 64 connections',
+          unit: '/s',
+          can: 'get',
+          action: (server) => throughput(server, { ...load, path: server.at('small'), connections: 64 }),
+        },
+        {
+          name: 'GET of a range of 64 KiB, 64 connections',
+          unit: '/s',
+          can: 'range',
+          action: (server) =>
+            throughput(server, { ...load, path: server.at('big'), connections: 64, headers: { ...server.headers, ...range } }),
+        },
+        ...[1, 8].map((streams) => ({
+          name: `GET 1 GiB, ${streams} ${streams === 1 ? 'stream' : 'streams'}`,
+          unit: 'MB/s',
+          can: 'get',
+          action: (server) => bulk(server, { path: server.at('big'), streams }),
+        })),
+      ],
+    },
+    uploads: {
+      workloads: [
+        {
+          name: 'PUT 1 KiB, 32 connections',
+          unit: '/s',
+          can: 'put',
+          action: (server) => throughput(server, { ...load, path: server.at('put/file'), method: 'PUT', connections: 32 }),
+        },
+        {
+          name: 'PUT 1 GiB',
+          unit: 'MB/s',
+          can: 'put',
+          action: (server) => bulk(server, { method: 'PUT', path: server.at('put/big'), bodyBytes: gibibyte }),
+        },
+      ],
+    },
+    listings: {
+      fill: () => fillFolder(join(home, 'list'), entries),
+      workloads: [
+        ['PROPFIND', 'propfind', propfind],
+        ['JSON listing', 'json', { headers: { accept: 'application/json' } }],
+        ['HTML listing', 'html', { headers: { accept: 'text/html' } }],
+      ].map(([kind, can, request]) => ({
+        name: `${kind} of ${entries} entries`,
+        unit: 'ms',
+        can,
+        action: (server) => timed(server, { ...request, path: server.at('list/') }),
+      })),
+    },
+    archive: {
+      // 256 MiB: large files, photos, and many small ones.
+      fill() {
+        fillFolder(join(home, 'zip/large'), 2, gibibyte / 16);
+        fillFolder(join(home, 'zip/photos'), 96, gibibyte / 1024);
+        fillFolder(join(home, 'zip/small'), 3200, gibibyte / 102_400);
+      },
+      workloads: [
+        {
+          name: 'ZIP of 256 MiB, stored',
+          unit: 'MB/s',
+          can: 'zip',
+          action: (server) => bulk(server, { path: server.at('zip/'), headers: { accept: 'application/zip' } }),
+        },
+      ],
+    },
+    connections: {
+      fill: fillBig,
+      mostRounds: 2,
+      workloads: [
+        ['an idle connection', 'idle', 'small', idle],
+        ['a slow reader of 1 GiB', 'slow', 'big', slow],
+      ].map(([what, kind, path, count]) => ({
+        name: `memory of ${what}, ${count.toLocaleString('en')} of them`,
+        unit: 'KiB',
+        can: 'connections',
+        action: connections(kind, path, count),
+      })),
+    },
+    start: {
+      rounds: 5,
+      workloads: [
+        {
+          name: 'a command that ends at once (`svc --version`)',
+          unit: 'ms',
+          on: () => [{ name: 'node -e 0', command: [process.execPath, '-e', '0'] }, ...builds],
+          async action({ binary, executable, command = [...(binary ? [binary] : [process.execPath, executable]), '--version'] }) {
+            const startedMs = performance.now();
+            if (spawnSync(command[0], command.slice(1)).status !== 0) throw new Error(`${command[0]} failed`);
+            return { value: performance.now() - startedMs };
+          },
+        },
+        {
+          figures: {
+            'start to the first reply': 'ms',
+            'start to the first page': 'ms',
+            'memory at rest (RSS), a page was asked for': 'MiB',
+          },
+          on: () => builds.map((build) => ({ name: build.name, peer: svc(build) })),
+          action: ({ peer }) =>
+            group.withFresh(peer, async ({ startMs, pageMs, idleMiB }) => ({
+              'start to the first reply': { value: startMs },
+              'start to the first page': { value: pageMs },
+              'memory at rest (RSS), a page was asked for': { value: idleMiB },
+            })),
+        },
+      ],
+    },
+  };
+  return { each, ...parts[bench.part] };
+}

@@ -1,0 +1,99 @@
+// Searches of a journal of ten million events (5 GB, of 1,000 accounts, over 30 days): first pages of 100 events, what is read for them, and
+// memory. The journal is made first, with its summaries, which takes some minutes.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { buildSync } from 'esbuild';
+
+const accounts = 1000;
+const days = 30;
+const firstS = 1_760_000_000;
+const dayS = 86_400;
+const serverJson = '"component":{"uuid":"web","type":"https","name":"web"},"server":{"uuid":"9d0c","type":"server","name":"bench"}';
+const script = new URL('../support/processes/journal-search.mjs', import.meta.url).pathname;
+
+export default function journal({ isSmoke, folder }) {
+  const [events, fileBytes] = isSmoke ? [100_000, 8 * 2 ** 20] : [10_000_000, 64 * 2 ** 20];
+  const stepS = (days * dayS) / events;
+  const bundle = join(folder, 'search.mjs');
+  const journalFolder = join(folder, 'journal');
+
+  const searches = {
+    'newest events': {},
+    'account, one day three weeks ago': { account: ['user 17'], since: (firstS + 9 * dayS) * 1000, until: (firstS + 10 * dayS) * 1000 },
+    account: { account: ['user 17'] },
+    'path of one event, early in the journal': { path: [pathOf(Math.floor(events / 10))] },
+    'request ID': { requestId: [`request-${Math.floor(events / 5)}`] },
+    'address that never came': { address: ['203.0.113.200'] },
+    'text that is in many events': { text: 'uploaded' },
+    'text that is nowhere': { text: 'no such text' },
+  };
+  const memory = 'memory of the process at its peak';
+
+  return {
+    load: `${events.toLocaleString('en')} events`,
+    each: 'until the first page of 100 events; bytes that were read for it',
+    isWarm: true,
+    async fill() {
+      const contents = `export { newestBlocks } from './newest-blocks.ts'; export { searchPage } from './search.ts'; export { summarise } from './summariser.ts';
+        export { listSegments } from '../segments.ts'; export { systemClock } from '../../../lib/clock.ts';`;
+      const stdin = { contents, resolveDir: 'src/events/journal/search', loader: 'ts' };
+      buildSync({ stdin, outfile: bundle, bundle: true, platform: 'node', format: 'esm', logLevel: 'error' });
+      await make(journalFolder, await import(pathToFileURL(bundle).href));
+    },
+    workloads: [
+      {
+        figures: { ...Object.fromEntries(Object.keys(searches).map((name) => [name, 'ms'])), [memory]: 'MiB' },
+        on: () => [{ name: 'svc' }],
+        async action() {
+          const args = [script, JSON.stringify({ bundle, folder: journalFolder, searches })];
+          const { peakMiB, results } = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+          return { ...results, [memory]: { value: peakMiB } };
+        },
+      },
+    ],
+  };
+
+  /** Writes the journal, and its summaries. */
+  async function make(folder, { summarise, listSegments }) {
+    mkdirSync(folder, { recursive: true });
+    let [fd, number, size, lines] = [undefined, 0, 0, ''];
+    const began = performance.now();
+    for (let index = 0; index < events; index++) {
+      lines += eventJson(index);
+      if (lines.length < 2 ** 20 && index < events - 1) continue;
+      if (fd === undefined || size + lines.length > fileBytes) {
+        if (fd !== undefined) closeSync(fd);
+        fd = openSync(join(folder, `events-${String(++number).padStart(8, '0')}.ndjson`), 'w', 0o600);
+        size = 0;
+      }
+      size += writeSync(fd, lines, null, 'latin1');
+      lines = '';
+    }
+    closeSync(fd);
+    console.error(`made in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+    const cpu = process.cpuUsage();
+    for (const segment of listSegments(folder).slice(0, -1)) await summarise(segment, async () => {});
+    const { user, system } = process.cpuUsage(cpu);
+    console.error(`summarised with ${((user + system) / events).toFixed(2)} µs of CPU an event`);
+    // What is still on its way to the disk would count for the searches.
+    spawnSync('sync');
+  }
+
+  /** An event as the journal has it: a file of its own, an account of 1,000. */
+  function eventJson(index) {
+    const time = (firstS + index * stepS).toFixed(6);
+    const account = (Math.imul(index, 2_654_435_761) >>> 0) % accounts;
+    const path = pathOf(index);
+    return `{"id":"40017","uuid":"${hex(index)}-0000-4000-8000-000000000000","message":"The file \\"${path}\\" was uploaded.","timestamp":{"timestamp":"${time}","cwa_14051":"2025-10-09 12:00:00"},"data":{"path":"${path}","file_name":"${index}.pdf","total_write":${index},"request_id":"request-${index >>> 1}"},"account":{"uuid":"account-${account}","name":"user ${account}","peer":{"address":"198.51.${account % 250}.${index % 250}","port":50000,"protocol":"TCP","family":"IPv4"}},${serverJson}}\n`;
+  }
+}
+
+function pathOf(index) {
+  return `/in/${Math.floor(index / 1000)}/${index}.pdf`;
+}
+
+function hex(index) {
+  return index.toString(16).padStart(8, '0');
+}

@@ -1,0 +1,85 @@
+// SFTP: large files with both ciphers, lftp, many small files, a listing; CPU of a handshake; memory of idle connections.
+// The client's files are in memory where they can be: its disk is not measured.
+import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isInstalled } from '../../installed.mjs';
+import { empty, fillFolder, remove } from '../support/benchmark.mjs';
+import { settledCpuSeconds } from '../support/group.mjs';
+import { privateMiB } from '../support/machine.mjs';
+import { ciphers, connections, lftp, sftp, timed } from '../support/ssh-clients.mjs';
+
+export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig }) {
+  const programs = ['ssh', 'sftp', 'ssh-keygen'].filter((program) => !isInstalled(program));
+  if (programs.length > 0) return { missing: programs, workloads: [] };
+  const [smallFiles, handshakes, idle] = isSmoke ? [100, 5, 20] : [10_000, 50, 1000];
+  const local = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : folder, 'svc-bench-'));
+  const [large, received, written] = [join(local, 'large'), join(local, 'received'), join(home, 'put')];
+  const gibibytes = gibibyte / 2 ** 30;
+
+  /** Megabytes a second of a large file, which must arrive whole. */
+  const bulk = async (server, action, path) => {
+    empty(written, received);
+    const { seconds, cpuS } = await timed(server, action, gibibytes);
+    const found = path && (statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+    if (path && found !== gibibyte) throw new Error(`${found} bytes arrived, of ${gibibyte}`);
+    return { value: gibibyte / 1e6 / seconds, cpuS };
+  };
+  /** Seconds of many small things. */
+  const inSeconds = async (server, command, path) => {
+    empty(written, received);
+    const { seconds } = await timed(server, () => sftp(server, [command]));
+    const found = path && readdirSync(path).length;
+    if (path && found !== smallFiles) throw new Error(`${found} files arrived, of ${smallFiles}`);
+    return { value: seconds };
+  };
+  const handshake = async (server) => {
+    const before = await settledCpuSeconds(server);
+    await connections(server, 'handshakes', handshakes);
+    return { value: (((await settledCpuSeconds(server)) - before) * 1000) / handshakes };
+  };
+  /** How much the memory of a server that was just started grows with each of some connections, in KiB. */
+  const growth = (server) =>
+    group.withFresh(server.peer, async (fresh) => {
+      await connections(fresh, 'idle', 1);
+      const before = privateMiB(fresh.pid);
+      return connections(fresh, 'idle', idle, async () => ({ value: ((privateMiB(fresh.pid) - before) * 1024) / idle }));
+    });
+
+  const arrived = join(written, 'large');
+  const workloads = [
+    ...Object.entries(ciphers).flatMap(([name, cipher]) => [
+      [`get of 1 GiB, ${name}`, 'MB/s', (server) => bulk(server, () => sftp(server, [`get "${server.at('large')}" /dev/null`], cipher))],
+      [
+        `put of 1 GiB, ${name}`,
+        'MB/s',
+        (server) => bulk(server, () => sftp(server, [`put "${large}" "${server.at('put/large')}"`], cipher), arrived),
+      ],
+    ]),
+    ['lftp, get of 1 GiB', 'MB/s', (server) => bulk(server, () => lftp(server, `get "${server.at('large')}" -o /dev/null`))],
+    ['lftp, put of 1 GiB', 'MB/s', (server) => bulk(server, () => lftp(server, `put "${large}" -o "${server.at('put/large')}"`), arrived)],
+    [
+      `get -r of ${smallFiles} files of 1 KiB`,
+      's',
+      (server) => inSeconds(server, `get -r "${server.at('many')}" "${received}"`, join(received, 'many')),
+    ],
+    [
+      `put -r of ${smallFiles} files of 1 KiB`,
+      's',
+      (server) => inSeconds(server, `put -r "${join(local, 'many')}" "${server.at('put')}"`, join(written, 'many')),
+    ],
+    [`ls -l of ${smallFiles} files`, 's', (server) => inSeconds(server, `ls -l "${server.at('many')}"`)],
+    ['server CPU of a handshake', 'ms', handshake],
+    [`memory of a connection, ${idle} idle`, 'KiB', growth],
+  ].map(([name, unit, action]) => ({ name, unit, scheme: 'ssh', can: 'sftp', action }));
+  return {
+    load: 'OpenSSH, lftp, ssh2',
+    each: 'CPU of the server for each GiB',
+    missing: ['lftp'].filter((program) => !isInstalled(program)),
+    fill() {
+      for (const path of [join(home, 'large'), large]) fillBig(path);
+      for (const path of [join(home, 'many'), join(local, 'many')]) fillFolder(path, smallFiles, 1024);
+    },
+    workloads: workloads.filter(({ name }) => isInstalled('lftp') || !name.startsWith('lftp')),
+    stop: () => remove(local),
+  };
+}

@@ -1,0 +1,125 @@
+// Starts peers in folders of their own, each once, and ends them all.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { isInstalled } from '../../installed.mjs';
+import { send } from './exchange.mjs';
+import { cpuSeconds, family, freePort, versionOf } from './machine.mjs';
+import { basic, peers, userKey } from './peers.mjs';
+
+/** Whether a port speaks SSH. */
+function speaksSsh(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('data', (text) => socket.destroy(resolve(text.toString('latin1').startsWith('SSH-'))));
+    socket.on('error', () => resolve(false));
+    socket.on('close', () => resolve(false));
+  });
+}
+
+/** What OpenSSH's clients have to know of a server, in a file. @returns its path */
+function sshConfig(place) {
+  const path = join(place.folder, 'ssh_config');
+  const lines = [`HostName 127.0.0.1`, `Port ${place.port}`, `User ${userInfo().username}`, `IdentityFile ${userKey(place)}`];
+  const quiet = ['IdentitiesOnly yes', 'StrictHostKeyChecking no', 'UserKnownHostsFile /dev/null', 'LogLevel ERROR'];
+  writeFileSync(path, `Host bench\n${[...lines, ...quiet].join('\n')}\n`);
+  return path;
+}
+
+/** The servers of one run. */
+export class Group {
+  #children = [];
+  #running = new Map();
+  /** Programs that are not installed. */
+  missing = new Set();
+
+  /** @param folder for configurations, journals and logs; @param home what is served */
+  constructor(folder, home) {
+    this.folder = folder;
+    this.home = home;
+  }
+
+  /** Starts some peers, and those of the others that speak a scheme; of all those that can do something. @returns those that are installed */
+  async all(some, scheme, ability) {
+    const found = [];
+    for (const peer of [...some, ...peers.filter((one) => one.scheme === scheme)]) {
+      if (ability !== undefined && !peer.can.includes(ability)) continue;
+      if (!this.#running.has(peer)) this.#running.set(peer, this.start(peer));
+      found.push(await this.#running.get(peer));
+    }
+    return found.filter((server) => server !== undefined);
+  }
+
+  /** Starts a peer, and waits until it answers. @returns undefined where it is not installed */
+  async start(peer) {
+    if (!(isInstalled(peer.program) || existsSync(peer.program)) || (peer.needs && !existsSync(peer.needs))) {
+      this.missing.add(peer.name);
+      return undefined;
+    }
+    const port = await freePort();
+    const folder = join(this.folder, `${peer.name.replaceAll(/\W+/g, '-')}-${port}`);
+    mkdirSync(folder);
+    const place = { port, folder, home: this.home, shared: this.folder };
+    for (const [name, text] of Object.entries(peer.files?.(place) ?? {})) writeFileSync(join(folder, name), text, { mode: 0o600 });
+    const at = (path) => peer.at(path, place);
+    const version = peer.version && versionOf(peer.versionOf ?? peer.program, ...peer.version);
+    const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
+    const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
+    if (peer.scheme === 'http') server.headers = { authorization: basic };
+    // What its package has systemd make.
+    if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
+    const startedMs = performance.now();
+    const env = { ...process.env, ...peer.env?.(place) };
+    const child = spawn(peer.program, peer.args(place), { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'], env });
+    this.#children.push({ child, ended: new Promise((resolve) => child.once('close', resolve)) });
+    for (let attempt = 0; attempt < 20_000; attempt++) {
+      if (child.exitCode !== null) throw new Error(`${peer.name} ended with ${child.exitCode}`);
+      if (await isUp(server)) {
+        const running = { ...server, pid: child.pid, child, startedMs, startMs: performance.now() - startedMs };
+        return { ...running, ...(await peer.ready?.(running)) };
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    throw new Error(`${peer.name} does not answer`);
+  }
+
+  /** Starts one more server of a peer for as long as `look` takes. @returns what `look` gives */
+  async withFresh(peer, look) {
+    const server = await this.start(peer);
+    try {
+      return await look(server);
+    } finally {
+      server.child.kill('SIGTERM');
+    }
+  }
+
+  /** Names and versions of what was started. */
+  async versions() {
+    const servers = await Promise.all(this.#running.values());
+    return [...new Set(servers.flatMap((server) => (server?.version ? [`${server.name} ${server.version}`] : [])))];
+  }
+
+  /** @returns once all servers have ended */
+  async stop() {
+    for (const { child } of this.#children) child.kill('SIGTERM');
+    await Promise.all(this.#children.map(({ ended }) => ended));
+  }
+}
+
+async function isUp({ peer, port, at, publicPath, headers }) {
+  if (peer.scheme === 'ssh') return speaksSsh(port);
+  const isTls = peer.scheme === 'https';
+  const wanted = isTls ? 200 : (peer.firstStatus ?? 200);
+  const options = { headers: wanted === 401 ? {} : headers };
+  return (
+    (await send(`${peer.scheme}://127.0.0.1:${port}${isTls ? publicPath : at('small')}`, options).catch(() => undefined))?.status === wanted
+  );
+}
+
+/** CPU time of a server so far, in seconds, once it has waited for the processes of connections that are over. */
+export async function settledCpuSeconds({ pid }) {
+  for (let attempt = 0; attempt < 100 && family(pid).length > 1; attempt++) await new Promise((resolve) => setTimeout(resolve, 20));
+  return cpuSeconds(pid);
+}
